@@ -1,0 +1,32 @@
+"""The errors that spherevec raises on purpose.
+
+Each message is one line that names the file, line or value at fault and what to do about it. The command line prints
+that line and exits with code 2; a library user catches `SpherevecError`.
+"""
+
+
+class SpherevecError(Exception):
+    """Base of every error that spherevec raises on purpose."""
+
+
+class ConfigError(SpherevecError, ValueError):
+    """A setting is outside its range, or two settings contradict each other."""
+
+
+class CorpusError(SpherevecError, ValueError):
+    """The text cannot be read, or holds nothing to learn from."""
+
+
+class FormatError(SpherevecError, ValueError):
+    """A model or vector file is not what it should be."""
+
+
+class TrainingError(SpherevecError, RuntimeError):
+    """Training cannot go on, for example because vectors diverged."""
+
+
+class MissingExtraError(SpherevecError, ImportError):
+    """An optional dependency is not installed; the message says how to install it."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an extra: pip install 'spherevec[{extra}]'")
