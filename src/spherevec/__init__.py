@@ -1,0 +1,1 @@
+"""Word and document vectors from your own text, learned together on the unit sphere."""
