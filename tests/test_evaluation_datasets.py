@@ -1,0 +1,147 @@
+"""Data sets: a small folder of each kind, its faults, and the real folder where SPHEREVEC_DATA names one."""
+
+import gzip
+import os
+import pickle
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spherevec.errors import ConfigError, CorpusError
+from spherevec.evaluation.datasets import find_data, load_analogies, load_labelled, load_similarity, wiki_path
+
+needs_data = pytest.mark.skipif(not os.environ.get("SPHEREVEC_DATA"), reason="SPHEREVEC_DATA names no data folder")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("SPHEREVEC_DATA", raising=False)
+    news, words = tmp_path / "20news", tmp_path / "wordsim"
+    news.mkdir()
+    words.mkdir()
+    with gzip.open(news / "text.txt.gz", "wb") as stream:
+        stream.write("first post\n\na line\x85with a next-line character\nlast".encode())
+    (news / "label.txt").write_text("0\n1\n1\n0\n")
+    (news / "split.txt").write_text("train\ntrain\ntest\ntest\n")
+    (news / "classes.txt").write_text("alt.one\nalt.two\n")
+    (words / "wordsim353.csv").write_bytes(b"Word 1,Word 2,Human (mean)\r\nlove,sex,6.77\r\ntiger,cat,7.35\r\n")
+    (words / "men.txt").write_text("sun sunlight 50.000000\n")
+    (words / "simlex999.txt").write_bytes(b"word1\tword2\tPOS\tSimLex999\tconc\r\nold\tnew\tA\t1.58\t2.72\r\n")
+    (words / "google-analogies.txt").write_text(
+        ": capitals\nAthens Greece Oslo Norway\n: gram1-plural\ncat cats dog dogs\n"
+    )
+    return tmp_path
+
+
+def test_labelled_texts_keep_empty_documents_and_odd_line_separators(folder):
+    data = load_labelled("20news", folder)
+    assert data.texts == ["first post", "", "a line\x85with a next-line character", "last"]
+    assert data.labels.tolist() == [0, 1, 1, 0]
+    assert data.split is not None and data.split.tolist() == ["train", "train", "test", "test"]
+    assert data.classes == ("alt.one", "alt.two")
+
+
+def test_a_set_without_a_split_says_so(folder):
+    (folder / "20news" / "split.txt").write_text("all\n" * 4)
+    assert load_labelled("20news", folder).split is None
+
+
+def test_folder_comes_from_the_environment_and_the_argument_wins(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPHEREVEC_DATA", str(folder))
+    assert find_data() == folder
+    other = tmp_path / "other"
+    other.mkdir()
+    assert find_data(other) == other
+
+
+def test_similarity_files(folder):
+    assert load_similarity("wordsim353", folder) == [("love", "sex", 6.77), ("tiger", "cat", 7.35)]
+    assert load_similarity("men", folder) == [("sun", "sunlight", 50.0)]
+    assert load_similarity("simlex999", folder) == [("old", "new", 1.58)]
+
+
+def test_analogy_sections(folder):
+    capitals, plural = load_analogies(folder)
+    assert capitals.questions == (("Athens", "Greece", "Oslo", "Norway"),)
+    assert not capitals.syntactic and plural.syntactic
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "call", "message"),
+    [
+        ("20news/label.txt", "0\n1\n2\n0\n", "labelled", "label.txt, line 3: expected a class number below 2, not '2'"),
+        ("20news/label.txt", "0\n1\n", "labelled", "label.txt has 2 lines for 4 documents"),
+        ("20news/split.txt", "train\ntest\nboth\ntest\n", "labelled", "split.txt: expected lines 'train' and 'test'"),
+        ("20news/text.txt.gz", "not gzip", "labelled", "text.txt.gz cannot be read"),
+        (
+            "wordsim/men.txt",
+            "sun sunlight 50\nsun\n",
+            "men",
+            "men.txt, line 2: expected two words and a score, not 'sun'",
+        ),
+        ("wordsim/google-analogies.txt", "a b c d\n", "analogies", "line 1: expected ': section' or four words"),
+        ("wordsim/google-analogies.txt", ": x\na b c\n", "analogies", "line 2: expected ': section' or four words"),
+    ],
+)
+def test_a_broken_file_is_named_with_its_line(folder, file, content, call, message):
+    (folder / file).write_text(content)
+    calls = {"labelled": lambda: load_labelled("20news", folder), "analogies": lambda: load_analogies(folder)}
+    with pytest.raises(CorpusError) as caught:
+        calls.get(call, lambda: load_similarity(call, folder))()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_absent_is_named(folder, monkeypatch):
+    with pytest.raises(CorpusError, match="SPHEREVEC_DATA"):
+        find_data()
+    with pytest.raises(CorpusError, match="nowhere does not exist"):
+        find_data(folder / "nowhere")
+    with pytest.raises(CorpusError, match="movie_reviews does not exist"):
+        load_labelled("movie_reviews", folder)
+    with pytest.raises(CorpusError, match=r"wiki20m.txt.gz does not exist"):
+        wiki_path(folder)
+    with pytest.raises(ConfigError, match="unknown labelled data set 'news'"):
+        load_labelled("news", folder)
+    with pytest.raises(ConfigError, match="unknown similarity data set 'rg65'"):
+        load_similarity("rg65", folder)
+
+
+def test_20news_through_scikit_learn(tmp_path, monkeypatch):
+    """scikit-learn finds its own cache file, so its whole reading path runs without a network."""
+    from sklearn.utils import Bunch
+
+    names = ["alt.atheism", "sci.space"]
+    parts = {
+        "train": Bunch(data=["From: a\n\ngod\n", "From: b\n\nrocket"], target=np.array([0, 1]), target_names=names),
+        "test": Bunch(data=["From: c\n\norbit"], target=np.array([1]), target_names=names),
+    }
+    for part in parts.values():
+        part.filenames = np.array(["x"] * len(part.data))
+    (tmp_path / "20news-bydate_py3.pkz").write_bytes(zlib.compress(pickle.dumps(parts)))
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    monkeypatch.delenv("SPHEREVEC_DATA", raising=False)
+    with pytest.raises(CorpusError):
+        load_labelled("20news")
+    with pytest.raises(CorpusError):  # scikit-learn does not offer it
+        load_labelled("movie_reviews", download=True)
+    data = load_labelled("20news", download=True)
+    assert data.texts == ["From: a god", "From: b rocket", "From: c orbit"]
+    assert data.labels.tolist() == [0, 1, 1]
+    assert data.split is not None and data.split.tolist() == ["train", "train", "test"]
+    assert data.classes == tuple(names)
+
+
+@needs_data
+def test_the_real_folder():
+    news, reviews = load_labelled("20news"), load_labelled("movie_reviews")
+    assert len(news.texts) == 18_846 and len(news.classes) == 20
+    assert news.split is not None and (news.split == "train").sum() == 11_314
+    assert np.bincount(reviews.labels).tolist() == [1000, 1000] and reviews.split is None
+    assert [len(load_similarity(name)) for name in ("wordsim353", "men", "simlex999")] == [353, 3000, 999]
+    sections = load_analogies()
+    assert len(sections) == 14 and sum(len(section.questions) for section in sections) == 19_544
+    assert sum(section.syntactic for section in sections) == 9
+    assert isinstance(wiki_path(), Path)
