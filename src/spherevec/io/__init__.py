@@ -1,0 +1,103 @@
+"""The formats that vectors come in and go out by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from spherevec.errors import ConfigError
+from spherevec.io import (
+    fasttext,
+    glove,
+    jose,
+    npy,
+    parquet,
+    projector,
+    spacy_table,
+    static_embedding,
+    word2vec_binary,
+    word2vec_text,
+)
+from spherevec.io.outside import Changes, opened
+from spherevec.keyed_vectors import KeyedVectors
+
+__all__ = ["FORMATS", "Changes", "Format", "export_vectors", "import_vectors"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one format is written and, where that makes sense, read."""
+
+    help: str
+    write: Callable[..., None]
+    read: Callable[[Path], tuple[KeyedVectors, Changes]] | None = None
+    folder: bool = False
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "word2vec": Format("word2vec text, as gensim reads it", word2vec_text.write, word2vec_text.read),
+        "word2vec-bin": Format("word2vec binary", word2vec_binary.write, word2vec_binary.read),
+        "glove": Format("GloVe text: no header", glove.write, glove.read),
+        "fasttext": Format("fastText .vec", fasttext.write, fasttext.read),
+        "jose": Format("the word and document files of the paper's authors", jose.write, jose.read),
+        "npy": Format("NumPy .npy, with the names in .labels.txt", npy.write),
+        "parquet": Format("Parquet: key, vector, count (extra parquet)", parquet.write),
+        "projector": Format("TensorBoard projector: a folder of two TSV files", projector.write, folder=True),
+        "spacy": Format("a spaCy vocabulary folder (extra spacy)", spacy_table.write, folder=True),
+        "sentence-transformers": Format(
+            "a folder that sentence_transformers loads as a static embedding", static_embedding.write, folder=True
+        ),
+    }
+)
+
+
+def export_vectors(
+    vectors: KeyedVectors,
+    path: str | Path,
+    format: str = "word2vec",
+    *,
+    overwrite: bool = False,
+    tokenizer: str = "words",
+) -> None:
+    """Write vectors for other programs, completely or not at all.
+
+    Args:
+        format: one of `FORMATS`.
+        overwrite: replace what is at `path`.
+        tokenizer: how the model splits text, for formats that carry a tokeniser with them.
+    """
+    _check_format(format, list(FORMATS), "write")
+    options: dict[str, Any] = {"tokenizer": tokenizer} if format == "sentence-transformers" else {}
+    FORMATS[format].write(vectors, Path(path), overwrite=overwrite, **options)
+
+
+def import_vectors(path: str | Path, format: str | None = None) -> tuple[KeyedVectors, Changes]:
+    """Read vectors from another program, put them on the sphere, and say what changed.
+
+    Args:
+        format: one of `FORMATS` that can be read; None looks at the file.
+    """
+    readers = {name: known.read for name, known in FORMATS.items() if known.read is not None}
+    name = _guess(path) if format is None else format
+    _check_format(name, list(readers), "read")
+    return readers[name](Path(path))
+
+
+def _check_format(name: str, known: list[str], verb: str) -> None:
+    if name not in known:
+        raise ConfigError(f"cannot {verb} the format {name!r}; choose one of {', '.join(known)}")
+
+
+def _guess(path: str | Path) -> str:
+    """The format of a file by its first lines."""
+    with opened(path) as source:
+        header = source.file.readline(256).split()
+        if len(header) != 2 or not all(field.isdigit() for field in header):
+            return "glove"
+        sample = source.file.read(4096)
+    control = bytes(set(range(32)) - set(b"\t\n\v\f\r"))
+    return "word2vec-bin" if sample.translate(None, control) != sample else "word2vec"

@@ -1,0 +1,243 @@
+"""The compiled inner loops of the clusterers.
+
+Rows are cut into slices, slices into blocks. A slice sums into its own buffer and the buffers are added in the order
+of the slices, so that a result does not depend on how many threads shared the slices. A block is as many rows as stay
+in the cache between the matrix product that reads them and the sums that read them again. Scores are laid out as
+(clusters, rows of the block): the search for the best cluster then runs along the rows in vector registers.
+"""
+
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+
+import numpy as np
+from numba import njit
+
+BLOCK_ROWS = 256
+
+# Sums may be taken in any order, hence in vector registers; NaN and infinity stay visible.
+_FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
+
+
+@njit(nogil=True, cache=True)
+def slice_bounds(n_rows, n_slices, index):
+    """First row, and row after the last, of slice `index`."""
+    return n_rows * index // n_slices, n_rows * (index + 1) // n_slices
+
+
+@njit(nogil=True, cache=True)
+def best_in_columns(scores, best, winner):
+    """For scores (clusters, rows): the highest of each column, and the first cluster that reaches it."""
+    n_clusters, n_rows = scores.shape
+    for row in range(n_rows):
+        best[row] = scores[0, row]
+        winner[row] = 0
+    for cluster in range(1, n_clusters):
+        candidate = scores[cluster]
+        for row in range(n_rows):
+            better = candidate[row] > best[row]
+            best[row] = candidate[row] if better else best[row]
+            winner[row] = cluster if better else winner[row]
+
+
+@njit(nogil=True, cache=True)
+def best_two_in_columns(scores, best, winner, second):
+    """`best_in_columns`, and the second highest score of each column; -inf where there is one cluster only."""
+    n_clusters, n_rows = scores.shape
+    for row in range(n_rows):
+        best[row] = scores[0, row]
+        winner[row] = 0
+        second[row] = -np.inf
+    for cluster in range(1, n_clusters):
+        candidate = scores[cluster]
+        for row in range(n_rows):
+            better = candidate[row] > best[row]
+            loser = best[row] if better else candidate[row]
+            second[row] = loser if loser > second[row] else second[row]
+            best[row] = candidate[row] if better else best[row]
+            winner[row] = cluster if better else winner[row]
+
+
+@njit(nogil=True, cache=True)
+def assign(
+    rows,
+    centers,
+    travel,
+    labels,
+    cosines,
+    safe_travel,
+    moved_sums,
+    moved_counts,
+    moved_rows,
+    cosine_error,
+    first_slice,
+    last_slice,
+):
+    """Give each row its nearest centre, and record what that changes in the clusters' sums.
+
+    A row is left alone as long as its centre and any other have together come less far than the gap between its
+    distances to the nearest and the second nearest: by the triangle inequality it would stay where it is.
+
+    rows (n, d), centers (k, d); travel (k,): what each centre and the fastest of all have travelled since the start;
+    updated: labels (n,), -1 where a row had none; cosines (n,) to the nearest centre when last looked at; safe_travel
+    (n,): the travel of a row's centre up to which the row need not be looked at;
+    overwritten: moved_sums (slices, k, d) and moved_counts (slices, k), what each slice adds to the clusters, and
+    moved_rows (slices,), how many rows changed their cluster;
+    cosine_error: how wrong a cosine may be.
+    """
+    n_rows, dim = rows.shape
+    n_clusters = centers.shape[0]
+    scratch = np.empty(n_clusters * BLOCK_ROWS, rows.dtype)
+    gathered = np.empty((BLOCK_ROWS, dim), rows.dtype)
+    pending = np.empty(BLOCK_ROWS, np.int64)
+    winner = np.empty(BLOCK_ROWS, np.int32)
+    best = np.empty(BLOCK_ROWS, rows.dtype)
+    second = np.empty(BLOCK_ROWS, rows.dtype)
+    for index in range(first_slice, last_slice):
+        sums = moved_sums[index]
+        counts = moved_counts[index]
+        sums[:] = 0
+        counts[:] = 0
+        moved_rows[index] = 0
+        row, end = slice_bounds(n_rows, len(moved_sums), index)
+        while row < end:
+            n_pending = 0
+            while row < end and n_pending < BLOCK_ROWS:
+                if labels[row] < 0 or travel[labels[row]] >= safe_travel[row]:
+                    pending[n_pending] = row
+                    n_pending += 1
+                row += 1
+            if n_pending == 0:
+                break
+            low, high = pending[0], pending[n_pending - 1] + 1
+            if high - low == n_pending:
+                block = rows[low:high]
+            else:
+                block = gathered[:n_pending]
+                for i in range(n_pending):
+                    block[i] = rows[pending[i]]
+            scores = scratch[: n_clusters * n_pending].reshape(n_clusters, n_pending)
+            np.dot(centers, block.T, scores)
+            best_two_in_columns(scores, best[:n_pending], winner[:n_pending], second[:n_pending])
+            for i in range(n_pending):
+                old, new = labels[pending[i]], winner[i]
+                cosines[pending[i]] = best[i]
+                nearest = np.sqrt(max(2 - 2 * (best[i] - cosine_error), 0.0))
+                next_nearest = np.sqrt(max(2 - 2 * (second[i] + cosine_error), 0.0))
+                safe_travel[pending[i]] = next_nearest - nearest + travel[new]
+                if old == new:
+                    continue
+                labels[pending[i]] = new
+                moved_rows[index] += 1
+                counts[new] += 1
+                for j in range(dim):
+                    sums[new, j] += block[i, j]
+                if old >= 0:
+                    counts[old] -= 1
+                    for j in range(dim):
+                        sums[old, j] -= block[i, j]
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def try_seeds(rows, candidates, nearest, trial_nearest, potentials, first_slice, last_slice):
+    """How near every row would be to its nearest seed, were each of the candidates added.
+
+    rows (n, d), candidates (t, d), nearest (n,): cosine distance to the nearest seed so far; overwritten:
+    trial_nearest (t, n), the same with a candidate added, and potentials (slices, t), its sums. With a handful of
+    candidates, plain dot products outrun a matrix product.
+    """
+    n_rows, dim = rows.shape
+    zero = rows.dtype.type(0)
+    one = rows.dtype.type(1)
+    for index in range(first_slice, last_slice):
+        potentials[index] = 0
+        start, end = slice_bounds(n_rows, len(potentials), index)
+        for row in range(start, end):
+            for trial in range(candidates.shape[0]):
+                cosine = zero
+                for j in range(dim):
+                    cosine += rows[row, j] * candidates[trial, j]
+                # Rounding puts a cosine slightly above 1; a distance is never negative.
+                distance = min(max(one - cosine, zero), nearest[row])
+                trial_nearest[trial, row] = distance
+                potentials[index, trial] += distance
+
+
+@njit(nogil=True, cache=True)
+def expect(
+    rows,
+    scaled_centers,
+    offsets,
+    labels,
+    log_densities,
+    weighted_sums,
+    cluster_sizes,
+    hard,
+    first_slice,
+    last_slice,
+):
+    """The E-step of a von Mises–Fisher mixture together with the sums that the M-step needs, in float64.
+
+    rows (n, d), of any floating type; scaled_centers (k, d): κ μ; offsets (k,): log weight + log c_d(κ).
+    Overwritten: labels (n,), the likeliest component; log_densities (n,), log Σ_k exp(offset + κ μᵀx) or, where `hard`,
+    the largest of the terms; weighted_sums (slices, k, d) and cluster_sizes (slices, k), the rows weighed by
+    responsibility (1 for the likeliest, else 0, where `hard`).
+    """
+    n_rows, dim = rows.shape
+    n_clusters = scaled_centers.shape[0]
+    scratch = np.empty(n_clusters * BLOCK_ROWS)
+    block = np.empty((BLOCK_ROWS, dim))
+    block_sums = np.empty((n_clusters, dim))
+    total = np.empty(BLOCK_ROWS)
+    for index in range(first_slice, last_slice):
+        sums = weighted_sums[index]
+        sizes = cluster_sizes[index]
+        sums[:] = 0
+        sizes[:] = 0
+        start, end = slice_bounds(n_rows, len(weighted_sums), index)
+        for low in range(start, end, BLOCK_ROWS):
+            high = min(low + BLOCK_ROWS, end)
+            n_block = high - low
+            unit_rows_in_float64(rows[low:high], block)
+            logits = scratch[: n_clusters * n_block].reshape(n_clusters, n_block)
+            np.dot(scaled_centers, block[:n_block].T, logits)
+            for cluster in range(n_clusters):
+                for row in range(n_block):
+                    logits[cluster, row] += offsets[cluster]
+            best = log_densities[low:high]
+            best_in_columns(logits, best, labels[low:high])
+            if hard:
+                for row in range(n_block):
+                    cluster = labels[low + row]
+                    sizes[cluster] += 1
+                    for j in range(dim):
+                        sums[cluster, j] += block[row, j]
+                continue
+            total[:] = 0
+            for cluster in range(n_clusters):
+                for row in range(n_block):
+                    logits[cluster, row] = np.exp(logits[cluster, row] - best[row])
+                    total[row] += logits[cluster, row]
+            for cluster in range(n_clusters):
+                for row in range(n_block):
+                    logits[cluster, row] /= total[row]
+                    sizes[cluster] += logits[cluster, row]
+            np.dot(logits, block[:n_block], block_sums)
+            sums += block_sums
+            for row in range(n_block):
+                best[row] += np.log(total[row])
+
+
+@njit(nogil=True, cache=True)
+def unit_rows_in_float64(rows, out):
+    """Copy rows (m, d) into the head of out, float64, and take out what float32 left of their norms' distance from 1.
+
+    At concentration κ an error e in the norm is an error κ e in the log-density.
+    """
+    for row in range(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            value = np.float64(rows[row, j])
+            out[row, j] = value
+            square += value * value
+        scale = 1 / np.sqrt(square)
+        for j in range(rows.shape[1]):
+            out[row, j] *= scale

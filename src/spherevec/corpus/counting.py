@@ -1,0 +1,138 @@
+"""Number the words of a corpus in the order of their first occurrence, and count them, on one or more threads."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from spherevec.corpus.readers import Source, blocks, utf8
+from spherevec.corpus.spill import Spill, SpilledBlock
+from spherevec.corpus.tokenizer import Tokenizer
+from spherevec.errors import CorpusError
+
+_BYTES_A_WORD = 6  # roughly, to make batches of words about as large as blocks of text
+
+
+class Table(Protocol):
+    """Distinct words, numbered as they come: `WordTable` is fed blocks of text, `WordLists` lists of words."""
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]: ...
+
+    def words_at(self, places: npt.NDArray[np.intp]) -> list[str]: ...
+
+    def feed(self, batch: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]: ...
+
+
+class _Numbers(dict[str, int]):
+    """The number of each word, given to it when it is first asked for."""
+
+    def __missing__(self, word: object) -> int:
+        if not isinstance(word, str):
+            raise TypeError
+        whole = utf8(word).decode()
+        number = self[word] = len(self) if whole == word else self[whole]
+        return number
+
+
+class WordLists:
+    """Distinct words of documents that are lists of words; empty strings are no words."""
+
+    def __init__(self) -> None:
+        self._numbers = _Numbers()
+        self._n_documents = 0
+        self.counts = np.zeros(0, np.int64)
+
+    def words_at(self, places: npt.NDArray[np.intp]) -> list[str]:
+        words = list(self._numbers)
+        return [words[place] for place in places.tolist()]
+
+    def feed(self, batch: Sequence[Iterable[str]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        ids, ends = array("i"), array("q")
+        for document in batch:
+            self._n_documents += 1
+            try:
+                ids.extend(map(self._numbers.__getitem__, filter(None, document)))
+            except TypeError:
+                strange = next(repr(word) for word in document if not isinstance(word, str))
+                raise CorpusError(
+                    f"document {self._n_documents}: {strange[:60]} is not a word; words must be strings"
+                ) from None
+            ends.append(len(ids))
+        numbers = np.frombuffer(ids, np.int32)
+        counts = np.bincount(numbers, minlength=len(self._numbers))
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
+        return numbers, np.frombuffer(ends, np.int64)
+
+
+def tables_and_batches(
+    source: Source, tokenizer: Tokenizer, threads: int, size: int
+) -> tuple[list[Table], Iterator[Any]]:
+    """A table for each thread that can be of use, and what to feed them with."""
+    if source.documents is not None:
+        return [WordLists()], _batches(source.documents, size)
+    if not isinstance(tokenizer, str):
+        return [WordLists()], _batches((list(tokenizer(text)) for text in source.texts()), size)
+    assert source.pieces is not None
+
+    from spherevec.corpus.wordtable import WordTable
+
+    return [WordTable(tokenizer) for _ in range(threads)], blocks(source.pieces, size)
+
+
+def _batches(documents: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
+    batch: list[Sequence[str]] = []
+    n_words = 0
+    for document in documents:
+        batch.append(document)
+        n_words += 1 + len(document)
+        if n_words * _BYTES_A_WORD >= size:
+            yield batch
+            batch, n_words = [], 0
+    if batch:
+        yield batch
+
+
+def count(
+    batches: Iterable[Any], tables: Sequence[Table], spills: Sequence[Spill], report: Callable[[], object]
+) -> list[SpilledBlock]:
+    """Feed the tables, one thread and one spill each; returns the blocks in the order of the text."""
+    if len(tables) == 1:
+        counted = []
+        for batch in batches:
+            counted.append(spills[0].append(*tables[0].feed(batch)))
+            report()
+        return counted
+
+    idle: SimpleQueue[int] = SimpleQueue()
+    for worker in range(len(tables)):
+        idle.put(worker)
+
+    def work(batch: Any) -> SpilledBlock:
+        worker = idle.get()
+        try:
+            return spills[worker].append(*tables[worker].feed(batch))
+        finally:
+            idle.put(worker)
+
+    counted, pending = [], deque[Future[SpilledBlock]]()
+    with ThreadPoolExecutor(len(tables)) as pool:
+        try:
+            for batch in batches:
+                pending.append(pool.submit(work, batch))
+                if len(pending) > 2 * len(tables):
+                    counted.append(pending.popleft().result())
+                report()
+            counted.extend(future.result() for future in pending)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return counted

@@ -1,0 +1,68 @@
+"""The words that a model knows, and how often each occurred."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from spherevec.errors import CorpusError
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Words with their counts, the most frequent first; equal counts in the order of their UTF-8 bytes."""
+
+    words: list[str]
+    counts: npt.NDArray[np.int64]  # (words,)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.word_to_id
+
+    @cached_property
+    def word_to_id(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words)}
+
+    def index(self, word: str) -> int:
+        """The id of `word`; `KeyError` where the vocabulary does not hold it."""
+        return self.word_to_id[word]
+
+
+def choose_words(
+    counts: npt.NDArray[np.int64],
+    words_at: Callable[[npt.NDArray[np.intp]], Sequence[str]],
+    min_count: int,
+    max_vocab: int | None,
+) -> tuple[Vocabulary, npt.NDArray[np.int32]]:
+    """The vocabulary of a counted text, and the new number of each counted word, -1 for those left out.
+
+    Args:
+        counts: (distinct words,), in the order of counting.
+        words_at: the words at some places of `counts`.
+    """
+    if not len(counts):
+        raise CorpusError("the text holds no words; check that it is the right file and the right tokenizer")
+    kept = np.flatnonzero(counts >= min_count)
+    if not len(kept):
+        raise CorpusError(
+            f"no word occurs {min_count} times: there are {len(counts)} distinct words and the most frequent occurs "
+            f"{counts.max()} times; lower min_count (--min-count)"
+        )
+    words = words_at(kept)
+    # Strings compare by code points, which is the order of their UTF-8 bytes.
+    by_spelling = np.array(sorted(range(len(kept)), key=words.__getitem__), np.intp)
+    order = by_spelling[np.argsort(-counts[kept[by_spelling]], kind="stable")][:max_vocab]
+    if len(order) == 1:
+        raise CorpusError(
+            f"only one word, {words[order[0]]!r}, occurs {min_count} times or more: nothing to compare it with; "
+            "give more text or lower min_count (--min-count)"
+        )
+    numbers = np.full(len(counts), -1, np.int32)
+    numbers[kept[order]] = np.arange(len(order), dtype=np.int32)
+    return Vocabulary([words[i] for i in order.tolist()], counts[kept[order]]), numbers

@@ -1,0 +1,87 @@
+"""A growing table of distinct words, fed with blocks of UTF-8 text by the compiled tokeniser."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from spherevec.corpus import _tokenizer_kernel as kernel
+from spherevec.corpus.tokenizer import character_tables
+from spherevec.errors import CorpusError
+
+_FIRST_WORDS = 1 << 14
+_MOST_WORDS = (1 << 31) - 2  # ids are int32
+
+
+class WordTable:
+    """Distinct words in the order of their first occurrence; the layout is described in the kernel's file."""
+
+    def __init__(self, tokenizer: str, first_words: int = _FIRST_WORDS) -> None:
+        self._characters = character_tables(tokenizer)
+        self._n_words = 0
+        self._slots = np.zeros(2 * first_words, np.int64)
+        self._starts = np.zeros(first_words + 1, np.int64)
+        self._counts = np.zeros(first_words, np.int64)
+        self._arena = np.empty(0, np.uint8)
+
+    def __len__(self) -> int:
+        return self._n_words
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        return self._counts[: self._n_words]
+
+    def words_at(self, places: npt.NDArray[np.intp]) -> list[str]:
+        arena = self._arena.data
+        starts, stops = self._starts[places].tolist(), self._starts[places + 1].tolist()
+        return [str(arena[start:stop], "utf-8") for start, stop in zip(starts, stops, strict=True)]
+
+    def feed(self, block: bytes) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Count the words of a block; returns its ids (n,) and how many came before each newline (newlines,)."""
+        data = np.frombuffer(block, np.uint8)
+        self._reserve_arena(2 * len(data))  # lower-casing lengthens a character by one half at most
+        ids = np.empty(len(data) // 2 + 1, np.int32)
+        ends = np.empty(block.count(b"\n"), np.int64)
+        cursor = np.zeros(4, np.int64)
+        cursor[kernel.N_WORDS] = self._n_words
+        finished = False
+        while not finished:
+            finished = kernel.tokenize_block(
+                data, *self._characters, self._slots, self._starts, self._counts, self._arena, ids, ends, cursor
+            )
+            self._n_words = int(cursor[kernel.N_WORDS])
+            if not finished:
+                self._reserve_words(1)
+        return ids[: cursor[kernel.N_IDS]], ends
+
+    def absorb(self, other: WordTable) -> npt.NDArray[np.int32]:
+        """Add the words and counts of `other`; returns the number here of each of its words."""
+        renumbered = np.empty(len(other), np.int32)
+        self._reserve_words(len(other))
+        self._reserve_arena(int(other._starts[len(other)]))
+        self._n_words = kernel.merge_table(
+            other._starts, other._counts, other._arena,
+            self._slots, self._starts, self._counts, self._arena, renumbered, self._n_words,
+        )  # fmt: skip
+        return renumbered
+
+    def _reserve_arena(self, more: int) -> None:
+        used = int(self._starts[self._n_words])
+        if used + more > len(self._arena):
+            arena = np.empty(max(used + more, 2 * used), np.uint8)
+            arena[:used] = self._arena[:used]
+            self._arena = arena
+
+    def _reserve_words(self, more: int) -> None:
+        capacity = len(self._counts)
+        while capacity < self._n_words + more:
+            capacity *= 2
+        if capacity == len(self._counts):
+            return
+        if capacity > _MOST_WORDS:
+            raise CorpusError(f"more than {_MOST_WORDS} distinct words; check that the tokenizer fits the text")
+        self._starts = np.concatenate([self._starts, np.zeros(capacity + 1 - len(self._starts), np.int64)])
+        self._counts = np.concatenate([self._counts, np.zeros(capacity - len(self._counts), np.int64)])
+        slots = np.zeros(2 * capacity, np.int64)
+        kernel.rehash(self._slots, slots)
+        self._slots = slots

@@ -1,0 +1,24 @@
+"""NumPy `.npy`, with the names in `.labels.txt` beside it, one a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from spherevec.io.files import atomic_file
+from spherevec.io.text_rows import plain_names
+from spherevec.keyed_vectors import KeyedVectors
+
+
+def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None:
+    names = plain_names(vectors, "label", forbidden="\n\r", empty=True)
+    labels = path.with_name(f"{path.stem if path.suffix == '.npy' else path.name}.labels.txt")
+    # Both are complete before either gets its name.
+    with (
+        atomic_file(path, overwrite=overwrite) as array_file,
+        atomic_file(labels, overwrite=overwrite) as label_file,
+    ):
+        with array_file.open("wb") as file:
+            np.save(file, vectors.vectors, allow_pickle=False)
+        label_file.write_bytes("".join([f"{name}\n" for name in names]).encode())

@@ -1,0 +1,97 @@
+"""Read and write one safetensors file: in bounded memory when writing, through a memory map when reading.
+
+The layout: 8 bytes with the length of the header, the header in JSON, then the arrays back to back.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import FormatError
+
+_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_LONGEST_HEADER = 1 << 20
+_BYTES_PER_WRITE = 1 << 24
+
+
+def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
+    """Write float32 and int64 arrays under their names."""
+    header: dict[str, Any] = {}
+    end = 0
+    for name, array in tensors.items():
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (-len(encoded) % 8)  # keeps the arrays aligned
+    with path.open("wb") as file:
+        file.write(len(encoded).to_bytes(8, "little"))
+        file.write(encoded)
+        for array in tensors.values():
+            flat = np.ascontiguousarray(array).reshape(-1)
+            step = _BYTES_PER_WRITE // flat.itemsize
+            for start in range(0, len(flat), step):
+                file.write(flat[start : start + step].view(np.uint8).data)
+
+
+def read_tensors(path: Path, *, memory_map: bool = True) -> dict[str, NDArray[Any]]:
+    """The arrays of a file, read-only views of it with `memory_map`, copies in memory otherwise.
+
+    Sizes are compared with the file before anything is allocated.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header_length = int.from_bytes(file.read(8), "little")
+        if size < 8 or header_length > min(size - 8, _LONGEST_HEADER):
+            raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")
+        header = _parsed(path, file.read(header_length))
+        start = 8 + header_length
+        buffer: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        arrays = {}
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            dtype, shape, begin, end = _layout(path, name, entry)
+            count = (end - begin) // dtype.itemsize
+            if start + end > size:
+                raise FormatError(f"{path}: truncated: {name!r} ends at byte {start + end}, the file at {size}")
+            if (start + begin) % dtype.itemsize:
+                raise FormatError(f"{path}: {name!r} is not aligned; write the file again")
+            view = np.frombuffer(buffer, dtype, count, start + begin).reshape(shape)
+            arrays[name] = view if memory_map else view.copy()
+    return arrays
+
+
+def _parsed(path: Path, encoded: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(encoded)
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise FormatError(f"{path}: its header is not JSON; the file is corrupt")
+    return header
+
+
+def _layout(path: Path, name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
+    """Element type, shape, first byte and end byte of one array, or a `FormatError` if they contradict each other."""
+    try:
+        dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+        begin, end = entry["data_offsets"]
+        numbers = [*shape, begin, end]
+    except (KeyError, TypeError, ValueError):
+        raise FormatError(f"{path}: {name!r} has no valid type, shape and place in the header") from None
+    if any(type(number) is not int or not 0 <= number < 2**40 for number in numbers) or len(shape) > 2:
+        raise FormatError(f"{path}: {name!r} has an impossible shape or place in the header")
+    elements = 1
+    for length in shape:
+        elements *= length
+    if end - begin != elements * dtype.itemsize:
+        raise FormatError(f"{path}: {name!r} of shape {tuple(shape)} does not fit its {end - begin} bytes")
+    return dtype, tuple(shape), begin, end

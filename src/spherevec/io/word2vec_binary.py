@@ -1,0 +1,60 @@
+"""word2vec binary: a header line, then for each word its bytes, a space, its float32 numbers and a line break."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from spherevec.errors import FormatError
+from spherevec.io.files import atomic_file
+from spherevec.io.outside import Changes, GrowingRows, Source, decoded, on_the_sphere, opened, read_header
+from spherevec.io.text_rows import LONGEST_WORD, plain_names
+from spherevec.keyed_vectors import KeyedVectors
+
+_BYTES_PER_READ = 1 << 22
+
+
+def read(path: Path) -> tuple[KeyedVectors, Changes]:
+    with opened(path) as source:
+        count, dim = read_header(source, bytes_per_value=4)
+        keys, rows = _read_rows(source, count, dim)
+    return on_the_sphere(path, keys, rows.finished())
+
+
+def _read_rows(source: Source, count: int, dim: int) -> tuple[list[str], GrowingRows]:
+    """`count` words and vectors; the file must end with the last of them."""
+    path = source.path
+    keys: list[str] = []
+    rows = GrowingRows(dim)
+    pending, position = b"", 0
+    while rows.count < count:
+        space = pending.find(b" ", position)
+        end = space + 1 + 4 * dim
+        if (len(pending) if space < 0 else space) - position > LONGEST_WORD:
+            raise FormatError(f"{path}: the word of vector {rows.count + 1} does not end; is this a binary file?")
+        if space < 0 or end > len(pending):
+            more = source.file.read(max(_BYTES_PER_READ, 4 * dim))
+            if not more:
+                raise FormatError(f"{path}: truncated: it ends within vector {rows.count + 1} of {count}")
+            pending, position = pending[position:] + more, 0
+            continue
+        # Some programs end a vector with a line break, others do not.
+        word = pending[position:space].lstrip(b"\n")
+        where = f"vector {rows.count + 1}"
+        if not word:
+            raise FormatError(f"{path}: {where} has an empty word; are count and dimension in the header right?")
+        keys.append(decoded(path, where, word))
+        rows.append(np.frombuffer(pending, "<f4", dim, space + 1))
+        position = end
+    if (pending[position:] + source.file.read(16)).strip(b"\r\n"):
+        raise FormatError(f"{path}: wrong header: it promises {count} vectors of dimension {dim}, but data follow them")
+    return keys, rows
+
+
+def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None:
+    names = plain_names(vectors, "word2vec binary")
+    with atomic_file(path, overwrite=overwrite) as temporary, temporary.open("wb") as file:
+        file.write(f"{len(vectors)} {vectors.vector_size}\n".encode())
+        for name, row in zip(names, vectors.vectors, strict=True):
+            file.write(b"%b %b\n" % (name.encode(), row.astype("<f4", copy=False).tobytes()))

@@ -1,0 +1,520 @@
+"""The compiled training kernels, all in one file: Numba's cache does not notice edits in another one.
+
+Each kernel trains a run of *units* on one thread, without the interpreter's lock. A unit is a document, or one piece
+of a document longer than `PIECE` tokens. Everything random about a unit (which words are kept, window sizes, drawn
+words) is a hash of the seed, the epoch and the unit, so it does not depend on which thread trains it.
+
+Names used throughout, for a real pair of a word and its neighbour (or its document):
+    anchor     the vector that does the predicting: a context vector, or a document vector
+    target     a word vector: the real word first, then the drawn ones (negatives)
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from spherevec.training.backends._vector_ops import (
+    ANCHOR_TILE,
+    LANES,
+    TARGET_TILE,
+    combine_anchors,
+    combine_targets,
+    inverse_roots,
+    logistic_weights,
+    blend_rows,
+    prefetch,
+    row_address,
+    store_scaled,
+    tile_scores,
+    triple_gram,
+    triple_step,
+)
+
+# NaN and infinity stay visible: no "nnan", no "ninf".
+FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
+compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
+inlined = njit(nogil=True, cache=True, fastmath=FASTMATH, inline="always")
+
+PIECE = 4096  # tokens of a document that one unit covers at most
+LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
+
+# Objectives and rules, as the kernels see them.
+VMF, HINGE, JOINT = 0, 1, 2
+RULE_COSINE_DISTANCE, RULE_COSINE, RULE_TWICE_COSINE = 0, 1, 2
+
+# Slots of the figures that a kernel reports.
+TOKENS, WORDS, PAIRS, LOSS, VIOLATED, COMPARED = 0, 1, 2, 3, 4, 5
+FIGURES = 6
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+# --- randomness -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def mix(x):
+    """Scramble 64 bits (the finaliser of splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@compiled
+def visited_unit(position, count, key):
+    """The unit at `position` of a random order of `count` units: a keyed permutation that needs no memory.
+
+    Four Feistel rounds permute the smallest even number of bits that can hold `count`; results beyond it are permuted
+    again until one falls inside.
+    """
+    half = np.uint64(1)
+    while (np.uint64(1) << (half + half)) < np.uint64(count):
+        half += np.uint64(1)
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    value = np.uint64(position)
+    while True:
+        left, right = value >> half, value & mask
+        for turn in range(4):
+            scrambled = mix(right + key + np.uint64(turn) * _GOLDEN) & mask
+            left, right = right, left ^ scrambled
+        value = (left << half) | right
+        if value < np.uint64(count):
+            return np.int64(value)
+
+
+@compiled
+def draw_word(random, draw_share, draw_other):
+    """One word from the alias table: the upper half of `random` picks the slot, the lower half decides within it."""
+    slot = np.int64(((random >> np.uint64(32)) * np.uint64(draw_share.size)) >> np.uint64(32))
+    return slot if (random & np.uint64(0xFFFFFFFF)) < np.uint64(draw_share[slot]) else np.int64(draw_other[slot])
+
+
+@compiled
+def draw_reach(random, window, batch, extra):
+    """How many words before and after a word are its context, each uniform in 1..window.
+
+    The second is drawn among those that fill the last batch (with `extra` anchors besides the words), if there are any.
+    """
+    before = 1 + np.int64((random >> np.uint64(32)) % np.uint64(window))
+    smallest = 1 + (-before - extra - 1) % batch
+    if smallest > window:
+        smallest, batch = 1, 1
+    choices = (window - smallest) // batch + 1
+    return before, smallest + batch * np.int64((random & np.uint64(0xFFFFFFFF)) % np.uint64(choices))
+
+
+@compiled
+def is_kept(word, place, key, keep_share):
+    """Whether the token at `place` of the corpus survives the thinning of frequent words this epoch."""
+    return (mix(key + np.uint64(place) * _GOLDEN) >> np.uint64(32)) <= np.uint64(keep_share[word])
+
+
+# --- the corpus -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def read_unit(unit, ids, offsets, pieces, keep_share, key, window, kept):
+    """Copy the surviving words of a unit, and up to `window` of its neighbours on each side, into `kept`.
+
+    Returns (document, words in `kept`, first and last word that belong to the unit itself, raw tokens).
+    """
+    documents = offsets.size - 1
+    if unit < documents:
+        document, start = unit, offsets[unit]
+    else:
+        document, start = pieces[unit - documents, 0], pieces[unit - documents, 1]
+    opening, closing = offsets[document], offsets[document + 1]
+    stop = min(start + PIECE, closing)
+
+    left, before = start, 0
+    while left > opening and before < window and start - left < PIECE:
+        left -= 1
+        before += is_kept(ids[left], left, key, keep_share)
+    count = 0
+    first = 0
+    last = 0
+    place = left
+    while place < closing:
+        if place == start:
+            first = count
+        if place >= stop and (count - last >= window or place - stop >= PIECE):
+            break
+        if is_kept(ids[place], place, key, keep_share):
+            kept[count] = ids[place]
+            count += 1
+        place += 1
+        if place <= stop:
+            last = count
+    return document, count, first, last, stop - start
+
+
+# --- one batch: several anchors against the real word and the drawn ones ------------------------------------------------
+
+
+@compiled
+def push_of(rule, h):
+    """How far a drawn word at cosine `h` is pushed."""
+    if rule == RULE_COSINE_DISTANCE:
+        return np.float32(1.0) + h
+    if rule == RULE_COSINE:
+        return h
+    return np.float32(2.0) * h
+
+
+@compiled
+def along_geodesic(address, new, block_row, square, stride):
+    """Turn new[block_row] = x + z, for a tangent step z at x, into exp_x(z); returns its squared norm.
+
+    `square` is |x + z|² = 1 + |z|².
+    """
+    angle = np.float32(math.sqrt(max(square - np.float32(1.0), np.float32(0.0))))
+    if angle < np.float32(1e-3):  # both maps agree to the last bit
+        return square
+    along = np.float32(math.sin(angle)) / angle
+    return blend_rows(address, np.float32(math.cos(angle)) - along, along, new, block_row, stride)
+
+
+@compiled
+def train_batches(
+    ids, offsets, pieces, keep_share, draw_share, draw_other,
+    word_vectors, context_vectors, document_vectors,
+    kept, new_anchors, new_targets, figures,
+    first_position, last_position, units, order_key, draw_key,
+    window, negative, batch, documents, objective, rule, geodesic,
+    alpha_first, alpha_last, concentration, offset, margin,
+):  # fmt: skip
+    """Train the units at positions [first_position, last_position) of this epoch's order, a few anchors at a time.
+
+    A batch compares up to `batch` anchors (the context vectors around a word, and its document's vector) with the
+    word and `negative` drawn ones. All scores are taken before any vector moves; then each vector takes the sum of its
+    steps at once.
+    """
+    stride = word_vectors.shape[1]
+    anchor_rows = new_anchors.shape[0] - 1
+    target_rows = new_targets.shape[0]
+    nothing = row_address(new_anchors, anchor_rows)  # a row of zeros, for the places of a tile that are not taken
+    cells = anchor_rows * target_rows
+    flat_scores, flat_pull = np.zeros(cells + LANES, np.float32), np.zeros(cells + LANES, np.float32)
+    flat_push, real = np.zeros(cells + LANES, np.float32), np.zeros(cells + LANES, np.float32)
+    scores = flat_scores[:cells].reshape((anchor_rows, target_rows))
+    pull = flat_pull[:cells].reshape((anchor_rows, target_rows))  # weight of target t in the step of anchor a
+    if objective == VMF:
+        flat_push = flat_pull  # one likelihood moves both sides; the hinges' steps differ
+    push = flat_push[:cells].reshape((anchor_rows, target_rows))  # weight of anchor a in the step of target t
+    real[:cells:target_rows] = 1
+    keep_anchor = np.zeros(anchor_rows, np.float32)
+    keep_target = np.zeros(target_rows, np.float32)
+    anchor_scales = np.zeros(anchor_rows + LANES, np.float32)
+    target_scales = np.zeros(target_rows + LANES, np.float32)
+    anchors = np.zeros(anchor_rows, np.int64)  # addresses
+    targets = np.full(target_rows, nothing, np.int64)
+    drawn = np.zeros(negative, np.int64)
+    drawn_next = np.zeros(negative, np.int64)
+    kappa, shift, gap = np.float32(concentration), np.float32(offset), np.float32(margin)
+    share = np.float32(2.0 / negative)
+
+    for position in range(first_position, last_position):
+        progress = (position - first_position) / (last_position - first_position)
+        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
+        strength = alpha * kappa
+        unit = visited_unit(position, units, order_key) if order_key else position
+        document, count, first, last, tokens = read_unit(
+            unit, ids, offsets, pieces, keep_share, draw_key, window, kept
+        )
+        figures[TOKENS] += tokens
+        figures[WORDS] += last - first
+        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+        for k in range(negative):
+            random += _GOLDEN
+            drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+            prefetch(row_address(word_vectors, drawn_next[k]), stride)
+
+        for center in range(first, last):
+            word = np.int64(kept[center])
+            if center + 1 < count:
+                prefetch(row_address(word_vectors, np.int64(kept[center + 1])), stride)
+            if center + window + 1 < count:
+                prefetch(row_address(context_vectors, np.int64(kept[center + window + 1])), stride)
+            random += _GOLDEN
+            before, after = draw_reach(mix(random), window, batch, documents)
+            low, high = max(0, center - before), min(count, center + after + 1)
+            neighbours = high - low - 1
+            total = neighbours + (1 if documents else 0)
+            figures[PAIRS] += total
+            measured = (center - first) % LOSS_EVERY == 0
+            targets[0] = row_address(word_vectors, word)
+
+            for start in range(0, total, batch):
+                rows = min(batch, total - start)
+                used = (rows + ANCHOR_TILE - 1) // ANCHOR_TILE * ANCHOR_TILE
+                for k in range(negative):
+                    drawn[k] = drawn_next[k]
+                    targets[k + 1] = row_address(word_vectors, drawn[k])
+                    random += _GOLDEN
+                    drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+                    prefetch(row_address(word_vectors, drawn_next[k]), stride)
+                for a in range(rows):
+                    place = low + start + a
+                    if start + a == neighbours:
+                        anchors[a] = row_address(document_vectors, document)
+                    else:
+                        anchors[a] = row_address(context_vectors, np.int64(kept[place + (place >= center)]))
+                for a in range(rows, used):
+                    anchors[a] = nothing
+
+                for a in range(0, used, ANCHOR_TILE):
+                    for t in range(0, target_rows, TARGET_TILE):
+                        tile_scores(anchors, a, targets, t, flat_scores, target_rows, stride)
+
+                if objective == VMF:
+                    # Absent rows are zero, so whatever weight they get moves nothing.
+                    logistic_weights(flat_scores, real, flat_pull, used * target_rows, kappa, shift, strength)
+                    for t in range(1, negative + 1):
+                        if drawn[t - 1] == word:
+                            pull[:, t] = 0
+                else:
+                    pull[:, :] = 0
+                    push[:, :] = 0
+                    for a in range(rows):
+                        f = scores[a, 0]
+                        for t in range(1, negative + 1):
+                            h = scores[a, t]
+                            if drawn[t - 1] != word and f - h < gap:
+                                step = share * alpha * (np.float32(1.0) - f + h)
+                                pull[a, 0] += step
+                                pull[a, t] -= step
+                                push[a, 0] += share * alpha * (np.float32(1.0) - f)
+                                push[a, t] -= share * alpha * push_of(rule, h)
+
+                if measured:
+                    for a in range(rows):
+                        f = scores[a, 0]
+                        if objective == VMF:
+                            figures[LOSS] += math.log1p(math.exp(shift - kappa * f))
+                        for t in range(1, negative + 1):
+                            h = scores[a, t]
+                            if objective == VMF:
+                                figures[LOSS] += math.log1p(math.exp(kappa * h - shift))
+                                figures[VIOLATED] += f <= h
+                            else:
+                                figures[LOSS] += max(np.float32(0.0), gap - f + h) / negative
+                                figures[VIOLATED] += f - h < gap
+                    figures[COMPARED] += rows
+
+                for t in range(target_rows):
+                    keep_target[t] = 1
+                for a in range(used):
+                    stays = np.float32(1.0)
+                    for t in range(target_rows):
+                        stays -= pull[a, t] * scores[a, t]
+                        keep_target[t] -= push[a, t] * scores[a, t]
+                    keep_anchor[a] = stays
+
+                for a in range(0, used, ANCHOR_TILE):
+                    for t in range(0, target_rows, TARGET_TILE):
+                        combine_anchors(
+                            anchors, a, keep_anchor, targets, t, flat_pull, target_rows, 1,
+                            new_anchors, anchor_scales, stride,
+                        )  # fmt: skip
+                for t in range(0, target_rows, TARGET_TILE):
+                    for a in range(0, used, ANCHOR_TILE):
+                        combine_targets(
+                            targets, t, keep_target, anchors, a, flat_push, 1, target_rows,
+                            new_targets, target_scales, stride,
+                        )  # fmt: skip
+                if geodesic:
+                    for a in range(rows):
+                        anchor_scales[a] = along_geodesic(anchors[a], new_anchors, a, anchor_scales[a], stride)
+                    for t in range(negative + 1):
+                        target_scales[t] = along_geodesic(targets[t], new_targets, t, target_scales[t], stride)
+                inverse_roots(anchor_scales, rows)
+                inverse_roots(target_scales, negative + 1)
+                for a in range(rows):
+                    store_scaled(new_anchors, a, anchor_scales[a], anchors[a], stride)
+                store_scaled(new_targets, 0, target_scales[0], targets[0], stride)
+                for t in range(1, negative + 1):
+                    if drawn[t - 1] != word:
+                        store_scaled(new_targets, t, target_scales[t], targets[t], stride)
+
+
+# --- one triple at a time, in closed form -------------------------------------------------------------------------------
+
+
+@compiled
+def step_weights(weights, at, stay, move, own, cross, other, geodesic):
+    """Weights that take x to (stay x + move y) on the sphere, from the products own = x·x, cross = x·y, other = y·y.
+
+    The step is tangent, but for what rounding left of x's norm; measuring that norm each time keeps it from growing.
+    """
+    if geodesic:
+        rest = stay - np.float32(1.0)
+        square = rest * rest * own + np.float32(2.0) * rest * move * cross + move * move * other
+        angle = np.float32(math.sqrt(max(square, np.float32(0.0))))
+        if angle > np.float32(1e-3):
+            along = np.float32(math.sin(angle)) / angle
+            stay = np.float32(math.cos(angle)) + along * rest
+            move = along * move
+    square = stay * stay * own + np.float32(2.0) * stay * move * cross + move * move * other
+    scale = np.float32(1.0) / np.float32(math.sqrt(square))
+    weights[at] = stay * scale
+    weights[at + 1] = move * scale
+
+
+@compiled
+def train_triple(word, drawn, anchor, stride, gram, weights, figures, alpha, gap, rule, geodesic):
+    """One hinge: pull `word` and `anchor` together and push `drawn` away if the margin is violated. Addresses of rows."""
+    triple_gram(word, drawn, anchor, gram, stride)
+    f, h, g = gram[3], gram[4], gram[5]
+    figures[COMPARED] += 1
+    if f - h >= gap:
+        return
+    figures[VIOLATED] += 1
+    figures[LOSS] += gap - f + h
+    one, two = np.float32(1.0), np.float32(2.0)
+    near, far, both = alpha * (one - f), alpha * push_of(rule, h), alpha * (one - f + h)
+    step_weights(weights, 0, one - near * f, near, gram[0], f, gram[2], geodesic)
+    step_weights(weights, 2, one + far * h, -far, gram[1], h, gram[2], geodesic)
+    apart = gram[0] + gram[1] - two * g
+    step_weights(weights, 4, one - both * (f - h), both, gram[2], f - h, apart, geodesic)
+    triple_step(word, drawn, anchor, weights, stride)
+
+
+@compiled
+def train_triples(
+    ids, offsets, pieces, keep_share, draw_share, draw_other,
+    word_vectors, context_vectors, document_vectors,
+    kept, figures,
+    first_position, last_position, units, order_key, draw_key,
+    window, negative, documents, rule, geodesic,
+    alpha_first, alpha_last, margin,
+):  # fmt: skip
+    """Train with one hinge a pair, one triple at a time, each step seeing the one before it, as the authors' program.
+
+    A word's context vector is the anchor of the words around it; its document's vector is the anchor of the word.
+    """
+    stride = word_vectors.shape[1]
+    gram, weights = np.zeros(6, np.float32), np.zeros(6, np.float32)
+    gap = np.float32(margin)
+    for position in range(first_position, last_position):
+        progress = (position - first_position) / (last_position - first_position)
+        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
+        unit = visited_unit(position, units, order_key) if order_key else position
+        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
+        figures[TOKENS] += tokens
+        figures[WORDS] += last - first
+        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+        drawn_next = draw_word(random, draw_share, draw_other)
+        for center in range(first, last):
+            word = np.int64(kept[center])
+            if center + window + 1 < count:
+                prefetch(row_address(word_vectors, np.int64(kept[center + window + 1])), stride)
+            if center + 1 < count:
+                prefetch(row_address(context_vectors, np.int64(kept[center + 1])), stride)
+            random += _GOLDEN
+            reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
+            low, high = max(0, center - reach), min(count, center + reach + 1)
+            pairs = high - low - 1 + documents
+            figures[PAIRS] += pairs
+            own_anchor = row_address(context_vectors, word)
+            for pair in range(pairs):
+                if pair == high - low - 1:
+                    target, anchor = word, row_address(document_vectors, document)
+                else:
+                    target, anchor = np.int64(kept[low + pair + (low + pair >= center)]), own_anchor
+                for _ in range(negative):
+                    drawn = drawn_next
+                    random += _GOLDEN
+                    drawn_next = draw_word(mix(random), draw_share, draw_other)
+                    prefetch(row_address(word_vectors, drawn_next), stride)
+                    if drawn != word and drawn != target:
+                        train_triple(
+                            row_address(word_vectors, target), row_address(word_vectors, drawn), anchor, stride,
+                            gram, weights, figures, alpha, gap, rule, geodesic,
+                        )  # fmt: skip
+
+
+# --- the paper's joint hinge --------------------------------------------------------------------------------------------
+
+
+@compiled
+def train_joint(
+    ids, offsets, pieces, keep_share, draw_share, draw_other,
+    word_vectors, context_vectors, document_vectors,
+    kept, new_rows, figures,
+    first_position, last_position, units, order_key, draw_key,
+    window, negative, rule, geodesic,
+    alpha_first, alpha_last, margin,
+):  # fmt: skip
+    """Train with the paper's Eq. (3): one hinge over the word u, a context v, the document d and a drawn word n.
+
+    Every vector moves by Eq. (8): its Riemannian gradient times the cosine distance to its descent direction; a drawn
+    word by `rule` instead.
+    """
+    stride = word_vectors.shape[1]
+    one = np.float32(1.0)
+    gap = np.float32(margin)
+    nothing = row_address(new_rows, 4)  # a row of zeros
+    rows = np.full(6, nothing, np.int64)  # u, n, v, d and two empty places
+    others = np.full(6, nothing, np.int64)  # v, d, n, then u
+    scores = np.zeros(24, np.float32)  # rows x (v, d, n)
+    weights = np.zeros(24, np.float32)  # rows x (v, d, n, u)
+    keep = np.zeros(4, np.float32)
+    scales = np.zeros(LANES, np.float32)
+    for position in range(first_position, last_position):
+        progress = (position - first_position) / (last_position - first_position)
+        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
+        unit = visited_unit(position, units, order_key) if order_key else position
+        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
+        figures[TOKENS] += tokens
+        figures[WORDS] += last - first
+        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+        rows[3] = others[1] = row_address(document_vectors, document)
+        for center in range(first, last):
+            word = np.int64(kept[center])
+            rows[0] = others[3] = row_address(word_vectors, word)
+            random += _GOLDEN
+            reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
+            low, high = max(0, center - reach), min(count, center + reach + 1)
+            figures[PAIRS] += high - low - 1
+            for place in range(low, high):
+                if place == center:
+                    continue
+                rows[2] = others[0] = row_address(context_vectors, np.int64(kept[place]))
+                for _ in range(negative):
+                    random += _GOLDEN
+                    drawn = draw_word(mix(random), draw_share, draw_other)
+                    if drawn == word:
+                        continue
+                    rows[1] = others[2] = row_address(word_vectors, drawn)
+                    tile_scores(rows, 0, others, 0, scores, 6, stride)
+                    uv, ud, un = scores[0], scores[1], scores[2]
+                    nv, nd, vd = scores[6], scores[7], scores[13]
+                    figures[COMPARED] += 1
+                    near, far = uv + ud, nv + nd
+                    if near - far >= gap:
+                        continue
+                    figures[VIOLATED] += 1
+                    figures[LOSS] += gap - near + far
+                    sum_length = np.float32(math.sqrt(max(np.float32(2.0) + np.float32(2.0) * vd, np.float32(1e-12))))
+                    gap_length = np.float32(math.sqrt(max(np.float32(2.0) - np.float32(2.0) * un, np.float32(1e-12))))
+                    word_step = alpha * (one - near / sum_length)
+                    drawn_step = alpha * push_of(rule, far / sum_length)
+                    context_step = alpha * (one - (uv - nv) / gap_length)
+                    document_step = alpha * (one - (ud - nd) / gap_length)
+                    weights[0] = weights[1] = word_step
+                    weights[6] = weights[7] = -drawn_step
+                    weights[14], weights[15] = -context_step, context_step
+                    weights[20], weights[21] = -document_step, document_step
+                    keep[0], keep[1] = one - word_step * near, one + drawn_step * far
+                    keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
+                    combine_anchors(rows, 0, keep, others, 0, weights, 6, 1, new_rows, scales, stride)
+                    combine_anchors(rows, 0, keep, others, 3, weights, 6, 1, new_rows, scales, stride)
+                    if geodesic:
+                        for r in range(4):
+                            scales[r] = along_geodesic(rows[r], new_rows, r, scales[r], stride)
+                    inverse_roots(scales, 4)
+                    for r in range(4):
+                        store_scaled(new_rows, r, scales[r], rows[r], stride)

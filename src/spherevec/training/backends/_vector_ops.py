@@ -1,0 +1,338 @@
+"""The arithmetic of a batch, written as LLVM vectors: a few anchor rows against a few target rows.
+
+Numba's own loops over rows of run-time length spend most of their time on alias checks and remainders. Here rows are
+read `LANES` numbers at a time, straight from the matrices, and every loaded number is used several times from a
+register: four anchors against three targets. For that the rows of all matrices start on a cache line and are padded
+with zeros to `stride`, a multiple of `LANES` (see `padded_rows`). Rows are handed over by their addresses, since the
+rows of a batch come from three matrices.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16  # numbers handled at once: one AVX-512 register, two of AVX2, four of NEON
+LINE = 64  # bytes of a cache line
+ANCHOR_TILE = 4
+TARGET_TILE = 3
+
+_FLOAT = ir.FloatType()
+_VECTOR = ir.VectorType(_FLOAT, LANES)
+_INT = ir.IntType(64)
+_FAST = ("nsz", "arcp", "contract", "afn", "reassoc")
+
+
+def padded_rows(rows: int, width: int) -> np.ndarray:
+    """A zero float32 matrix whose rows start on cache lines; columns from `width` on are padding and stay zero."""
+    stride = -(-width // LANES) * LANES
+    buffer = np.zeros(rows * stride + LINE // 4, np.float32)
+    start = -buffer.ctypes.data % LINE // 4
+    return buffer[start : start + rows * stride].reshape(rows, stride)
+
+
+def _data(context, builder, array_type, array):
+    return context.make_array(array_type)(context, builder, array).data
+
+
+def _constant(number):
+    return ir.Constant(_INT, number)
+
+
+def _read_addresses(builder, addresses, first, count):
+    """Pointers to the rows whose addresses stand at [first, first + count)."""
+    slots = [builder.gep(addresses, [builder.add(first, _constant(i))]) for i in range(count)]
+    return [builder.inttoptr(builder.load(slot), _FLOAT.as_pointer()) for slot in slots]
+
+
+def _block_rows(builder, data, first, stride, count):
+    """Pointers to `count` consecutive rows of a scratch block."""
+    return [builder.gep(data, [builder.mul(builder.add(first, _constant(i)), stride)]) for i in range(count)]
+
+
+def _lanes(builder, row, index):
+    return builder.bitcast(builder.gep(row, [index]), _VECTOR.as_pointer())
+
+
+def _load(builder, row, index, align=LINE):
+    return builder.load(_lanes(builder, row, index), align=align)
+
+
+def _store(builder, vector, row, index, align=LINE):
+    builder.store(vector, _lanes(builder, row, index), align=align)
+
+
+def _splat(builder, scalar):
+    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    one = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
+def _multiply_add(builder, x, y, total):
+    return builder.fadd(total, builder.fmul(x, y, flags=_FAST), flags=_FAST)
+
+
+def _sum_lanes(builder, vector):
+    signature = ir.FunctionType(_FLOAT, [_FLOAT, _VECTOR])
+    function = cgutils.get_or_insert_function(builder.module, signature, f"llvm.vector.reduce.fadd.v{LANES}f32")
+    return builder.call(function, [ir.Constant(_FLOAT, 0.0), vector], fastmath=_FAST)
+
+
+def _accumulators(builder, count):
+    slots = [cgutils.alloca_once(builder, _VECTOR) for _ in range(count)]
+    for slot in slots:
+        builder.store(ir.Constant(_VECTOR, [0.0] * LANES), slot)
+    return slots
+
+
+def _over_lanes(builder, count):
+    return cgutils.for_range_slice(builder, _constant(0), count, _constant(LANES))
+
+
+def _scores_code(context, builder, signature, arguments):
+    anchors, first_anchor, targets, first_target, scores, score_stride, stride = arguments
+    anchors, targets, scores = (
+        _data(context, builder, signature.args[i], arguments[i]) for i in (0, 2, 4)
+    )
+    anchor_rows = _read_addresses(builder, anchors, first_anchor, ANCHOR_TILE)
+    target_rows = _read_addresses(builder, targets, first_target, TARGET_TILE)
+    sums = _accumulators(builder, ANCHOR_TILE * TARGET_TILE)
+    with _over_lanes(builder, stride) as (index, _):
+        right = [_load(builder, row, index) for row in target_rows]
+        for a, row in enumerate(anchor_rows):
+            left = _load(builder, row, index)
+            for t in range(TARGET_TILE):
+                slot = sums[a * TARGET_TILE + t]
+                builder.store(_multiply_add(builder, left, right[t], builder.load(slot)), slot)
+    for a in range(ANCHOR_TILE):
+        row = builder.mul(builder.add(first_anchor, _constant(a)), score_stride)
+        for t in range(TARGET_TILE):
+            cell = builder.add(builder.add(row, first_target), _constant(t))
+            builder.store(_sum_lanes(builder, builder.load(sums[a * TARGET_TILE + t])), builder.gep(scores, [cell]))
+    return context.get_dummy_value()
+
+
+def _combine_code(rows, others):
+    """Code that adds `others` weighted rows to `rows` rows at once; all weights stay in registers."""
+
+    def code(context, builder, signature, arguments):
+        own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride = arguments
+        own, keep, other, weights, new, squares = (
+            _data(context, builder, signature.args[i], arguments[i]) for i in (0, 2, 3, 5, 8, 9)
+        )
+        places = [builder.add(first, _constant(r)) for r in range(rows)]
+        columns = [builder.mul(builder.add(first_other, _constant(o)), other_step) for o in range(others)]
+        cells = [[builder.add(builder.mul(place, own_step), column) for column in columns] for place in places]
+        spread = [[_splat(builder, builder.load(builder.gep(weights, [cell]))) for cell in row] for row in cells]
+        new_rows = _block_rows(builder, new, first, stride, rows)
+        other_rows = _read_addresses(builder, other, first_other, others)
+        norms = _accumulators(builder, rows)
+        # The first rows added find keep * own in place of a sum; later ones find the sum so far.
+        fresh = builder.icmp_signed("==", first_other, _constant(0))
+        own_rows = _read_addresses(builder, own, first, rows)
+        starts = [builder.select(fresh, mine, sofar) for mine, sofar in zip(own_rows, new_rows, strict=True)]
+        kept = [builder.load(builder.gep(keep, [place])) for place in places]
+        keeps = [_splat(builder, builder.select(fresh, k, ir.Constant(_FLOAT, 1.0))) for k in kept]
+        with _over_lanes(builder, stride) as (index, _):
+            numbers = [_load(builder, row, index) for row in other_rows]
+            for r in range(rows):
+                total = builder.fmul(keeps[r], _load(builder, starts[r], index), flags=_FAST)
+                for o in range(others):
+                    total = _multiply_add(builder, spread[r][o], numbers[o], total)
+                _store(builder, total, new_rows[r], index)
+                builder.store(_multiply_add(builder, total, total, builder.load(norms[r])), norms[r])
+        for r in range(rows):
+            builder.store(_sum_lanes(builder, builder.load(norms[r])), builder.gep(squares, [places[r]]))
+        return context.get_dummy_value()
+
+    return code
+
+
+def _inverse_roots_code(context, builder, signature, arguments):
+    values, count = arguments
+    values = _data(context, builder, signature.args[0], values)
+    kind = ir.FunctionType(_VECTOR, [_VECTOR])
+    root = cgutils.get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f32")
+    one = ir.Constant(_VECTOR, [1.0] * LANES)
+    with _over_lanes(builder, count) as (index, _):
+        roots = builder.call(root, [_load(builder, values, index, align=4)])
+        _store(builder, builder.fdiv(one, roots), values, index, align=4)
+    return context.get_dummy_value()
+
+
+def _logistic_code(context, builder, signature, arguments):
+    scores, real, weights, count, kappa, shift, strength = arguments
+    scores, real, weights = (_data(context, builder, signature.args[i], arguments[i]) for i in range(3))
+    one, half = (ir.Constant(_VECTOR, [value] * LANES) for value in (1.0, 0.5))
+    # exp(x) = exp(x / 1024) ** 1024: the inner one by its first three terms, the power by ten squarings.
+    scale = _splat(builder, builder.fmul(kappa, ir.Constant(_FLOAT, -1.0 / 1024)))
+    start = _splat(builder, builder.fmul(shift, ir.Constant(_FLOAT, 1.0 / 1024)))
+    strengths = _splat(builder, strength)
+    with _over_lanes(builder, count) as (index, _):
+        x = _multiply_add(builder, scale, _load(builder, scores, index, align=4), start)
+        power = _multiply_add(builder, _multiply_add(builder, half, x, one), x, one)
+        for _ in range(10):
+            power = builder.fmul(power, power, flags=_FAST)
+        likely = builder.fdiv(one, builder.fadd(one, power, flags=_FAST), flags=_FAST)
+        error = builder.fsub(_load(builder, real, index, align=4), likely, flags=_FAST)
+        _store(builder, builder.fmul(strengths, error, flags=_FAST), weights, index, align=4)
+    return context.get_dummy_value()
+
+
+def _address_code(context, builder, signature, arguments):
+    matrix, row = arguments
+    array = context.make_array(signature.args[0])(context, builder, matrix)
+    width = cgutils.unpack_tuple(builder, array.shape, 2)[1]
+    return builder.ptrtoint(builder.gep(array.data, [builder.mul(row, width)]), _INT)
+
+
+def _scale_code(context, builder, signature, arguments):
+    source, source_row, scale, address, stride = arguments
+    row = _block_rows(builder, _data(context, builder, signature.args[0], source), source_row, stride, 1)[0]
+    target = builder.inttoptr(address, _FLOAT.as_pointer())
+    scales = _splat(builder, scale)
+    with _over_lanes(builder, stride) as (index, _):
+        _store(builder, builder.fmul(scales, _load(builder, row, index), flags=_FAST), target, index)
+    return context.get_dummy_value()
+
+
+def _blend_code(context, builder, signature, arguments):
+    address, stay, along, new, row, stride = arguments
+    old_row = builder.inttoptr(address, _FLOAT.as_pointer())
+    new_row = _block_rows(builder, _data(context, builder, signature.args[3], new), row, stride, 1)[0]
+    stays, alongs = _splat(builder, stay), _splat(builder, along)
+    (square,) = _accumulators(builder, 1)
+    with _over_lanes(builder, stride) as (index, _):
+        stepped = builder.fmul(alongs, _load(builder, new_row, index), flags=_FAST)
+        moved = _multiply_add(builder, stays, _load(builder, old_row, index), stepped)
+        _store(builder, moved, new_row, index)
+        builder.store(_multiply_add(builder, moved, moved, builder.load(square)), square)
+    return _sum_lanes(builder, builder.load(square))
+
+
+def _triple_gram_code(context, builder, signature, arguments):
+    *addresses, gram, stride = arguments
+    gram = _data(context, builder, signature.args[3], gram)
+    rows = [builder.inttoptr(address, _FLOAT.as_pointer()) for address in addresses]
+    pairs = [(0, 0), (1, 1), (2, 2), (0, 2), (1, 2), (0, 1)]
+    sums = _accumulators(builder, len(pairs))
+    with _over_lanes(builder, stride) as (index, _):
+        numbers = [_load(builder, row, index) for row in rows]
+        for slot, (i, j) in zip(sums, pairs, strict=True):
+            builder.store(_multiply_add(builder, numbers[i], numbers[j], builder.load(slot)), slot)
+    for i, slot in enumerate(sums):
+        builder.store(_sum_lanes(builder, builder.load(slot)), builder.gep(gram, [_constant(i)]))
+    return context.get_dummy_value()
+
+
+def _triple_step_code(context, builder, signature, arguments):
+    *addresses, weights, stride = arguments
+    weights = _data(context, builder, signature.args[3], weights)
+    word_row, drawn_row, anchor_row = (builder.inttoptr(address, _FLOAT.as_pointer()) for address in addresses)
+    spread = [_splat(builder, builder.load(builder.gep(weights, [_constant(i)]))) for i in range(6)]
+    with _over_lanes(builder, stride) as (index, _):
+        word, drawn, anchor = (_load(builder, row, index) for row in (word_row, drawn_row, anchor_row))
+        apart = builder.fsub(word, drawn, flags=_FAST)
+        for row, own, other, stay, move in (
+            (word_row, word, anchor, spread[0], spread[1]),
+            (drawn_row, drawn, anchor, spread[2], spread[3]),
+            (anchor_row, anchor, apart, spread[4], spread[5]),
+        ):
+            kept = builder.fmul(stay, own, flags=_FAST)
+            _store(builder, _multiply_add(builder, move, other, kept), row, index)
+    return context.get_dummy_value()
+
+
+def _prefetch_code(context, builder, signature, arguments):
+    address, stride = arguments
+    byte = ir.IntType(8)
+    start = builder.inttoptr(address, byte.as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer()] + [ir.IntType(32)] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    for_writing, keep, data_cache = (ir.Constant(ir.IntType(32), n) for n in (0, 3, 1))
+    with _over_lanes(builder, stride) as (index, _):
+        line = builder.gep(start, [builder.mul(index, _constant(LINE // LANES))])
+        builder.call(function, [line, for_writing, keep, data_cache])
+    return context.get_dummy_value()
+
+
+@intrinsic
+def row_address(typing, matrix, row):
+    """Address of a row of a C-contiguous matrix."""
+    return types.int64(matrix, types.int64), _address_code
+
+
+@intrinsic
+def prefetch(typing, address, stride):
+    """Ask for the cache lines of a row before it is needed."""
+    return types.void(types.int64, types.int64), _prefetch_code
+
+
+@intrinsic
+def tile_scores(typing, anchors, first_anchor, targets, first_target, scores, score_stride, stride):
+    """scores[a, t] = anchor a · target t, for one tile of both."""
+    arguments = (anchors, types.int64, targets, types.int64, scores, types.int64, types.int64)
+    return types.void(*arguments), _scores_code
+
+
+def _combine_signature(own, keep, other, weights, new, squares):
+    i = types.int64
+    return types.void(own, i, keep, other, i, weights, i, i, new, squares, i)
+
+
+@intrinsic
+def combine_anchors(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
+    """Step a tile of anchors towards a tile of targets, and note the squared norms of what results.
+
+    new[r] = keep[r] * own[r] + sum over o of weights[r * own_step + o * other_step] * other[o], where `other` comes tile
+    by tile: the tile at 0 starts the sum, later ones add to it. squares[r] = |new[r]|².
+    """
+    return _combine_signature(own, keep, other, weights, new, squares), _combine_code(ANCHOR_TILE, TARGET_TILE)
+
+
+@intrinsic
+def combine_targets(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
+    """As `combine_anchors`, with the roles exchanged."""
+    return _combine_signature(own, keep, other, weights, new, squares), _combine_code(TARGET_TILE, ANCHOR_TILE)
+
+
+@intrinsic
+def inverse_roots(typing, values, count):
+    """values = 1 / sqrt(values), in place, for `count` rounded up to whole LANES."""
+    return types.void(values, types.int64), _inverse_roots_code
+
+
+@intrinsic
+def logistic_weights(typing, scores, real, weights, count, kappa, shift, strength):
+    """weights = strength * (real - sigmoid(kappa * scores - shift)), to 2e-5, for `count` rounded up to whole LANES."""
+    f = types.float32
+    return types.void(scores, real, weights, types.int64, f, f, f), _logistic_code
+
+
+@intrinsic
+def store_scaled(typing, source, source_row, scale, address, stride):
+    """Write scale * source[source_row] to the row at `address`."""
+    return types.void(source, types.int64, types.float32, types.int64, types.int64), _scale_code
+
+
+@intrinsic
+def blend_rows(typing, address, stay, along, new, row, stride):
+    """new[row] = stay * (the row at `address`) + along * new[row]; returns its squared norm."""
+    return types.float32(types.int64, types.float32, types.float32, new, types.int64, types.int64), _blend_code
+
+
+@intrinsic
+def triple_gram(typing, word, drawn, anchor, gram, stride):
+    """All products of the rows u, n, v at three addresses: gram = u·u, n·n, v·v, u·v, n·v, u·n."""
+    i = types.int64
+    return types.void(i, i, i, gram, i), _triple_gram_code
+
+
+@intrinsic
+def triple_step(typing, word, drawn, anchor, weights, stride):
+    """u = w0 u + w1 v, n = w2 n + w3 v and v = w4 v + w5 (u - n), each from the old rows."""
+    i = types.int64
+    return types.void(i, i, i, weights, i), _triple_step_code
