@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -196,3 +197,8 @@ def _understood(about: Mapping[str, Any]) -> dict[str, Any]:
     if not all(isinstance(epoch, dict) for epoch in known.get("record", [])):
         raise FormatError(f"its record has the wrong type in {native.MANIFEST}")
     return known
+
+
+def load(folder: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Model:
+    """Open a saved model; see `Model.load`."""
+    return Model.load(folder, mmap=mmap, verify=verify)

@@ -24,6 +24,10 @@ Exclusions: TypeAlias = Sequence[Sequence[int] | Int64]
 _SCORES_PER_BLOCK = 1 << 22
 # Queries taken at a time; more would not make the matrix product faster.
 _QUERIES_PER_BLOCK = 256
+# The approximate index: links of each vector, and candidates kept while searching. On touching clusters of 100,000
+# vectors these found 99 % of the neighbours in a millisecond; half of each found 93 % in half the time.
+_LINKS = 32
+_CANDIDATES = 256
 
 
 def top_k(queries: Float32, vectors: Float32, k: int, exclude: Exclusions | None = None) -> tuple[Int64, Float32]:
@@ -164,12 +168,13 @@ class AnnIndex:
 
     def __init__(self, index: Any) -> None:
         self._index = index
+        self._index.expansion_search = _CANDIDATES
 
     @classmethod
     def build(cls, vectors: Float32, threads: int = 0) -> AnnIndex:
         """Index the unit rows (n, d); `threads` = 0 means all cores."""
         usearch = _usearch()
-        index = usearch.Index(ndim=vectors.shape[1], metric="ip", dtype="f16")
+        index = usearch.Index(ndim=vectors.shape[1], metric="ip", dtype="f16", connectivity=_LINKS)
         index.add(np.arange(len(vectors), dtype=np.uint64), vectors, threads=threads)
         return cls(index)
 

@@ -12,19 +12,22 @@ Names used throughout, for a real pair of a word and its neighbour (or its docum
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from spherevec.training.backends._vector_ops import (
     ANCHOR_TILE,
     LANES,
     TARGET_TILE,
+    blend_rows,
     combine_anchors,
     combine_targets,
     inverse_roots,
     logistic_weights,
-    blend_rows,
+    padded_rows,
     prefetch,
     row_address,
     store_scaled,
@@ -36,7 +39,6 @@ from spherevec.training.backends._vector_ops import (
 # NaN and infinity stay visible: no "nnan", no "ninf".
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
-inlined = njit(nogil=True, cache=True, fastmath=FASTMATH, inline="always")
 
 PIECE = 4096  # tokens of a document that one unit covers at most
 LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
@@ -177,53 +179,176 @@ def along_geodesic(address, new, block_row, square, stride):
     return blend_rows(address, np.float32(math.cos(angle)) - along, along, new, block_row, stride)
 
 
+class BatchScratch(NamedTuple):
+    """Room for one thread's batches: A anchors, T targets (whole tiles of both), rows of `stride` numbers."""
+
+    kept: NDArray[np.int32]  # (PIECE + 2 window + 2,) words of a unit
+    drawn: NDArray[np.int64]  # (negative,) drawn words, as rows
+    drawn_next: NDArray[np.int64]
+    anchors: NDArray[np.int64]  # (A,) addresses
+    targets: NDArray[np.int64]  # (T,)
+    new_anchors: NDArray[np.float32]  # (A + 1, stride), the last row stays zero
+    new_targets: NDArray[np.float32]  # (T, stride)
+    scores: NDArray[np.float32]  # (A * T,) rounded up to whole LANES, as the next three
+    real: NDArray[np.float32]  # 1 where the target is the real word
+    pull: NDArray[np.float32]  # weight of target t in the step of anchor a
+    push: NDArray[np.float32]  # weight of anchor a in the step of target t
+    keep_anchor: NDArray[np.float32]  # (A,)
+    keep_target: NDArray[np.float32]  # (T,)
+    anchor_scales: NDArray[np.float32]  # (A,) rounded up to whole LANES
+    target_scales: NDArray[np.float32]  # (T,) rounded up to whole LANES
+
+    @classmethod
+    def make(cls, width: int, window: int, negative: int, batch: int, objective: int) -> BatchScratch:
+        anchors = -(-batch // ANCHOR_TILE) * ANCHOR_TILE
+        targets = -(-(negative + 1) // TARGET_TILE) * TARGET_TILE
+        new_anchors = padded_rows(anchors + 1, width)
+        nothing = new_anchors.ctypes.data + anchors * new_anchors.strides[0]
+        flat = [np.zeros(-(-anchors * targets // LANES) * LANES, np.float32) for _ in range(4)]
+        scores, real, pull, push = flat
+        real[: anchors * targets : targets] = 1
+        return cls(
+            kept=np.zeros(PIECE + 2 * window + 2, np.int32),
+            drawn=np.zeros(negative, np.int64),
+            drawn_next=np.zeros(negative, np.int64),
+            anchors=np.full(anchors, nothing, np.int64),
+            targets=np.full(targets, nothing, np.int64),
+            new_anchors=new_anchors,
+            new_targets=padded_rows(targets, width),
+            scores=scores,
+            real=real,
+            pull=pull,
+            push=pull if objective == VMF else push,  # one likelihood moves both sides; the hinges' steps differ
+            keep_anchor=np.zeros(anchors, np.float32),
+            keep_target=np.zeros(targets, np.float32),
+            anchor_scales=np.ones(-(-anchors // LANES) * LANES, np.float32),
+            target_scales=np.ones(-(-targets // LANES) * LANES, np.float32),
+        )
+
+
+@compiled
+def weigh_vmf(scratch, word, used, kappa, shift, strength):
+    """Steps of the von Mises–Fisher likelihood: strength * (real - probability of being real)."""
+    targets = scratch.targets.size
+    # Absent rows are zero, so whatever weight they get moves nothing.
+    logistic_weights(scratch.scores, scratch.real, scratch.pull, used * targets, kappa, shift, strength)
+    for t in range(1, scratch.drawn.size + 1):
+        if scratch.drawn[t - 1] == word:
+            for a in range(used):
+                scratch.pull[a * targets + t] = 0
+
+
+@compiled
+def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
+    """Steps of one hinge for each anchor and drawn word, scaled to the strength of two drawn words."""
+    targets = scratch.targets.size
+    one = np.float32(1.0)
+    step = alpha * np.float32(2.0 / scratch.drawn.size)
+    for i in range(used * targets):
+        scratch.pull[i] = 0
+        scratch.push[i] = 0
+    for a in range(rows):
+        f = scratch.scores[a * targets]
+        for t in range(1, scratch.drawn.size + 1):
+            h = scratch.scores[a * targets + t]
+            if scratch.drawn[t - 1] != word and f - h < gap:
+                scratch.pull[a * targets] += step * (one - f + h)
+                scratch.pull[a * targets + t] -= step * (one - f + h)
+                scratch.push[a * targets] += step * (one - f)
+                scratch.push[a * targets + t] -= step * push_of(rule, h)
+
+
+@compiled
+def measure_batch(scratch, rows, figures, objective, kappa, shift, gap):
+    """Add the loss of a batch, and how many drawn words come too close, to the figures."""
+    targets = scratch.targets.size
+    for a in range(rows):
+        f = scratch.scores[a * targets]
+        if objective == VMF:
+            figures[LOSS] += math.log1p(math.exp(shift - kappa * f))
+        for t in range(1, scratch.drawn.size + 1):
+            h = scratch.scores[a * targets + t]
+            if objective == VMF:
+                figures[LOSS] += math.log1p(math.exp(kappa * h - shift))
+            else:
+                figures[LOSS] += max(np.float32(0.0), gap - f + h)
+            figures[VIOLATED] += f - h < gap
+    figures[COMPARED] += rows * scratch.drawn.size
+
+
+@compiled
+def move_batch(scratch, word, rows, used, stride, geodesic):
+    """Let every vector of the batch take its step and return to the sphere."""
+    anchors, targets = scratch.anchors, scratch.targets
+    width = targets.size
+    for t in range(width):
+        scratch.keep_target[t] = 1
+    for a in range(used):
+        stays = np.float32(1.0)
+        for t in range(width):
+            stays -= scratch.pull[a * width + t] * scratch.scores[a * width + t]
+            scratch.keep_target[t] -= scratch.push[a * width + t] * scratch.scores[a * width + t]
+        scratch.keep_anchor[a] = stays
+
+    for a in range(0, used, ANCHOR_TILE):
+        for t in range(0, width, TARGET_TILE):
+            combine_anchors(
+                anchors, a, scratch.keep_anchor, targets, t, scratch.pull, width, 1,
+                scratch.new_anchors, scratch.anchor_scales, stride,
+            )  # fmt: skip
+    for t in range(0, width, TARGET_TILE):
+        for a in range(0, used, ANCHOR_TILE):
+            combine_targets(
+                targets, t, scratch.keep_target, anchors, a, scratch.push, 1, width,
+                scratch.new_targets, scratch.target_scales, stride,
+            )  # fmt: skip
+    negative = scratch.drawn.size
+    if geodesic:
+        for a in range(rows):
+            scratch.anchor_scales[a] = along_geodesic(
+                anchors[a], scratch.new_anchors, a, scratch.anchor_scales[a], stride
+            )
+        for t in range(negative + 1):
+            scratch.target_scales[t] = along_geodesic(
+                targets[t], scratch.new_targets, t, scratch.target_scales[t], stride
+            )
+    inverse_roots(scratch.anchor_scales, rows)
+    inverse_roots(scratch.target_scales, negative + 1)
+    for a in range(rows):
+        store_scaled(scratch.new_anchors, a, scratch.anchor_scales[a], anchors[a], stride)
+    store_scaled(scratch.new_targets, 0, scratch.target_scales[0], targets[0], stride)
+    for t in range(1, negative + 1):
+        if scratch.drawn[t - 1] != word:
+            store_scaled(scratch.new_targets, t, scratch.target_scales[t], targets[t], stride)
+
+
 @compiled
 def train_batches(
     ids, offsets, pieces, keep_share, draw_share, draw_other,
     word_vectors, context_vectors, document_vectors,
-    kept, new_anchors, new_targets, figures,
+    scratch, figures,
     first_position, last_position, units, order_key, draw_key,
-    window, negative, batch, documents, objective, rule, geodesic,
+    window, batch, documents, objective, rule, geodesic,
     alpha_first, alpha_last, concentration, offset, margin,
 ):  # fmt: skip
     """Train the units at positions [first_position, last_position) of this epoch's order, a few anchors at a time.
 
     A batch compares up to `batch` anchors (the context vectors around a word, and its document's vector) with the
-    word and `negative` drawn ones. All scores are taken before any vector moves; then each vector takes the sum of its
-    steps at once.
+    word and some drawn ones. All scores are taken before any vector moves; then each vector takes the sum of its steps
+    at once. A vector that stands in a batch twice keeps the later of its two steps.
     """
     stride = word_vectors.shape[1]
-    anchor_rows = new_anchors.shape[0] - 1
-    target_rows = new_targets.shape[0]
-    nothing = row_address(new_anchors, anchor_rows)  # a row of zeros, for the places of a tile that are not taken
-    cells = anchor_rows * target_rows
-    flat_scores, flat_pull = np.zeros(cells + LANES, np.float32), np.zeros(cells + LANES, np.float32)
-    flat_push, real = np.zeros(cells + LANES, np.float32), np.zeros(cells + LANES, np.float32)
-    scores = flat_scores[:cells].reshape((anchor_rows, target_rows))
-    pull = flat_pull[:cells].reshape((anchor_rows, target_rows))  # weight of target t in the step of anchor a
-    if objective == VMF:
-        flat_push = flat_pull  # one likelihood moves both sides; the hinges' steps differ
-    push = flat_push[:cells].reshape((anchor_rows, target_rows))  # weight of anchor a in the step of target t
-    real[:cells:target_rows] = 1
-    keep_anchor = np.zeros(anchor_rows, np.float32)
-    keep_target = np.zeros(target_rows, np.float32)
-    anchor_scales = np.zeros(anchor_rows + LANES, np.float32)
-    target_scales = np.zeros(target_rows + LANES, np.float32)
-    anchors = np.zeros(anchor_rows, np.int64)  # addresses
-    targets = np.full(target_rows, nothing, np.int64)
-    drawn = np.zeros(negative, np.int64)
-    drawn_next = np.zeros(negative, np.int64)
+    nothing = row_address(scratch.new_anchors, scratch.anchors.size)
+    kept, drawn, drawn_next = scratch.kept, scratch.drawn, scratch.drawn_next
+    anchors, targets = scratch.anchors, scratch.targets
+    negative = drawn.size
     kappa, shift, gap = np.float32(concentration), np.float32(offset), np.float32(margin)
-    share = np.float32(2.0 / negative)
 
     for position in range(first_position, last_position):
         progress = (position - first_position) / (last_position - first_position)
         alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
-        strength = alpha * kappa
         unit = visited_unit(position, units, order_key) if order_key else position
-        document, count, first, last, tokens = read_unit(
-            unit, ids, offsets, pieces, keep_share, draw_key, window, kept
-        )
+        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
         figures[TOKENS] += tokens
         figures[WORDS] += last - first
         random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
@@ -242,9 +367,8 @@ def train_batches(
             before, after = draw_reach(mix(random), window, batch, documents)
             low, high = max(0, center - before), min(count, center + after + 1)
             neighbours = high - low - 1
-            total = neighbours + (1 if documents else 0)
+            total = neighbours + documents
             figures[PAIRS] += total
-            measured = (center - first) % LOSS_EVERY == 0
             targets[0] = row_address(word_vectors, word)
 
             for start in range(0, total, batch):
@@ -264,80 +388,16 @@ def train_batches(
                         anchors[a] = row_address(context_vectors, np.int64(kept[place + (place >= center)]))
                 for a in range(rows, used):
                     anchors[a] = nothing
-
                 for a in range(0, used, ANCHOR_TILE):
-                    for t in range(0, target_rows, TARGET_TILE):
-                        tile_scores(anchors, a, targets, t, flat_scores, target_rows, stride)
-
+                    for t in range(0, targets.size, TARGET_TILE):
+                        tile_scores(anchors, a, targets, t, scratch.scores, targets.size, stride)
                 if objective == VMF:
-                    # Absent rows are zero, so whatever weight they get moves nothing.
-                    logistic_weights(flat_scores, real, flat_pull, used * target_rows, kappa, shift, strength)
-                    for t in range(1, negative + 1):
-                        if drawn[t - 1] == word:
-                            pull[:, t] = 0
+                    weigh_vmf(scratch, word, used, kappa, shift, alpha * kappa)
                 else:
-                    pull[:, :] = 0
-                    push[:, :] = 0
-                    for a in range(rows):
-                        f = scores[a, 0]
-                        for t in range(1, negative + 1):
-                            h = scores[a, t]
-                            if drawn[t - 1] != word and f - h < gap:
-                                step = share * alpha * (np.float32(1.0) - f + h)
-                                pull[a, 0] += step
-                                pull[a, t] -= step
-                                push[a, 0] += share * alpha * (np.float32(1.0) - f)
-                                push[a, t] -= share * alpha * push_of(rule, h)
-
-                if measured:
-                    for a in range(rows):
-                        f = scores[a, 0]
-                        if objective == VMF:
-                            figures[LOSS] += math.log1p(math.exp(shift - kappa * f))
-                        for t in range(1, negative + 1):
-                            h = scores[a, t]
-                            if objective == VMF:
-                                figures[LOSS] += math.log1p(math.exp(kappa * h - shift))
-                                figures[VIOLATED] += f <= h
-                            else:
-                                figures[LOSS] += max(np.float32(0.0), gap - f + h) / negative
-                                figures[VIOLATED] += f - h < gap
-                    figures[COMPARED] += rows
-
-                for t in range(target_rows):
-                    keep_target[t] = 1
-                for a in range(used):
-                    stays = np.float32(1.0)
-                    for t in range(target_rows):
-                        stays -= pull[a, t] * scores[a, t]
-                        keep_target[t] -= push[a, t] * scores[a, t]
-                    keep_anchor[a] = stays
-
-                for a in range(0, used, ANCHOR_TILE):
-                    for t in range(0, target_rows, TARGET_TILE):
-                        combine_anchors(
-                            anchors, a, keep_anchor, targets, t, flat_pull, target_rows, 1,
-                            new_anchors, anchor_scales, stride,
-                        )  # fmt: skip
-                for t in range(0, target_rows, TARGET_TILE):
-                    for a in range(0, used, ANCHOR_TILE):
-                        combine_targets(
-                            targets, t, keep_target, anchors, a, flat_push, 1, target_rows,
-                            new_targets, target_scales, stride,
-                        )  # fmt: skip
-                if geodesic:
-                    for a in range(rows):
-                        anchor_scales[a] = along_geodesic(anchors[a], new_anchors, a, anchor_scales[a], stride)
-                    for t in range(negative + 1):
-                        target_scales[t] = along_geodesic(targets[t], new_targets, t, target_scales[t], stride)
-                inverse_roots(anchor_scales, rows)
-                inverse_roots(target_scales, negative + 1)
-                for a in range(rows):
-                    store_scaled(new_anchors, a, anchor_scales[a], anchors[a], stride)
-                store_scaled(new_targets, 0, target_scales[0], targets[0], stride)
-                for t in range(1, negative + 1):
-                    if drawn[t - 1] != word:
-                        store_scaled(new_targets, t, target_scales[t], targets[t], stride)
+                    weigh_hinge(scratch, word, rows, used, alpha, gap, rule)
+                if (center - first) % LOSS_EVERY == 0:
+                    measure_batch(scratch, rows, figures, objective, kappa, shift, gap)
+                move_batch(scratch, word, rows, used, stride, geodesic)
 
 
 # --- one triple at a time, in closed form -------------------------------------------------------------------------------

@@ -94,9 +94,7 @@ def _over_lanes(builder, count):
 
 def _scores_code(context, builder, signature, arguments):
     anchors, first_anchor, targets, first_target, scores, score_stride, stride = arguments
-    anchors, targets, scores = (
-        _data(context, builder, signature.args[i], arguments[i]) for i in (0, 2, 4)
-    )
+    anchors, targets, scores = (_data(context, builder, signature.args[i], arguments[i]) for i in (0, 2, 4))
     anchor_rows = _read_addresses(builder, anchors, first_anchor, ANCHOR_TILE)
     target_rows = _read_addresses(builder, targets, first_target, TARGET_TILE)
     sums = _accumulators(builder, ANCHOR_TILE * TARGET_TILE)

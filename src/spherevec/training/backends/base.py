@@ -1,0 +1,93 @@
+"""The seam between the trainer, which decides when, and a backend, which decides where.
+
+A backend sees plain arrays: never a vocabulary, a corpus or a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Read-only inputs of a run: V words, N documents, M pieces of long documents beyond their first."""
+
+    ids: NDArray[np.int32]  # (tokens,)
+    offsets: NDArray[np.int64]  # (N + 1,)
+    pieces: NDArray[np.int64]  # (M, 2): document, first token
+    keep_share: NDArray[np.uint32]  # (V,)
+    draw_share: NDArray[np.uint32]  # (V,)
+    draw_other: NDArray[np.int32]  # (V,)
+
+    @property
+    def units(self) -> int:
+        """What an epoch visits: every document, or piece of a long one."""
+        return len(self.offsets) - 1 + len(self.pieces)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A run of units, by position in the epoch's order."""
+
+    first: int
+    last: int
+    order_key: int  # 0 = the order of the file
+    draw_key: int
+    alpha_first: float
+    alpha_last: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Sums over what has been trained."""
+
+    tokens: float = 0.0  # of the text, thinned-out ones included
+    words: float = 0.0  # trained on
+    pairs: float = 0.0
+    loss: float = 0.0  # over the compared pairs, a sample of all
+    violated: float = 0.0
+    compared: float = 0.0
+
+    def __sub__(self, other: Figures) -> Figures:
+        return Figures(*(mine - theirs for mine, theirs in zip(self.as_tuple(), other.as_tuple(), strict=True)))
+
+    def as_tuple(self) -> tuple[float, ...]:
+        return (self.tokens, self.words, self.pairs, self.loss, self.violated, self.compared)
+
+    @property
+    def mean_loss(self) -> float:
+        return self.loss / max(self.compared, 1.0)
+
+    @property
+    def violated_share(self) -> float:
+        return self.violated / max(self.compared, 1.0)
+
+
+class Backend(Protocol):
+    """Holds the vectors while they are trained."""
+
+    workers: int
+
+    def load(self, table: str, start: int, rows: Floats) -> None:
+        """Set vectors of "words", "contexts" or "documents" from row `start` on."""
+
+    def read(self, table: str, start: int, stop: int) -> Floats:
+        """A copy of some vectors, (stop - start, width)."""
+
+    def warm_up(self) -> None:
+        """Compile whatever `train` needs."""
+
+    def train(self, worker: int, block: Block) -> None:
+        """Train a block; called from as many threads at once as there are workers."""
+
+    def figures(self) -> Figures:
+        """Sums since the start."""
+
+    def take(self) -> dict[str, Floats]:
+        """Give the vectors away, (n, width) each and contiguous; the backend is used up."""

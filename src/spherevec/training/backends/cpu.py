@@ -1,0 +1,94 @@
+"""Training on threads of this machine: the compiled kernels, their memory and their arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import TrainConfig
+from spherevec.training.backends import _cpu_kernel as kernel
+from spherevec.training.backends._vector_ops import padded_rows
+from spherevec.training.backends.base import Block, Figures, Floats, Inputs
+
+_OBJECTIVES = {"vmf": kernel.VMF, "hinge": kernel.HINGE, "joint": kernel.JOINT}
+_RULES = {
+    "1+h": kernel.RULE_COSINE_DISTANCE,
+    "h": kernel.RULE_COSINE,
+    "2h": kernel.RULE_TWICE_COSINE,
+}
+
+
+class CpuBackend:
+    """Vectors in host memory, rows padded to whole cache lines, updated by several threads without locks."""
+
+    def __init__(self, inputs: Inputs, config: TrainConfig) -> None:
+        self.workers = config.thread_count
+        self._inputs, self._config = inputs, config
+        self._width = config.vector_size
+        documents = len(inputs.offsets) - 1 if config.documents else 1
+        sizes = {"words": len(inputs.keep_share), "contexts": len(inputs.keep_share), "documents": documents}
+        self._tables = {name: padded_rows(rows, self._width) for name, rows in sizes.items()}
+        self._objective = _OBJECTIVES[config.objective]
+        self._scratch = [
+            kernel.BatchScratch.make(
+                self._width, config.window, config.negative, max(config.batch, kernel.ANCHOR_TILE), self._objective
+            )
+            for _ in range(self.workers)
+        ]
+        # One row a worker; rows lie cache lines apart, so that threads do not fight over one.
+        self._figures = np.zeros((self.workers, 64), np.float64)[:, : kernel.FIGURES]
+
+    def load(self, table: str, start: int, rows: Floats) -> None:
+        self._tables[table][start : start + len(rows), : self._width] = rows
+
+    def read(self, table: str, start: int, stop: int) -> Floats:
+        return self._tables[table][start:stop, : self._width].copy()
+
+    def warm_up(self) -> None:
+        # A block without units runs nothing, but must be compiled to do so.
+        self.train(0, Block(0, 0, 1, 1, 0.0, 0.0))
+
+    def train(self, worker: int, block: Block) -> None:
+        config, inputs, scratch = self._config, self._inputs, self._scratch[worker]
+        corpus = (inputs.ids, inputs.offsets, inputs.pieces, inputs.keep_share, inputs.draw_share, inputs.draw_other)
+        vectors = (self._tables["words"], self._tables["contexts"], self._tables["documents"])
+        figures = self._figures[worker]
+        place = (block.first, block.last, inputs.units, np.uint64(block.order_key), np.uint64(block.draw_key))
+        documents = int(config.documents)
+        rule, geodesic = _RULES[config.negative_rule], config.step == "exponential"
+        alphas = (block.alpha_first, block.alpha_last)
+        if config.objective == "joint":
+            kernel.train_joint(
+                *corpus, *vectors, scratch.kept, scratch.new_anchors, figures, *place,
+                config.window, config.negative, rule, geodesic, *alphas, config.margin,
+            )  # fmt: skip
+        elif config.objective == "hinge" and config.batch == 1:
+            kernel.train_triples(
+                *corpus, *vectors, scratch.kept, figures, *place,
+                config.window, config.negative, documents, rule, geodesic, *alphas, config.margin,
+            )  # fmt: skip
+        else:
+            kernel.train_batches(
+                *corpus, *vectors, scratch, figures, *place,
+                config.window, config.batch, documents, self._objective, rule, geodesic,
+                *alphas, config.concentration, config.offset, config.margin,
+            )  # fmt: skip
+
+    def figures(self) -> Figures:
+        return Figures(*self._figures.sum(axis=0).tolist())
+
+    def take(self) -> dict[str, Floats]:
+        tables, self._tables = self._tables, {}
+        return {name: _without_padding(tables.pop(name), self._width) for name in list(tables)}
+
+
+def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
+    """The first `width` columns, moved together in place: a second copy of the vectors might not fit into memory."""
+    rows, stride = padded.shape
+    flat = padded.reshape(-1)
+    if stride != width:
+        block = 4096
+        for start in range(0, rows, block):
+            stop = min(start + block, rows)
+            flat[start * width : stop * width] = padded[start:stop, :width].reshape(-1)
+    return flat[: rows * width].reshape(rows, width)

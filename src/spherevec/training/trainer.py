@@ -1,0 +1,335 @@
+"""The training loop: order, learning rate, progress, health. Which machine does the work is the backend's affair."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec import sphere
+from spherevec.config import TrainConfig
+from spherevec.corpus import EncodedCorpus, encode
+from spherevec.errors import ConfigError, TrainingError
+from spherevec.model import KeyedVectors, Model
+from spherevec.training.backends.base import Backend, Block, Figures, Inputs
+from spherevec.training.progress import Progress, ProgressCallback
+from spherevec.training.sampling import alias_table, keep_shares
+
+BLOCK_TOKENS = 50_000  # trained between two looks at the stop flag and the learning rate
+FINAL_SHARE = 1e-4  # the learning rate never falls below this share of its start
+TICK = 0.2  # seconds between two reports
+HEALTH_ROWS = 4096  # word vectors looked at for a live figure
+CHUNK_ROWS = 65_536  # vectors made or looked at in one go
+DROP_PAGES_FROM = 32 * 2**20  # bytes of ids from which on mapped pages are given back while training
+
+
+def train(
+    source: Any,
+    *,
+    recipe: str = "default",
+    tokenizer: Any = "words",
+    text_field: str | None = None,
+    encoding: str = "utf-8",
+    workdir: str | Path | None = None,
+    progress: ProgressCallback | None = None,
+    initial: Model | KeyedVectors | None = None,
+    **settings: Any,
+) -> Model:
+    """Learn word and document vectors from text.
+
+    Args:
+        source: a file with one document a line, a folder of text files, a table (JSONL, CSV, Parquet), any of these
+            compressed, an iterable of strings or of lists of words, or an `EncodedCorpus`.
+        recipe: "default" or "paper".
+        tokenizer: "words", "whitespace" for text that is split already, or a function from a string to words.
+        text_field: the column of a table that holds the text.
+        encoding: of text files.
+        workdir: where the encoded corpus is kept while training (4 to 8 bytes a word); the system's folder for
+            temporary files by default.
+        progress: called a few times a second with a `Progress`.
+        initial: vectors to start from; words that it does not know start at random.
+        **settings: any field of `TrainConfig`, on top of the recipe.
+    """
+    config = TrainConfig.recipe(recipe, **settings)
+    report = progress or _ignore
+    if isinstance(source, EncodedCorpus):
+        return train_corpus(source, config, progress=report, initial=initial)
+    with tempfile.TemporaryDirectory(prefix="spherevec-", dir=workdir) as folder:
+        report(Progress("reading", 0.0))
+        corpus = encode(
+            source,
+            folder,
+            min_count=config.min_count,
+            max_vocab=config.max_vocab,
+            tokenizer=tokenizer,
+            text_field=text_field,
+            encoding=encoding,
+            threads=config.thread_count,
+            progress=lambda done, total: report(Progress("reading", done / total if total else None)),
+        )
+        with corpus:
+            return train_corpus(corpus, config, progress=report, initial=initial)
+
+
+def train_corpus(
+    corpus: EncodedCorpus,
+    config: TrainConfig,
+    *,
+    progress: ProgressCallback | None = None,
+    initial: Model | KeyedVectors | None = None,
+) -> Model:
+    """Learn vectors from an encoded corpus."""
+    report = progress or _ignore
+    inputs = prepare(corpus, config)
+    backend = make_backend(inputs, config)
+    fill(backend, corpus, config, initial)
+    report(Progress("compiling"))
+    backend.warm_up()
+    record = run_epochs(backend, inputs, config, corpus, report)
+    report(Progress("finishing"))
+    return build_model(backend.take(), corpus, config, record)
+
+
+def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
+    """The plain arrays that a backend works on."""
+    from spherevec.training.backends._cpu_kernel import PIECE
+
+    counts = corpus.vocabulary.counts
+    draw_share, draw_other = alias_table(counts)
+    return Inputs(
+        ids=corpus.ids,
+        offsets=corpus.offsets,
+        pieces=further_pieces(corpus.offsets, PIECE),
+        keep_share=keep_shares(counts, config.sample),
+        draw_share=draw_share,
+        draw_other=draw_other,
+    )
+
+
+def further_pieces(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """The pieces of `size` tokens that long documents have beyond their first, (M, 2): document, first token."""
+    found = [np.empty((0, 2), np.int64)]
+    for start in range(0, len(offsets) - 1, CHUNK_ROWS):
+        edges = np.asarray(offsets[start : start + CHUNK_ROWS + 1])
+        for long in np.flatnonzero(np.diff(edges) > size):
+            firsts = np.arange(edges[long] + size, edges[long + 1], size)
+            found.append(np.column_stack([np.full(len(firsts), start + long), firsts]))
+    return np.ascontiguousarray(np.concatenate(found))
+
+
+def make_backend(inputs: Inputs, config: TrainConfig) -> Backend:
+    from spherevec.training.backends.cpu import CpuBackend
+
+    try:
+        return CpuBackend(inputs, config)
+    except MemoryError:
+        rows = 2 * len(inputs.keep_share) + (len(inputs.offsets) - 1) * config.documents
+        need = rows * config.vector_size * 4 / 2**30
+        raise TrainingError(
+            f"not enough memory for {rows:,} vectors of dimension {config.vector_size} ({need:.1f} GiB); "
+            "lower vector_size, raise min_count, or train with documents=False"
+        ) from None
+
+
+def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: Model | KeyedVectors | None) -> None:
+    """Random directions for every vector, then whatever `initial` knows."""
+    sizes = {"words": len(corpus.vocabulary), "contexts": len(corpus.vocabulary)}
+    if config.documents:
+        sizes["documents"] = corpus.n_documents
+    for index, (table, rows) in enumerate(sizes.items()):
+        rng = np.random.default_rng((config.seed, index))
+        for start in range(0, rows, CHUNK_ROWS):
+            numbers = rng.standard_normal((min(CHUNK_ROWS, rows - start), config.vector_size), dtype=np.float32)
+            backend.load(table, start, sphere.normalize(numbers))
+    if initial is None:
+        return
+    given = {"words": initial} if isinstance(initial, KeyedVectors) else {"words": initial.words}
+    if isinstance(initial, Model) and initial.contexts is not None:
+        given["contexts"] = initial.contexts
+    for table, vectors in given.items():
+        if vectors.vector_size != config.vector_size:
+            raise ConfigError(
+                f"the initial {table} have dimension {vectors.vector_size}, vector_size is {config.vector_size}; "
+                f"set vector_size={vectors.vector_size}"
+            )
+        vectors.check(f"initial {table}")
+        for row, word in enumerate(corpus.vocabulary.words):
+            if word in vectors:
+                backend.load(table, row, vectors.get_vector(word)[None, :])
+
+
+def run_epochs(
+    backend: Backend, inputs: Inputs, config: TrainConfig, corpus: EncodedCorpus, report: ProgressCallback
+) -> list[dict[str, Any]]:
+    """Train all epochs; returns their figures."""
+    record: list[dict[str, Any]] = []
+    started = time.perf_counter()
+    for epoch in range(config.epochs):
+        before, epoch_started = backend.figures(), time.perf_counter()
+        blocks = epoch_blocks(inputs, config, epoch)
+
+        def tick(done: float, epoch: int = epoch, before: Figures = before, since: float = epoch_started) -> None:
+            now = time.perf_counter()
+            share = (epoch + done) / config.epochs
+            seconds_left = (now - started) / share * (1 - share) if share > 0 else None
+            figures = backend.figures() - before
+            report(
+                Progress(
+                    "training",
+                    share,
+                    epoch + 1,
+                    config.epochs,
+                    figures.tokens / max(now - since, 1e-9),
+                    figures.mean_loss,
+                    figures.violated_share,
+                    float(sphere.mean_resultant_length(backend.read("words", 0, HEALTH_ROWS))),
+                    seconds_left,
+                )
+            )
+            if corpus.ids.nbytes >= DROP_PAGES_FROM:
+                corpus.drop_pages()
+
+        train_blocks(backend, blocks, in_shares=config.order == "file", tick=tick)
+        seconds = time.perf_counter() - epoch_started
+        figures = backend.figures() - before
+        record.append(
+            {
+                "epoch": epoch + 1,
+                "seconds": seconds,
+                "tokens_per_second": figures.tokens / max(seconds, 1e-9),
+                "words": int(figures.words),
+                "pairs": int(figures.pairs),
+                "loss": figures.mean_loss,
+                "violated": figures.violated_share,
+                "mean_resultant_length": checked_resultant_length(backend, len(inputs.keep_share), config),
+                "alpha": blocks[-1].alpha_last,
+            }
+        )
+    return record
+
+
+def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]:
+    """The work of an epoch. Alpha falls linearly with the share of all units visited."""
+    units = inputs.units
+    count = max(1, min(units, round(len(inputs.ids) / BLOCK_TOKENS)))
+    edges = np.linspace(0, units, count + 1).astype(np.int64).tolist()
+    order_key, draw_key = np.random.SeedSequence((config.seed, epoch)).generate_state(2, np.uint64).tolist()
+    if config.order == "file":
+        order_key = 0
+
+    def alpha(edge: int) -> float:
+        return config.alpha * max(FINAL_SHARE, 1 - (epoch * units + edge) / (config.epochs * units))
+
+    return [
+        Block(first, last, order_key, draw_key, alpha(first), alpha(last))
+        for first, last in zip(edges, edges[1:], strict=False)
+    ]
+
+
+def train_blocks(backend: Backend, blocks: list[Block], *, in_shares: bool, tick: Any) -> None:
+    """Train all blocks on the backend's workers, reporting now and then; an interruption stops at the next block.
+
+    Args:
+        in_shares: give each worker one contiguous share of the blocks, as the authors' program does with a file;
+            otherwise workers take the next block as they become free.
+    """
+    workers = min(backend.workers, len(blocks))
+    if in_shares:
+        edges = np.linspace(0, len(blocks), workers + 1).astype(int).tolist()
+        queues = [iter(blocks[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    else:
+        queues = [iter(blocks)] * workers
+    stop, lock = threading.Event(), threading.Lock()
+    finished = 0
+
+    def work(worker: int) -> None:
+        nonlocal finished
+        for block in _taken(queues[worker], lock):
+            if stop.is_set():
+                return
+            backend.train(worker, block)
+            with lock:
+                finished += 1
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="spherevec") as pool:
+        pending = {pool.submit(work, worker) for worker in range(workers)}
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=TICK, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                tick(finished / len(blocks))
+        finally:
+            stop.set()
+
+
+def _taken(queue: Iterator[Block], lock: threading.Lock) -> Iterator[Block]:
+    """The blocks of a queue that several threads take from."""
+    while True:
+        with lock:
+            block = next(queue, None)
+        if block is None:
+            return
+        yield block
+
+
+def checked_resultant_length(backend: Backend, words: int, config: TrainConfig) -> float:
+    """Mean resultant length of all word vectors; a diverged run is stopped here."""
+    total = np.zeros(config.vector_size)
+    for start in range(0, words, CHUNK_ROWS):
+        total += backend.read("words", start, min(start + CHUNK_ROWS, words)).sum(axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(total)) / words
+    if not math.isfinite(length):
+        raise TrainingError(f"the vectors diverged (NaN); lower alpha, which is {config.alpha}")
+    return length
+
+
+def build_model(
+    tables: dict[str, NDArray[np.float32]], corpus: EncodedCorpus, config: TrainConfig, record: list[dict[str, Any]]
+) -> Model:
+    vocabulary = corpus.vocabulary
+    words = KeyedVectors(vocabulary.words, tables["words"], vocabulary.counts)
+    contexts = KeyedVectors(vocabulary.words, tables["contexts"])
+    docs = None
+    if config.documents:
+        settle_empty_documents(tables["documents"], corpus.offsets)
+        docs = KeyedVectors(corpus.document_names, tables["documents"])
+    provenance = {
+        "documents": corpus.n_documents,
+        "tokens": corpus.n_tokens,
+        "raw_tokens": corpus.raw_tokens,
+    }
+    return Model(
+        words,
+        contexts,
+        docs,
+        config=replace(config, threads=config.thread_count).as_dict(),
+        record=record,
+        tokenizer=corpus.tokenizer,
+        provenance=provenance,
+    )
+
+
+def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
+    """A document without a known word gets the mean direction of the others, rather than the noise it started from."""
+    empty = np.flatnonzero(np.diff(offsets) == 0)
+    if len(empty) == 0 or len(empty) == len(vectors):
+        return
+    total = np.zeros(vectors.shape[1])
+    for start in range(0, len(vectors), CHUNK_ROWS):
+        total += vectors[start : start + CHUNK_ROWS].sum(axis=0, dtype=np.float64)
+    total -= vectors[empty].sum(axis=0, dtype=np.float64)
+    vectors[empty] = sphere.normalize(total).astype(np.float32)
+
+
+def _ignore(progress: Progress) -> None:
+    pass
