@@ -143,7 +143,7 @@ class Model:
         native.save(stored, folder, overwrite=overwrite)
 
     @classmethod
-    def load(cls, folder: str | Path, mmap: bool = True, verify: bool = False) -> Model:
+    def load(cls, folder: str | os.PathLike[str], mmap: bool = True, verify: bool = False) -> Model:
         """Open a saved model.
 
         Args:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -229,10 +230,7 @@ def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]
     def alpha(edge: int) -> float:
         return config.alpha * max(FINAL_SHARE, 1 - (epoch * units + edge) / (config.epochs * units))
 
-    return [
-        Block(first, last, order_key, draw_key, alpha(first), alpha(last))
-        for first, last in zip(edges, edges[1:], strict=False)
-    ]
+    return [Block(first, last, order_key, draw_key, alpha(first), alpha(last)) for first, last in pairwise(edges)]
 
 
 def train_blocks(backend: Backend, blocks: list[Block], *, in_shares: bool, tick: Any) -> None:
@@ -245,7 +243,7 @@ def train_blocks(backend: Backend, blocks: list[Block], *, in_shares: bool, tick
     workers = min(backend.workers, len(blocks))
     if in_shares:
         edges = np.linspace(0, len(blocks), workers + 1).astype(int).tolist()
-        queues = [iter(blocks[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+        queues = [iter(blocks[a:b]) for a, b in pairwise(edges)]
     else:
         queues = [iter(blocks)] * workers
     stop, lock = threading.Event(), threading.Lock()

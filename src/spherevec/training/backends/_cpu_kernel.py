@@ -24,12 +24,14 @@ from spherevec.training.backends._vector_ops import (
     TARGET_TILE,
     blend_rows,
     combine_anchors,
+    combine_row,
     combine_targets,
     inverse_roots,
     logistic_weights,
     padded_rows,
     prefetch,
     row_address,
+    row_scores,
     store_scaled,
     tile_scores,
     triple_gram,
@@ -153,7 +155,7 @@ def read_unit(unit, ids, offsets, pieces, keep_share, key, window, kept):
     return document, count, first, last, stop - start
 
 
-# --- one batch: several anchors against the real word and the drawn ones ------------------------------------------------
+# --- one batch: several anchors against the real word and the drawn ones ----------------------------------------------
 
 
 @compiled
@@ -400,7 +402,7 @@ def train_batches(
                 move_batch(scratch, word, rows, used, stride, geodesic)
 
 
-# --- one triple at a time, in closed form -------------------------------------------------------------------------------
+# --- one triple at a time, in closed form -----------------------------------------------------------------------------
 
 
 @compiled
@@ -425,7 +427,10 @@ def step_weights(weights, at, stay, move, own, cross, other, geodesic):
 
 @compiled
 def train_triple(word, drawn, anchor, stride, gram, weights, figures, alpha, gap, rule, geodesic):
-    """One hinge: pull `word` and `anchor` together and push `drawn` away if the margin is violated. Addresses of rows."""
+    """One hinge: pull word and anchor together and push the drawn word away if the margin is violated.
+
+    `word`, `drawn` and `anchor` are addresses of rows.
+    """
     triple_gram(word, drawn, anchor, gram, stride)
     f, h, g = gram[3], gram[4], gram[5]
     figures[COMPARED] += 1
@@ -496,7 +501,7 @@ def train_triples(
                         )  # fmt: skip
 
 
-# --- the paper's joint hinge --------------------------------------------------------------------------------------------
+# --- the paper's joint hinge ------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -578,3 +583,83 @@ def train_joint(
                     inverse_roots(scales, 4)
                     for r in range(4):
                         store_scaled(new_rows, r, scales[r], rows[r], stride)
+
+
+# --- new documents, words fixed ---------------------------------------------------------------------------------------
+
+
+@compiled
+def text_key(ids, start, stop):
+    """A hash of a document's words, so that what is drawn for it depends on its text alone."""
+    key = np.uint64(stop - start)
+    for place in range(start, stop):
+        key = mix(key ^ (np.uint64(ids[place]) + _GOLDEN))
+    return key
+
+
+@compiled
+def infer_documents(
+    ids, offsets, keep_share, draw_share, draw_other, word_vectors,
+    document_vectors,
+    scratch,
+    first, last, epochs, objective, geodesic, alpha_start, concentration, offset, margin,
+):  # fmt: skip
+    """Fit the vectors of documents [first, last) to fixed word vectors, by the objective's step for documents.
+
+    document_vectors holds where each one starts. Documents without a word are left as they are.
+    """
+    stride = word_vectors.shape[1]
+    kappa, shift, gap = np.float32(concentration), np.float32(offset), np.float32(margin)
+    one = np.float32(1.0)
+    drawn, targets, anchors, scores, pull = (
+        scratch.drawn, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
+    )  # fmt: skip
+    negative, width = drawn.size, targets.size
+    for document in range(first, last):
+        start, stop = offsets[document], offsets[document + 1]
+        key = text_key(ids, start, stop)
+        anchors[0] = row_address(document_vectors, document)
+        random = mix(key)
+        for epoch in range(epochs):
+            thinning = mix(key + np.uint64(epoch) * _GOLDEN)
+            for place in range(start, stop):
+                word = np.int64(ids[place])
+                if not is_kept(word, place - start, thinning, keep_share):
+                    continue
+                progress = (epoch * (stop - start) + place - start) / (epochs * (stop - start))
+                alpha = np.float32(alpha_start * (1.0 - progress))
+                targets[0] = row_address(word_vectors, word)
+                for k in range(negative):
+                    random += _GOLDEN
+                    drawn[k] = draw_word(mix(random), draw_share, draw_other)
+                    targets[k + 1] = row_address(word_vectors, drawn[k])
+                    prefetch(targets[k + 1], stride)
+                for t in range(0, width, TARGET_TILE):
+                    row_scores(anchors, 0, targets, t, scores, width, stride)
+                if objective == VMF:
+                    weigh_vmf(scratch, word, 1, kappa, shift, alpha * kappa)
+                else:
+                    f = scores[0]
+                    for t in range(width):
+                        pull[t] = 0
+                    for t in range(1, negative + 1):
+                        h = scores[t]
+                        if drawn[t - 1] != word and f - h < gap:
+                            step = alpha * (one - f + h)
+                            pull[0] += step
+                            pull[t] -= step
+                stays = one
+                for t in range(width):
+                    stays -= pull[t] * scores[t]
+                scratch.keep_anchor[0] = stays
+                for t in range(0, width, TARGET_TILE):
+                    combine_row(
+                        anchors, 0, scratch.keep_anchor, targets, t, pull, width, 1,
+                        scratch.new_anchors, scratch.anchor_scales, stride,
+                    )  # fmt: skip
+                if geodesic:
+                    scratch.anchor_scales[0] = along_geodesic(
+                        anchors[0], scratch.new_anchors, 0, scratch.anchor_scales[0], stride
+                    )
+                inverse_roots(scratch.anchor_scales, 1)
+                store_scaled(scratch.new_anchors, 0, scratch.anchor_scales[0], anchors[0], stride)

@@ -92,25 +92,31 @@ def _over_lanes(builder, count):
     return cgutils.for_range_slice(builder, _constant(0), count, _constant(LANES))
 
 
-def _scores_code(context, builder, signature, arguments):
-    anchors, first_anchor, targets, first_target, scores, score_stride, stride = arguments
-    anchors, targets, scores = (_data(context, builder, signature.args[i], arguments[i]) for i in (0, 2, 4))
-    anchor_rows = _read_addresses(builder, anchors, first_anchor, ANCHOR_TILE)
-    target_rows = _read_addresses(builder, targets, first_target, TARGET_TILE)
-    sums = _accumulators(builder, ANCHOR_TILE * TARGET_TILE)
-    with _over_lanes(builder, stride) as (index, _):
-        right = [_load(builder, row, index) for row in target_rows]
-        for a, row in enumerate(anchor_rows):
-            left = _load(builder, row, index)
-            for t in range(TARGET_TILE):
-                slot = sums[a * TARGET_TILE + t]
-                builder.store(_multiply_add(builder, left, right[t], builder.load(slot)), slot)
-    for a in range(ANCHOR_TILE):
-        row = builder.mul(builder.add(first_anchor, _constant(a)), score_stride)
-        for t in range(TARGET_TILE):
-            cell = builder.add(builder.add(row, first_target), _constant(t))
-            builder.store(_sum_lanes(builder, builder.load(sums[a * TARGET_TILE + t])), builder.gep(scores, [cell]))
-    return context.get_dummy_value()
+def _scores_code(anchor_count, target_count):
+    """Code that multiplies `anchor_count` rows with `target_count` rows."""
+
+    def code(context, builder, signature, arguments):
+        _, first_anchor, _, first_target, _, score_stride, stride = arguments
+        anchors, targets, scores = (_data(context, builder, signature.args[i], arguments[i]) for i in (0, 2, 4))
+        anchor_rows = _read_addresses(builder, anchors, first_anchor, anchor_count)
+        target_rows = _read_addresses(builder, targets, first_target, target_count)
+        sums = _accumulators(builder, anchor_count * target_count)
+        with _over_lanes(builder, stride) as (index, _):
+            right = [_load(builder, row, index) for row in target_rows]
+            for a, row in enumerate(anchor_rows):
+                left = _load(builder, row, index)
+                for t in range(target_count):
+                    slot = sums[a * target_count + t]
+                    builder.store(_multiply_add(builder, left, right[t], builder.load(slot)), slot)
+        for a in range(anchor_count):
+            row = builder.mul(builder.add(first_anchor, _constant(a)), score_stride)
+            for t in range(target_count):
+                cell = builder.add(builder.add(row, first_target), _constant(t))
+                total = _sum_lanes(builder, builder.load(sums[a * target_count + t]))
+                builder.store(total, builder.gep(scores, [cell]))
+        return context.get_dummy_value()
+
+    return code
 
 
 def _combine_code(rows, others):
@@ -269,11 +275,21 @@ def prefetch(typing, address, stride):
     return types.void(types.int64, types.int64), _prefetch_code
 
 
+def _scores_signature(anchors, targets, scores):
+    i = types.int64
+    return types.void(anchors, i, targets, i, scores, i, i)
+
+
 @intrinsic
 def tile_scores(typing, anchors, first_anchor, targets, first_target, scores, score_stride, stride):
     """scores[a, t] = anchor a · target t, for one tile of both."""
-    arguments = (anchors, types.int64, targets, types.int64, scores, types.int64, types.int64)
-    return types.void(*arguments), _scores_code
+    return _scores_signature(anchors, targets, scores), _scores_code(ANCHOR_TILE, TARGET_TILE)
+
+
+@intrinsic
+def row_scores(typing, anchors, first_anchor, targets, first_target, scores, score_stride, stride):
+    """As `tile_scores`, for one anchor."""
+    return _scores_signature(anchors, targets, scores), _scores_code(1, TARGET_TILE)
 
 
 def _combine_signature(own, keep, other, weights, new, squares):
@@ -285,8 +301,8 @@ def _combine_signature(own, keep, other, weights, new, squares):
 def combine_anchors(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
     """Step a tile of anchors towards a tile of targets, and note the squared norms of what results.
 
-    new[r] = keep[r] * own[r] + sum over o of weights[r * own_step + o * other_step] * other[o], where `other` comes tile
-    by tile: the tile at 0 starts the sum, later ones add to it. squares[r] = |new[r]|².
+    new[r] = keep[r] * own[r] + sum over o of weights[r * own_step + o * other_step] * other[o], where `other` comes
+    tile by tile: the tile at 0 starts the sum, later ones add to it. squares[r] = |new[r]|².
     """
     return _combine_signature(own, keep, other, weights, new, squares), _combine_code(ANCHOR_TILE, TARGET_TILE)
 
@@ -295,6 +311,12 @@ def combine_anchors(typing, own, first, keep, other, first_other, weights, own_s
 def combine_targets(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
     """As `combine_anchors`, with the roles exchanged."""
     return _combine_signature(own, keep, other, weights, new, squares), _combine_code(TARGET_TILE, ANCHOR_TILE)
+
+
+@intrinsic
+def combine_row(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
+    """As `combine_anchors`, for one anchor."""
+    return _combine_signature(own, keep, other, weights, new, squares), _combine_code(1, TARGET_TILE)
 
 
 @intrinsic

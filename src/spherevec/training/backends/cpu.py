@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.training.backends import _cpu_kernel as kernel
-from spherevec.training.backends._vector_ops import padded_rows
+from spherevec.training.backends._vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.training.backends.base import Block, Figures, Floats, Inputs
 
 _OBJECTIVES = {"vmf": kernel.VMF, "hinge": kernel.HINGE, "joint": kernel.JOINT}
@@ -31,7 +31,7 @@ class CpuBackend:
         self._objective = _OBJECTIVES[config.objective]
         self._scratch = [
             kernel.BatchScratch.make(
-                self._width, config.window, config.negative, max(config.batch, kernel.ANCHOR_TILE), self._objective
+                self._width, config.window, config.negative, max(config.batch, ANCHOR_TILE), self._objective
             )
             for _ in range(self.workers)
         ]

@@ -1,0 +1,364 @@
+"""The command line: each command parses, calls and prints.
+
+Results go to standard output, progress and chatter to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spherevec import display
+from spherevec.cli_options import LateChoice, given_settings, training_settings
+from spherevec.config import RECIPES
+from spherevec.errors import ConfigError, SpherevecError
+
+if TYPE_CHECKING:
+    from spherevec.keyed_vectors import KeyedVectors
+    from spherevec.model import Model
+
+EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
+
+_CLUSTER_RUNS = 5
+
+_path = click.Path(path_type=Path)
+_model = click.argument("folder", metavar="MODEL", type=_path)
+_top = click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many answers.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+_quiet = click.option("--quiet", is_flag=True, help="No progress, only results and errors.")
+_force = click.option("--force", is_flag=True, help="Replace what is there.")
+
+
+def _formats() -> list[str]:
+    from spherevec.io import FORMATS
+
+    return list(FORMATS)
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="spherevec")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Word and document vectors from your own text, learned together on the unit sphere."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@cli.command()
+@click.option("--corpus", type=_path, help="Tour your own text instead: one document a line, or a folder of files.")
+@_quiet
+def demo(corpus: Path | None, quiet: bool) -> None:
+    """Train on docstrings, then show neighbours and clusters: a minute, no download."""
+    from spherevec.demo import tour
+
+    tour(corpus, quiet)
+
+
+@cli.command()
+@click.argument("corpus", type=_path)
+@click.option("--out", required=True, type=_path, metavar="MODEL", help="Folder to write the model to.")
+@click.option(
+    "--recipe",
+    type=click.Choice(list(RECIPES)),
+    default="default",
+    show_default=True,
+    help="Settings to start from; those you give below win.",
+)
+@training_settings
+@click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
+@click.option("--text-field", metavar="NAME", help="Column of a .jsonl, .csv or .parquet file that holds the text.")
+@click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes.")
+@_force
+@_quiet
+@_json
+def train(
+    corpus: Path,
+    out: Path,
+    recipe: str,
+    pretokenized: bool,
+    text_field: str | None,
+    encoding: str,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Learn vectors from CORPUS.
+
+    CORPUS is a text file with one document a line, a folder of text files, or a .jsonl, .csv or .parquet file; any
+    but the last may be compressed (.gz, .xz, .zst).
+    """
+    from spherevec import train as learn
+
+    _check_model_folder(out, force)
+    with display.progress_display(quiet) as progress:
+        model = learn(
+            corpus,
+            recipe=recipe,
+            tokenizer="whitespace" if pretokenized else "words",
+            text_field=text_field,
+            encoding=encoding,
+            progress=progress,
+            **given_settings(settings),
+        )
+        model.save(out, overwrite=force)
+    if not quiet:
+        display.tell(f"{out}: {display.summary(model)}")
+    if as_json:
+        display.print_json(model.describe())
+
+
+@cli.command()
+@_model
+@click.argument("words", metavar="WORD...", nargs=-1)
+@click.option("--doc", "documents", metavar="ID", multiple=True, help="Documents like this one: its name or number.")
+@_top
+@_json
+def neighbors(folder: Path, words: tuple[str, ...], documents: tuple[str, ...], top: int, as_json: bool) -> None:
+    """The words nearest to each WORD, and the documents nearest to each --doc, with their cosines."""
+    if not words and not documents:
+        raise click.UsageError("give a word, or a document with --doc")
+    model = _load(folder)
+    queries = [(word, model.words, model.words.position(word)) for word in words]
+    for identifier in documents:
+        docs = _documents(model, folder)
+        queries.append((identifier, docs, _document_position(docs, identifier)))
+    answers = {query: table.most_similar(row, topn=top) for query, table, row in queries}
+    display.print_neighbors(answers, as_json)
+
+
+@cli.command()
+@_model
+@click.argument("a")
+@click.argument("b")
+@click.argument("c")
+@_top
+@_json
+def analogy(folder: Path, a: str, b: str, c: str, top: int, as_json: bool) -> None:
+    """A is to B as C is to …"""
+    answers = _load(folder).words.analogy(a, b, c, topn=top)
+    display.print_neighbors({f"{a} : {b} = {c} : ?": answers}, as_json)
+
+
+@cli.command()
+@_model
+@click.option("--k", type=click.IntRange(1), default=20, show_default=True, help="How many clusters.")
+@click.option("--out", required=True, type=_path, metavar="LABELS.txt", help="File for one cluster number a document.")
+@click.option(
+    "--method",
+    type=click.Choice(["skmeans", "kmeans", "movmf"]),
+    default="skmeans",
+    show_default=True,
+    help="Spherical k-means, plain k-means, or a mixture of von Mises-Fisher distributions.",
+)
+@_force
+@_json
+def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: bool) -> None:
+    """Cluster the documents; print the size of each cluster and the words nearest to its centre."""
+    import numpy as np
+
+    from spherevec.clustering import name_clusters
+    from spherevec.io.files import atomic_file
+
+    model = _load(folder)
+    docs = _documents(model, folder)
+    if k > len(docs):
+        raise ConfigError(f"--k {k} is more than the {len(docs)} documents of {folder}; ask for fewer clusters")
+    with atomic_file(out, overwrite=force) as file:
+        found = _clusterer(method, k).fit(docs.vectors)
+        file.write_text("".join(f"{label}\n" for label in found.labels_), encoding="ascii")
+    names = name_clusters(found.cluster_centers_, model.words)
+    display.print_clusters(np.bincount(found.labels_, minlength=k).tolist(), names, as_json)
+
+
+@cli.command()
+@click.argument("task", type=click.Choice(["similarity", "analogy", "clustering", "classification"]))
+@_model
+@click.option("--data", type=_path, metavar="DIR", help="Folder of the data sets. Default: $SPHEREVEC_DATA.")
+@_json
+def evaluate(task: str, folder: Path, data: Path | None, as_json: bool) -> None:
+    """Measure a model against human judgement or known classes.
+
+    For clustering and classification the model must have been trained on the documents of a labelled data set, in
+    the order of its file.
+    """
+    from spherevec import evaluation
+
+    model = _load(folder)
+    if task == "similarity":
+        display.print_similarity(
+            [
+                evaluation.evaluate_similarity(model.words, evaluation.load_similarity(name, data), name)  # type: ignore[arg-type]
+                for name in evaluation.SIMILARITY_SETS
+            ],
+            as_json,
+        )
+    elif task == "analogy":
+        sections = evaluation.load_analogies(data)
+        display.print_analogies(evaluation.evaluate_analogies(model.words, sections), as_json)  # type: ignore[arg-type]
+    else:
+        docs = _documents(model, folder)
+        texts = _labelled_set(len(docs), data)
+        if task == "clustering":
+            result: Any = evaluation.evaluate_clustering(docs.vectors, texts.labels)
+        elif texts.split is not None:
+            result = evaluation.given_split(docs.vectors, texts.labels, texts.split)
+        else:
+            result = evaluation.random_splits(docs.vectors, texts.labels)
+        display.print_scores(texts.name, asdict(result), as_json)
+
+
+@cli.command()
+@_model
+@click.option("--words", type=_path, metavar="F", help="Write the word vectors here.")
+@click.option("--contexts", type=_path, metavar="F", help="Write the context vectors here.")
+@click.option("--docs", type=_path, metavar="F", help="Write the document vectors here.")
+@click.option("--format", "format_name", type=LateChoice(_formats), default="word2vec", help="Default: word2vec.")
+@_force
+def export(
+    folder: Path, words: Path | None, contexts: Path | None, docs: Path | None, format_name: str, force: bool
+) -> None:
+    """Write vectors for other programs."""
+    from spherevec.io import export_vectors
+
+    asked = {name: path for name, path in (("words", words), ("contexts", contexts), ("docs", docs)) if path}
+    if not asked:
+        raise click.UsageError("nothing to export: give --words, --contexts or --docs and a file name")
+    model = _load(folder)
+    for name in asked:
+        if getattr(model, name) is None:
+            raise ConfigError(f"{folder}: has no {name}; leave out --{name}")
+    for name, path in asked.items():
+        export_vectors(getattr(model, name), path, format_name, overwrite=force, tokenizer=model.tokenizer)
+        display.tell(f"{path}: {len(getattr(model, name)):,} {name}")
+
+
+@cli.command("import")
+@click.argument("file", type=_path)
+@click.option("--out", required=True, type=_path, metavar="MODEL", help="Folder to write the model to.")
+@_force
+def import_(file: Path, out: Path, force: bool) -> None:
+    """Make a model of word vectors from another program: word2vec text or binary, GloVe, fastText .vec."""
+    from spherevec.io import import_vectors
+    from spherevec.model import Model
+
+    _check_model_folder(out, force)
+    words, changes = import_vectors(file)
+    model = Model(words, provenance={"imported_from": file.name})
+    model.save(out, overwrite=force)
+    display.tell(f"{out}: {display.summary(model)}; {changes}")
+
+
+@cli.command()
+@_model
+@_json
+def info(folder: Path, as_json: bool) -> None:
+    """What a model holds and how it was trained."""
+    display.print_info(_load(folder).describe(), as_json)
+
+
+def _load(folder: Path) -> Model:
+    from spherevec.model import Model
+
+    return Model.load(folder)
+
+
+def _documents(model: Model, folder: Path) -> KeyedVectors:
+    if model.docs is None:
+        raise ConfigError(f"{folder}: was trained without documents; train again with --documents")
+    return model.docs
+
+
+def _document_position(docs: KeyedVectors, identifier: str) -> int:
+    """The row of a document given by its name or, where none is called so, by its number."""
+    by_number = identifier not in docs and identifier.isascii() and identifier.isdigit()
+    return docs.position(int(identifier) if by_number or not docs.named else identifier)
+
+
+def _clusterer(method: str, k: int) -> Any:
+    if method == "kmeans":
+        from sklearn.cluster import KMeans
+
+        return KMeans(k, n_init=_CLUSTER_RUNS, random_state=1)
+    from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture
+
+    if method == "movmf":
+        return VonMisesFisherMixture(k, tied=True, n_init=_CLUSTER_RUNS, random_state=1)
+    return SphericalKMeans(k, n_init=_CLUSTER_RUNS, random_state=1)
+
+
+def _labelled_set(documents: int, data: Path | None) -> Any:
+    """The labelled data set that has as many documents as the model."""
+    from spherevec.evaluation import LABELLED_SETS, find_data, load_labelled
+
+    folder = find_data(data)
+    sets = [load_labelled(name, folder) for name in LABELLED_SETS if (folder / name).is_dir()]
+    for texts in sets:
+        if len(texts.labels) == documents:
+            return texts
+    sizes = ", ".join(f"{texts.name} {len(texts.labels)}" for texts in sets) or f"no labelled sets in {folder}"
+    raise ConfigError(f"the model has {documents} documents ({sizes}); train it on the text of one set, in its order")
+
+
+def _check_model_folder(out: Path, force: bool) -> None:
+    """Refuse before any work is done what would be refused when the model is written."""
+    import tempfile
+
+    from spherevec.io import files, native
+
+    files._check_replaceable(out, out.resolve(), force, native._FILES)
+    parent = next(folder for folder in out.resolve().parents if folder.exists())
+    try:
+        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=parent).cleanup()
+    except OSError as error:
+        raise SpherevecError(f"{out}: cannot write in {parent}: {error.strerror}; choose another place") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; whatever goes wrong ends in one line and an exit code."""
+    warnings.showwarning = lambda message, *_: display.tell(f"spherevec: warning: {message}")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        with cli.make_context("spherevec", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            cli.invoke(context)
+        sys.stdout.flush()
+        return 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except BrokenPipeError:
+        _drop_output()
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _failed(EXIT_INTERRUPTED, "interrupted; nothing was written")
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "spherevec"
+        return _failed(EXIT_ERROR, f"{error.format_message().rstrip('.')}; see '{command} --help'")
+    except MemoryError as error:
+        return _failed(EXIT_ERROR, f"not enough memory ({error}); close other programs, or lower --dim or --max-vocab")
+    except SpherevecError as error:
+        return _failed(EXIT_ERROR, str(error))
+    except OSError as error:
+        _drop_output()
+        return _failed(EXIT_ERROR, f"{error.filename or 'standard output'}: {error.strerror or error}")
+
+
+def _failed(code: int, message: str) -> int:
+    display.tell("spherevec: error: " + " ".join(message.split()))
+    return code
+
+
+def _drop_output() -> None:
+    """What could not be written must not be tried again when Python exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
