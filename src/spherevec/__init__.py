@@ -21,7 +21,19 @@ _HOMES = {
     "SpherevecError": "spherevec.errors",
 }
 
-__all__ = [*sorted(_HOMES), "__version__"]
+__all__ = [
+    "KeyedVectors",
+    "Model",
+    "SpherevecError",
+    "SphericalKMeans",
+    "TrainConfig",
+    "VonMisesFisherMixture",
+    "__version__",
+    "load",
+    "name_clusters",
+    "train",
+    "train_corpus",
+]
 
 if TYPE_CHECKING:
     from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_clusters

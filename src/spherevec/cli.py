@@ -5,26 +5,27 @@ Results go to standard output, progress and chatter to standard error.
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from spherevec import display
+from spherevec.cli_checks import (
+    check_free,
+    check_model_folder,
+    document_position,
+    documents_of,
+    labelled_set,
+    load_model,
+)
+from spherevec.cli_exit import exit_code_of
 from spherevec.cli_options import LateChoice, given_settings, training_settings
 from spherevec.config import RECIPES
-from spherevec.errors import ConfigError, SpherevecError
-
-if TYPE_CHECKING:
-    from spherevec.keyed_vectors import KeyedVectors
-    from spherevec.model import Model
-
-EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
+from spherevec.errors import ConfigError
 
 _CLUSTER_RUNS = 5
 
@@ -55,7 +56,10 @@ def cli(context: click.Context) -> None:
 @click.option("--corpus", type=_path, help="Tour your own text instead: one document a line, or a folder of files.")
 @_quiet
 def demo(corpus: Path | None, quiet: bool) -> None:
-    """Train on docstrings, then show neighbours and clusters: a minute, no download."""
+    """Train, then show neighbours and clusters: no download.
+
+    The text is the docstrings of Python, numpy, scipy and scikit-learn, found on this machine.
+    """
     from spherevec.demo import tour
 
     tour(corpus, quiet)
@@ -90,14 +94,14 @@ def train(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Learn vectors from CORPUS.
+    """Learn vectors from text.
 
     CORPUS is a text file with one document a line, a folder of text files, or a .jsonl, .csv or .parquet file; any
     but the last may be compressed (.gz, .xz, .zst).
     """
-    from spherevec import train as learn
+    from spherevec.training import train as learn
 
-    _check_model_folder(out, force)
+    check_model_folder(out, force)
     with display.progress_display(quiet) as progress:
         model = learn(
             corpus,
@@ -122,15 +126,18 @@ def train(
 @_top
 @_json
 def neighbors(folder: Path, words: tuple[str, ...], documents: tuple[str, ...], top: int, as_json: bool) -> None:
-    """The words nearest to each WORD, and the documents nearest to each --doc, with their cosines."""
+    """Nearest words, or documents, with their cosines.
+
+    One list for each WORD: the words nearest to it. One list for each --doc: the documents nearest to it.
+    """
     if not words and not documents:
         raise click.UsageError("give a word, or a document with --doc")
-    model = _load(folder)
+    model = load_model(folder)
     queries = [(word, model.words, model.words.position(word)) for word in words]
     for identifier in documents:
-        docs = _documents(model, folder)
-        queries.append((identifier, docs, _document_position(docs, identifier)))
-    answers = {query: table.most_similar(row, topn=top) for query, table, row in queries}
+        docs = documents_of(model, folder)
+        queries.append((identifier, docs, document_position(docs, identifier)))
+    answers = [(query, table.most_similar(row, topn=top)) for query, table, row in queries]
     display.print_neighbors(answers, as_json)
 
 
@@ -142,9 +149,9 @@ def neighbors(folder: Path, words: tuple[str, ...], documents: tuple[str, ...], 
 @_top
 @_json
 def analogy(folder: Path, a: str, b: str, c: str, top: int, as_json: bool) -> None:
-    """A is to B as C is to …"""
-    answers = _load(folder).words.analogy(a, b, c, topn=top)
-    display.print_neighbors({f"{a} : {b} = {c} : ?": answers}, as_json)
+    """A is to B as C is to … what?"""
+    answers = load_model(folder).words.analogy(a, b, c, topn=top)
+    display.print_neighbors([(f"{a} : {b} = {c} : ?", answers)], as_json)
 
 
 @cli.command()
@@ -161,20 +168,25 @@ def analogy(folder: Path, a: str, b: str, c: str, top: int, as_json: bool) -> No
 @_force
 @_json
 def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: bool) -> None:
-    """Cluster the documents; print the size of each cluster and the words nearest to its centre."""
+    """Cluster the documents and name the clusters.
+
+    Prints the size of each cluster and the words nearest to its centre.
+    """
+    check_free(out, force)
+    model = load_model(folder)
+    docs = documents_of(model, folder)
+    if k > len(docs):
+        raise ConfigError(f"--k {k} is more than the {len(docs)} documents of {folder}; ask for fewer clusters")
+
     import numpy as np
 
     from spherevec.clustering import name_clusters
     from spherevec.io.files import atomic_file
 
-    model = _load(folder)
-    docs = _documents(model, folder)
-    if k > len(docs):
-        raise ConfigError(f"--k {k} is more than the {len(docs)} documents of {folder}; ask for fewer clusters")
     with atomic_file(out, overwrite=force) as file:
         found = _clusterer(method, k).fit(docs.vectors)
         file.write_text("".join(f"{label}\n" for label in found.labels_), encoding="ascii")
-    names = name_clusters(found.cluster_centers_, model.words)
+    names = name_clusters(found.cluster_centers_, model.words, distinctive=True)  # type: ignore[arg-type]
     display.print_clusters(np.bincount(found.labels_, minlength=k).tolist(), names, as_json)
 
 
@@ -184,14 +196,14 @@ def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: 
 @click.option("--data", type=_path, metavar="DIR", help="Folder of the data sets. Default: $SPHEREVEC_DATA.")
 @_json
 def evaluate(task: str, folder: Path, data: Path | None, as_json: bool) -> None:
-    """Measure a model against human judgement or known classes.
+    """Measure a model against human judgement or classes.
 
     For clustering and classification the model must have been trained on the documents of a labelled data set, in
     the order of its file.
     """
     from spherevec import evaluation
 
-    model = _load(folder)
+    model = load_model(folder)
     if task == "similarity":
         display.print_similarity(
             [
@@ -204,8 +216,8 @@ def evaluate(task: str, folder: Path, data: Path | None, as_json: bool) -> None:
         sections = evaluation.load_analogies(data)
         display.print_analogies(evaluation.evaluate_analogies(model.words, sections), as_json)  # type: ignore[arg-type]
     else:
-        docs = _documents(model, folder)
-        texts = _labelled_set(len(docs), data)
+        docs = documents_of(model, folder)
+        texts = labelled_set(model, data)
         if task == "clustering":
             result: Any = evaluation.evaluate_clustering(docs.vectors, texts.labels)
         elif texts.split is not None:
@@ -231,7 +243,11 @@ def export(
     asked = {name: path for name, path in (("words", words), ("contexts", contexts), ("docs", docs)) if path}
     if not asked:
         raise click.UsageError("nothing to export: give --words, --contexts or --docs and a file name")
-    model = _load(folder)
+    if len(set(asked.values())) < len(asked):
+        raise click.UsageError("--words, --contexts and --docs need a file name each")
+    for path in asked.values():
+        check_free(path, force)
+    model = load_model(folder)
     for name in asked:
         if getattr(model, name) is None:
             raise ConfigError(f"{folder}: has no {name}; leave out --{name}")
@@ -245,11 +261,14 @@ def export(
 @click.option("--out", required=True, type=_path, metavar="MODEL", help="Folder to write the model to.")
 @_force
 def import_(file: Path, out: Path, force: bool) -> None:
-    """Make a model of word vectors from another program: word2vec text or binary, GloVe, fastText .vec."""
+    """Make a model of word vectors from elsewhere.
+
+    FILE is word2vec text or binary, GloVe text or a fastText .vec file, plain or packed with gzip.
+    """
     from spherevec.io import import_vectors
     from spherevec.model import Model
 
-    _check_model_folder(out, force)
+    check_model_folder(out, force)
     words, changes = import_vectors(file)
     model = Model(words, provenance={"imported_from": file.name})
     model.save(out, overwrite=force)
@@ -261,25 +280,7 @@ def import_(file: Path, out: Path, force: bool) -> None:
 @_json
 def info(folder: Path, as_json: bool) -> None:
     """What a model holds and how it was trained."""
-    display.print_info(_load(folder).describe(), as_json)
-
-
-def _load(folder: Path) -> Model:
-    from spherevec.model import Model
-
-    return Model.load(folder)
-
-
-def _documents(model: Model, folder: Path) -> KeyedVectors:
-    if model.docs is None:
-        raise ConfigError(f"{folder}: was trained without documents; train again with --documents")
-    return model.docs
-
-
-def _document_position(docs: KeyedVectors, identifier: str) -> int:
-    """The row of a document given by its name or, where none is called so, by its number."""
-    by_number = identifier not in docs and identifier.isascii() and identifier.isdigit()
-    return docs.position(int(identifier) if by_number or not docs.named else identifier)
+    display.print_info(load_model(folder).describe(), as_json)
 
 
 def _clusterer(method: str, k: int) -> Any:
@@ -294,70 +295,14 @@ def _clusterer(method: str, k: int) -> Any:
     return SphericalKMeans(k, n_init=_CLUSTER_RUNS, random_state=1)
 
 
-def _labelled_set(documents: int, data: Path | None) -> Any:
-    """The labelled data set that has as many documents as the model."""
-    from spherevec.evaluation import LABELLED_SETS, find_data, load_labelled
-
-    folder = find_data(data)
-    sets = [load_labelled(name, folder) for name in LABELLED_SETS if (folder / name).is_dir()]
-    for texts in sets:
-        if len(texts.labels) == documents:
-            return texts
-    sizes = ", ".join(f"{texts.name} {len(texts.labels)}" for texts in sets) or f"no labelled sets in {folder}"
-    raise ConfigError(f"the model has {documents} documents ({sizes}); train it on the text of one set, in its order")
-
-
-def _check_model_folder(out: Path, force: bool) -> None:
-    """Refuse before any work is done what would be refused when the model is written."""
-    import tempfile
-
-    from spherevec.io import files, native
-
-    files._check_replaceable(out, out.resolve(), force, native._FILES)
-    parent = next(folder for folder in out.resolve().parents if folder.exists())
-    try:
-        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=parent).cleanup()
-    except OSError as error:
-        raise SpherevecError(f"{out}: cannot write in {parent}: {error.strerror}; choose another place") from None
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; whatever goes wrong ends in one line and an exit code."""
-    warnings.showwarning = lambda message, *_: display.tell(f"spherevec: warning: {message}")
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    try:
+    """Run a command and return the exit code."""
+
+    def run() -> None:
         with cli.make_context("spherevec", list(sys.argv[1:] if arguments is None else arguments)) as context:
             cli.invoke(context)
-        sys.stdout.flush()
-        return 0
-    except click.exceptions.Exit as exit_:
-        return exit_.exit_code
-    except BrokenPipeError:
-        _drop_output()
-        return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        return _failed(EXIT_INTERRUPTED, "interrupted; nothing was written")
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "spherevec"
-        return _failed(EXIT_ERROR, f"{error.format_message().rstrip('.')}; see '{command} --help'")
-    except MemoryError as error:
-        return _failed(EXIT_ERROR, f"not enough memory ({error}); close other programs, or lower --dim or --max-vocab")
-    except SpherevecError as error:
-        return _failed(EXIT_ERROR, str(error))
-    except OSError as error:
-        _drop_output()
-        return _failed(EXIT_ERROR, f"{error.filename or 'standard output'}: {error.strerror or error}")
 
-
-def _failed(code: int, message: str) -> int:
-    display.tell("spherevec: error: " + " ".join(message.split()))
-    return code
-
-
-def _drop_output() -> None:
-    """What could not be written must not be tried again when Python exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exit_code_of(run)
 
 
 if __name__ == "__main__":

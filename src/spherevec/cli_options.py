@@ -35,10 +35,11 @@ def _option(spec: Field[Any]) -> Callable[[Command], Command]:
     if spec.type == "bool":
         aliases = [_OFF_ALIASES[spec.name]] if spec.name in _OFF_ALIASES else []
         return click.option(f"--{flag}/--no-{flag}", *aliases, spec.name, default=None, help=text)
-    return click.option(f"--{flag}", spec.name, type=_type(spec), default=None, help=text)
+    metavar = None if meta["choices"] else "N" if str(spec.type).startswith("int") else "X"
+    return click.option(f"--{flag}", spec.name, type=_type(spec), metavar=metavar, default=None, help=text)
 
 
-def _type(spec: Field[Any]) -> click.ParamType:
+def _type(spec: Field[Any]) -> click.Choice[str] | click.IntRange | click.FloatRange:
     meta = spec.metadata
     if meta["choices"]:
         return click.Choice(meta["choices"])
@@ -50,7 +51,7 @@ def _shown(default: Any) -> str:
     return ("on" if default else "off") if isinstance(default, bool) else str(default)
 
 
-class LateChoice(click.ParamType):
+class LateChoice(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest click
     """A choice whose names are looked up only when they are needed, so that `--help` of the program stays quick."""
 
     name = "choice"

@@ -15,6 +15,10 @@ from typing import Any
 
 from spherevec.errors import ConfigError
 
+# Epochs when the user gives none: enough to train on this many tokens, within bounds.
+TRAINED_TOKENS = 50_000_000
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 100
+
 
 def setting(
     default: Any,
@@ -49,7 +53,9 @@ class TrainConfig:
         choices=("vmf", "hinge", "joint"),
     )
     concentration: float = setting(8.0, "vmf: how sharply words gather around a direction.", low=0.01, high=1000.0)
-    offset: float = setting(1.0, "vmf: the score at which a pair is as likely real as drawn.", low=-100.0, high=100.0)
+    offset: float = setting(
+        1.0, "vmf: the score at which a pair is as likely real as drawn, to start from.", low=-100.0, high=100.0
+    )
     margin: float = setting(0.15, "hinge, joint: by how much a real pair must beat a drawn one.", low=0.0, high=4.0)
     negative_rule: str = setting(
         "1+h",
@@ -67,8 +73,14 @@ class TrainConfig:
     )
     sample: float = setting(1e-4, "Thin out words above this share of the text; 0 = off.", low=0.0, high=1.0)
     alpha: float = setting(0.01, "Learning rate at the start; decays linearly to nearly nothing.", low=0.0, high=10.0)
-    epochs: int = setting(10, "Passes over the text.", low=1, high=100_000)
+    epochs: int | None = setting(
+        None,
+        "Passes over the text; chosen by its length when not given: 10, and more below 5 million words.",
+        low=1,
+        high=100_000,
+    )
     documents: bool = setting(True, "Learn document vectors together with the word vectors.")
+    refit: bool = setting(True, "Fit the documents once more at the end, with the words fixed.")
     order: str = setting(
         "shuffled",
         "Order in which documents are visited; file order leaks how the file is sorted into document vectors.",
@@ -109,6 +121,21 @@ class TrainConfig:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def settled(self, tokens: int) -> TrainConfig:
+        """This configuration with everything chosen that depends on the length of the text."""
+        if self.epochs is not None:
+            return self
+        return replace(
+            self, epochs=int(min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(TRAINED_TOKENS / max(tokens, 1)))))
+        )
+
+    @property
+    def epoch_count(self) -> int:
+        """`epochs` of a settled configuration."""
+        if self.epochs is None:
+            raise ConfigError("epochs are not chosen yet; call settled() with the number of tokens, or set epochs")
+        return self.epochs
+
     @property
     def thread_count(self) -> int:
         """`threads`, with 0 resolved to the cores this process may use."""
@@ -134,6 +161,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "vector_size": 100,
                 "min_count": 5,
                 "order": "file",
+                "refit": False,
             }
         ),
     }

@@ -37,9 +37,8 @@ class Docstring(NamedTuple):
 
 
 def collect_docstrings() -> list[Docstring]:
-    """Every docstring of five words or more; of equal names or texts only the first."""
+    """Every docstring of five words or more. Of equal names the longest text counts, of equal texts the first."""
     found: dict[str, Docstring] = {}
-    texts: set[str] = set()
     for package, root in _roots():
         for path in sorted(root.rglob("*.py")):
             relative = path.relative_to(root)
@@ -47,12 +46,15 @@ def collect_docstrings() -> list[Docstring]:
                 continue
             prefix = [] if package == STANDARD_LIBRARY else [package]
             for name, text in _docstrings_of(path, [*prefix, *relative.with_suffix("").parts]):
-                if name not in found and text not in texts and len(text.split()) >= _FEWEST_WORDS:
+                # scipy.stats.pearsonr is defined for masked arrays too, in fewer words.
+                if name not in found or len(text) > len(found[name].text):
                     found[name] = Docstring(name, package, text)
-                    texts.add(text)
     if not found:
         raise CorpusError("this Python comes without its source files, so there are no docstrings; use --corpus FILE")
-    return list(found.values())
+    first_names = {one.text: one.name for one in reversed(found.values())}
+    return [
+        one for one in found.values() if first_names[one.text] == one.name and len(one.text.split()) >= _FEWEST_WORDS
+    ]
 
 
 def _roots() -> Iterator[tuple[str, Path]]:

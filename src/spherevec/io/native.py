@@ -72,7 +72,7 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
         (new / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
 
 
-def load(folder: str | Path, *, memory_map: bool = True, verify: bool = False) -> StoredModel:
+def load(folder: str | os.PathLike[str], *, memory_map: bool = True, verify: bool = False) -> StoredModel:
     """Open a model folder. Sizes are always checked; `verify` also compares checksums."""
     folder = Path(folder)
     try:

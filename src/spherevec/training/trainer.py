@@ -6,7 +6,7 @@ import math
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import pairwise
@@ -22,6 +22,7 @@ from spherevec.corpus import EncodedCorpus, encode
 from spherevec.errors import ConfigError, TrainingError
 from spherevec.model import KeyedVectors, Model
 from spherevec.training.backends.base import Backend, Block, Figures, Inputs
+from spherevec.training.offsets import Offsets
 from spherevec.training.progress import Progress, ProgressCallback
 from spherevec.training.sampling import alias_table, keep_shares
 
@@ -90,14 +91,18 @@ def train_corpus(
 ) -> Model:
     """Learn vectors from an encoded corpus."""
     report = progress or _ignore
+    config = config.settled(corpus.n_tokens)
     inputs = prepare(corpus, config)
     backend = make_backend(inputs, config)
     fill(backend, corpus, config, initial)
     report(Progress("compiling"))
     backend.warm_up()
-    record = run_epochs(backend, inputs, config, corpus, report)
+    offsets = Offsets(config.offset, config.concentration)
+    record = run_epochs(backend, inputs, config, corpus, offsets, report)
     report(Progress("finishing"))
-    return build_model(backend.take(), corpus, config, record)
+    if config.documents and config.refit:
+        backend.refit_documents(config, offsets.documents)
+    return build_model(backend.take(), corpus, config, record, offsets)
 
 
 def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
@@ -169,18 +174,23 @@ def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: 
 
 
 def run_epochs(
-    backend: Backend, inputs: Inputs, config: TrainConfig, corpus: EncodedCorpus, report: ProgressCallback
+    backend: Backend,
+    inputs: Inputs,
+    config: TrainConfig,
+    corpus: EncodedCorpus,
+    offsets: Offsets,
+    report: ProgressCallback,
 ) -> list[dict[str, Any]]:
     """Train all epochs; returns their figures."""
     record: list[dict[str, Any]] = []
     started = time.perf_counter()
-    for epoch in range(config.epochs):
+    for epoch in range(config.epoch_count):
         before, epoch_started = backend.figures(), time.perf_counter()
         blocks = epoch_blocks(inputs, config, epoch)
 
         def tick(done: float, epoch: int = epoch, before: Figures = before, since: float = epoch_started) -> None:
             now = time.perf_counter()
-            share = (epoch + done) / config.epochs
+            share = (epoch + done) / config.epoch_count
             seconds_left = (now - started) / share * (1 - share) if share > 0 else None
             figures = backend.figures() - before
             report(
@@ -199,7 +209,7 @@ def run_epochs(
             if corpus.ids.nbytes >= DROP_PAGES_FROM:
                 corpus.drop_pages()
 
-        train_blocks(backend, blocks, in_shares=config.order == "file", tick=tick)
+        train_blocks(backend, blocks, offsets, in_shares=config.order == "file", tick=tick)
         seconds = time.perf_counter() - epoch_started
         figures = backend.figures() - before
         record.append(
@@ -228,12 +238,14 @@ def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]
         order_key = 0
 
     def alpha(edge: int) -> float:
-        return config.alpha * max(FINAL_SHARE, 1 - (epoch * units + edge) / (config.epochs * units))
+        return config.alpha * max(FINAL_SHARE, 1 - (epoch * units + edge) / (config.epoch_count * units))
 
     return [Block(first, last, order_key, draw_key, alpha(first), alpha(last)) for first, last in pairwise(edges)]
 
 
-def train_blocks(backend: Backend, blocks: list[Block], *, in_shares: bool, tick: Any) -> None:
+def train_blocks(
+    backend: Backend, blocks: list[Block], offsets: Offsets, *, in_shares: bool, tick: Callable[[float], None]
+) -> None:
     """Train all blocks on the backend's workers, reporting now and then; an interruption stops at the next block.
 
     Args:
@@ -254,7 +266,8 @@ def train_blocks(backend: Backend, blocks: list[Block], *, in_shares: bool, tick
         for block in _taken(queues[worker], lock):
             if stop.is_set():
                 return
-            backend.train(worker, block)
+            backend.train(worker, replace(block, word_offset=offsets.words, document_offset=offsets.documents))
+            offsets.learn(backend.figures())
             with lock:
                 finished += 1
 
@@ -292,7 +305,11 @@ def checked_resultant_length(backend: Backend, words: int, config: TrainConfig) 
 
 
 def build_model(
-    tables: dict[str, NDArray[np.float32]], corpus: EncodedCorpus, config: TrainConfig, record: list[dict[str, Any]]
+    tables: dict[str, NDArray[np.float32]],
+    corpus: EncodedCorpus,
+    config: TrainConfig,
+    record: list[dict[str, Any]],
+    offsets: Offsets,
 ) -> Model:
     vocabulary = corpus.vocabulary
     words = KeyedVectors(vocabulary.words, tables["words"], vocabulary.counts)
@@ -311,6 +328,7 @@ def build_model(
         contexts,
         docs,
         config=replace(config, threads=config.thread_count).as_dict(),
+        parameters={"word_offset": offsets.words, "document_offset": offsets.documents},
         record=record,
         tokenizer=corpus.tokenizer,
         provenance=provenance,

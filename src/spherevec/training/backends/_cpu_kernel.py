@@ -51,7 +51,8 @@ RULE_COSINE_DISTANCE, RULE_COSINE, RULE_TWICE_COSINE = 0, 1, 2
 
 # Slots of the figures that a kernel reports.
 TOKENS, WORDS, PAIRS, LOSS, VIOLATED, COMPARED = 0, 1, 2, 3, 4, 5
-FIGURES = 6
+WORD_COSINE, WORD_DRAWN, DOCUMENT_COSINE, DOCUMENT_DRAWN = 6, 7, 8, 9
+FIGURES = 10
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -191,8 +192,10 @@ class BatchScratch(NamedTuple):
     targets: NDArray[np.int64]  # (T,)
     new_anchors: NDArray[np.float32]  # (A + 1, stride), the last row stays zero
     new_targets: NDArray[np.float32]  # (T, stride)
-    scores: NDArray[np.float32]  # (A * T,) rounded up to whole LANES, as the next three
+    scores: NDArray[np.float32]  # (A * T,) rounded up to whole LANES, as the next five
     real: NDArray[np.float32]  # 1 where the target is the real word
+    kappas: NDArray[np.float32]  # concentration of each pair
+    shifts: NDArray[np.float32]  # offset of each pair
     pull: NDArray[np.float32]  # weight of target t in the step of anchor a
     push: NDArray[np.float32]  # weight of anchor a in the step of target t
     keep_anchor: NDArray[np.float32]  # (A,)
@@ -206,8 +209,8 @@ class BatchScratch(NamedTuple):
         targets = -(-(negative + 1) // TARGET_TILE) * TARGET_TILE
         new_anchors = padded_rows(anchors + 1, width)
         nothing = new_anchors.ctypes.data + anchors * new_anchors.strides[0]
-        flat = [np.zeros(-(-anchors * targets // LANES) * LANES, np.float32) for _ in range(4)]
-        scores, real, pull, push = flat
+        flat = [np.zeros(-(-anchors * targets // LANES) * LANES, np.float32) for _ in range(6)]
+        scores, real, kappas, shifts, pull, push = flat
         real[: anchors * targets : targets] = 1
         return cls(
             kept=np.zeros(PIECE + 2 * window + 2, np.int32),
@@ -219,6 +222,8 @@ class BatchScratch(NamedTuple):
             new_targets=padded_rows(targets, width),
             scores=scores,
             real=real,
+            kappas=kappas,
+            shifts=shifts,
             pull=pull,
             push=pull if objective == VMF else push,  # one likelihood moves both sides; the hinges' steps differ
             keep_anchor=np.zeros(anchors, np.float32),
@@ -229,11 +234,20 @@ class BatchScratch(NamedTuple):
 
 
 @compiled
-def weigh_vmf(scratch, word, used, kappa, shift, strength):
-    """Steps of the von Mises–Fisher likelihood: strength * (real - probability of being real)."""
+def set_concentration(scratch, first_anchor, last_anchor, kappa, shift):
+    """Use a concentration and an offset for some anchors of the next batches."""
+    targets = scratch.targets.size
+    for cell in range(first_anchor * targets, last_anchor * targets):
+        scratch.kappas[cell] = kappa
+        scratch.shifts[cell] = shift
+
+
+@compiled
+def weigh_vmf(scratch, word, used, alpha):
+    """Steps of the von Mises–Fisher likelihood: alpha * kappa * (real - probability of being real)."""
     targets = scratch.targets.size
     # Absent rows are zero, so whatever weight they get moves nothing.
-    logistic_weights(scratch.scores, scratch.real, scratch.pull, used * targets, kappa, shift, strength)
+    logistic_weights(scratch.scores, scratch.real, scratch.kappas, scratch.shifts, scratch.pull, alpha, used * targets)
     for t in range(1, scratch.drawn.size + 1):
         if scratch.drawn[t - 1] == word:
             for a in range(used):
@@ -261,21 +275,26 @@ def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
 
 
 @compiled
-def measure_batch(scratch, rows, figures, objective, kappa, shift, gap):
-    """Add the loss of a batch, and how many drawn words come too close, to the figures."""
+def measure_batch(scratch, word, rows, document_row, figures, objective, gap):
+    """Add the loss of a batch, how many drawn words come too close and their cosines to the figures."""
     targets = scratch.targets.size
     for a in range(rows):
         f = scratch.scores[a * targets]
+        cosine, drawn = (WORD_COSINE, WORD_DRAWN) if a != document_row else (DOCUMENT_COSINE, DOCUMENT_DRAWN)
         if objective == VMF:
-            figures[LOSS] += math.log1p(math.exp(shift - kappa * f))
+            figures[LOSS] += math.log1p(math.exp(scratch.shifts[a * targets] - scratch.kappas[a * targets] * f))
         for t in range(1, scratch.drawn.size + 1):
+            if scratch.drawn[t - 1] == word:
+                continue
             h = scratch.scores[a * targets + t]
+            figures[VIOLATED] += f - h < gap
+            figures[COMPARED] += 1
+            figures[cosine] += h
+            figures[drawn] += 1
             if objective == VMF:
-                figures[LOSS] += math.log1p(math.exp(kappa * h - shift))
+                figures[LOSS] += math.log1p(math.exp(scratch.kappas[a * targets] * h - scratch.shifts[a * targets]))
             else:
                 figures[LOSS] += max(np.float32(0.0), gap - f + h)
-            figures[VIOLATED] += f - h < gap
-    figures[COMPARED] += rows * scratch.drawn.size
 
 
 @compiled
@@ -331,7 +350,7 @@ def train_batches(
     scratch, figures,
     first_position, last_position, units, order_key, draw_key,
     window, batch, documents, objective, rule, geodesic,
-    alpha_first, alpha_last, concentration, offset, margin,
+    alpha_first, alpha_last, concentration, word_offset, document_offset, margin,
 ):  # fmt: skip
     """Train the units at positions [first_position, last_position) of this epoch's order, a few anchors at a time.
 
@@ -344,7 +363,9 @@ def train_batches(
     kept, drawn, drawn_next = scratch.kept, scratch.drawn, scratch.drawn_next
     anchors, targets = scratch.anchors, scratch.targets
     negative = drawn.size
-    kappa, shift, gap = np.float32(concentration), np.float32(offset), np.float32(margin)
+    gap = np.float32(margin)
+    kappa, word_shift, document_shift = np.float32(concentration), np.float32(word_offset), np.float32(document_offset)
+    set_concentration(scratch, 0, anchors.size, kappa, word_shift)
 
     for position in range(first_position, last_position):
         progress = (position - first_position) / (last_position - first_position)
@@ -382,10 +403,13 @@ def train_batches(
                     random += _GOLDEN
                     drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
                     prefetch(row_address(word_vectors, drawn_next[k]), stride)
+                document_row = -1
                 for a in range(rows):
                     place = low + start + a
                     if start + a == neighbours:
+                        document_row = a
                         anchors[a] = row_address(document_vectors, document)
+                        set_concentration(scratch, a, a + 1, kappa, document_shift)
                     else:
                         anchors[a] = row_address(context_vectors, np.int64(kept[place + (place >= center)]))
                 for a in range(rows, used):
@@ -394,12 +418,14 @@ def train_batches(
                     for t in range(0, targets.size, TARGET_TILE):
                         tile_scores(anchors, a, targets, t, scratch.scores, targets.size, stride)
                 if objective == VMF:
-                    weigh_vmf(scratch, word, used, kappa, shift, alpha * kappa)
+                    weigh_vmf(scratch, word, used, alpha)
                 else:
                     weigh_hinge(scratch, word, rows, used, alpha, gap, rule)
                 if (center - first) % LOSS_EVERY == 0:
-                    measure_batch(scratch, rows, figures, objective, kappa, shift, gap)
+                    measure_batch(scratch, word, rows, document_row, figures, objective, gap)
                 move_batch(scratch, word, rows, used, stride, geodesic)
+                if document_row >= 0:
+                    set_concentration(scratch, document_row, document_row + 1, kappa, word_shift)
 
 
 # --- one triple at a time, in closed form -----------------------------------------------------------------------------
@@ -609,8 +635,9 @@ def infer_documents(
     document_vectors holds where each one starts. Documents without a word are left as they are.
     """
     stride = word_vectors.shape[1]
-    kappa, shift, gap = np.float32(concentration), np.float32(offset), np.float32(margin)
+    gap = np.float32(margin)
     one = np.float32(1.0)
+    set_concentration(scratch, 0, 1, np.float32(concentration), np.float32(offset))
     drawn, targets, anchors, scores, pull = (
         scratch.drawn, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
     )  # fmt: skip
@@ -620,6 +647,9 @@ def infer_documents(
         key = text_key(ids, start, stop)
         anchors[0] = row_address(document_vectors, document)
         random = mix(key)
+        for k in range(negative):
+            random += _GOLDEN
+            scratch.drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
         for epoch in range(epochs):
             thinning = mix(key + np.uint64(epoch) * _GOLDEN)
             for place in range(start, stop):
@@ -630,14 +660,15 @@ def infer_documents(
                 alpha = np.float32(alpha_start * (1.0 - progress))
                 targets[0] = row_address(word_vectors, word)
                 for k in range(negative):
-                    random += _GOLDEN
-                    drawn[k] = draw_word(mix(random), draw_share, draw_other)
+                    drawn[k] = scratch.drawn_next[k]
                     targets[k + 1] = row_address(word_vectors, drawn[k])
-                    prefetch(targets[k + 1], stride)
+                    random += _GOLDEN
+                    scratch.drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+                    prefetch(row_address(word_vectors, scratch.drawn_next[k]), stride)
                 for t in range(0, width, TARGET_TILE):
                     row_scores(anchors, 0, targets, t, scores, width, stride)
                 if objective == VMF:
-                    weigh_vmf(scratch, word, 1, kappa, shift, alpha * kappa)
+                    weigh_vmf(scratch, word, 1, alpha)
                 else:
                     f = scores[0]
                     for t in range(width):

@@ -168,21 +168,24 @@ def _inverse_roots_code(context, builder, signature, arguments):
 
 
 def _logistic_code(context, builder, signature, arguments):
-    scores, real, weights, count, kappa, shift, strength = arguments
-    scores, real, weights = (_data(context, builder, signature.args[i], arguments[i]) for i in range(3))
-    one, half = (ir.Constant(_VECTOR, [value] * LANES) for value in (1.0, 0.5))
-    # exp(x) = exp(x / 1024) ** 1024: the inner one by its first three terms, the power by ten squarings.
-    scale = _splat(builder, builder.fmul(kappa, ir.Constant(_FLOAT, -1.0 / 1024)))
-    start = _splat(builder, builder.fmul(shift, ir.Constant(_FLOAT, 1.0 / 1024)))
-    strengths = _splat(builder, strength)
+    *arrays, alpha, count = arguments
+    scores, real, kappas, shifts, weights = (
+        _data(context, builder, kind, array) for kind, array in zip(signature.args[:5], arrays, strict=True)
+    )
+    one, half, inner = (ir.Constant(_VECTOR, [value] * LANES) for value in (1.0, 0.5, 1.0 / 1024))
+    alphas = _splat(builder, alpha)
     with _over_lanes(builder, count) as (index, _):
-        x = _multiply_add(builder, scale, _load(builder, scores, index, align=4), start)
+        score, label, kappa, shift = (_load(builder, row, index, align=4) for row in (scores, real, kappas, shifts))
+        # exp(x) = exp(x / 1024) ** 1024: the inner one by its first three terms, the power by ten squarings.
+        distance = builder.fsub(shift, builder.fmul(kappa, score, flags=_FAST), flags=_FAST)
+        x = builder.fmul(distance, inner, flags=_FAST)
         power = _multiply_add(builder, _multiply_add(builder, half, x, one), x, one)
         for _ in range(10):
             power = builder.fmul(power, power, flags=_FAST)
         likely = builder.fdiv(one, builder.fadd(one, power, flags=_FAST), flags=_FAST)
-        error = builder.fsub(_load(builder, real, index, align=4), likely, flags=_FAST)
-        _store(builder, builder.fmul(strengths, error, flags=_FAST), weights, index, align=4)
+        error = builder.fsub(label, likely, flags=_FAST)
+        step = builder.fmul(builder.fmul(alphas, kappa, flags=_FAST), error, flags=_FAST)
+        _store(builder, step, weights, index, align=4)
     return context.get_dummy_value()
 
 
@@ -326,10 +329,12 @@ def inverse_roots(typing, values, count):
 
 
 @intrinsic
-def logistic_weights(typing, scores, real, weights, count, kappa, shift, strength):
-    """weights = strength * (real - sigmoid(kappa * scores - shift)), to 2e-5, for `count` rounded up to whole LANES."""
-    f = types.float32
-    return types.void(scores, real, weights, types.int64, f, f, f), _logistic_code
+def logistic_weights(typing, scores, real, kappas, shifts, weights, alpha, count):
+    """weights = alpha * kappas * (real - sigmoid(kappas * scores - shifts)), to 2e-5 of alpha * kappas.
+
+    For the first `count` cells of all arrays, rounded up to whole LANES.
+    """
+    return types.void(scores, real, kappas, shifts, weights, types.float32, types.int64), _logistic_code
 
 
 @intrinsic

@@ -5,11 +5,13 @@ A backend sees plain arrays: never a vocabulary, a corpus or a model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spherevec.config import TrainConfig
 
 Floats = NDArray[np.float32]
 
@@ -41,6 +43,8 @@ class Block:
     draw_key: int
     alpha_first: float
     alpha_last: float
+    word_offset: float = 0.0  # of the von Mises–Fisher likelihood
+    document_offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,13 @@ class Figures:
     loss: float = 0.0  # over the compared pairs, a sample of all
     violated: float = 0.0
     compared: float = 0.0
+    word_cosine: float = 0.0  # over the compared pairs of a drawn word and a context
+    word_drawn: float = 0.0  # how many
+    document_cosine: float = 0.0
+    document_drawn: float = 0.0
 
     def __sub__(self, other: Figures) -> Figures:
-        return Figures(*(mine - theirs for mine, theirs in zip(self.as_tuple(), other.as_tuple(), strict=True)))
-
-    def as_tuple(self) -> tuple[float, ...]:
-        return (self.tokens, self.words, self.pairs, self.loss, self.violated, self.compared)
+        return Figures(*(mine - theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def mean_loss(self) -> float:
@@ -88,6 +93,9 @@ class Backend(Protocol):
 
     def figures(self) -> Figures:
         """Sums since the start."""
+
+    def refit_documents(self, config: TrainConfig, offset: float) -> None:
+        """Fit the documents anew to the words, which stay fixed."""
 
     def take(self) -> dict[str, Floats]:
         """Give the vectors away, (n, width) each and contiguous; the backend is used up."""

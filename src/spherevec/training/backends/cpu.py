@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +13,8 @@ from spherevec.config import TrainConfig
 from spherevec.training.backends import _cpu_kernel as kernel
 from spherevec.training.backends._vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.training.backends.base import Block, Figures, Floats, Inputs
+
+SLICE_TOKENS = 100_000  # of documents that one thread infers in one go
 
 _OBJECTIVES = {"vmf": kernel.VMF, "hinge": kernel.HINGE, "joint": kernel.JOINT}
 _RULES = {
@@ -71,11 +77,16 @@ class CpuBackend:
             kernel.train_batches(
                 *corpus, *vectors, scratch, figures, *place,
                 config.window, config.batch, documents, self._objective, rule, geodesic,
-                *alphas, config.concentration, config.offset, config.margin,
+                *alphas, config.concentration, block.word_offset, block.document_offset, config.margin,
             )  # fmt: skip
 
     def figures(self) -> Figures:
         return Figures(*self._figures.sum(axis=0).tolist())
+
+    def refit_documents(self, config: TrainConfig, offset: float) -> None:
+        inputs = self._inputs
+        corpus = (inputs.ids, inputs.offsets, inputs.keep_share, inputs.draw_share, inputs.draw_other)
+        infer_documents(corpus, self._tables["words"], self._tables["documents"], config, offset)
 
     def take(self) -> dict[str, Floats]:
         tables, self._tables = self._tables, {}
@@ -92,3 +103,35 @@ def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
             stop = min(start + block, rows)
             flat[start * width : stop * width] = padded[start:stop, :width].reshape(-1)
     return flat[: rows * width].reshape(rows, width)
+
+
+def infer_documents(
+    corpus: tuple[NDArray[Any], ...], words: Floats, documents: Floats, config: TrainConfig, offset: float
+) -> None:
+    """Fit `documents`, which hold where each one starts, to fixed `words`, on threads; both padded.
+
+    Args:
+        corpus: ids, offsets, keep_share, draw_share and draw_other, as in `Inputs`.
+        offset: of the von Mises–Fisher likelihood.
+    """
+    objective = _OBJECTIVES[config.objective]
+
+    def fit(slice_: tuple[int, int]) -> None:
+        scratch = kernel.BatchScratch.make(config.vector_size, 1, config.negative, 1, objective)
+        kernel.infer_documents(
+            *corpus, words, documents, scratch, *slice_, config.epoch_count, objective, config.step == "exponential",
+            config.alpha, config.concentration, offset, config.margin,
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(config.thread_count, thread_name_prefix="spherevec") as pool:
+        for _ in pool.map(fit, pairwise(_slices(corpus[1]))):
+            pass
+
+
+def _slices(offsets: NDArray[np.int64]) -> list[int]:
+    """Edges of runs of documents of about `SLICE_TOKENS` words."""
+    documents = len(offsets) - 1
+    count = max(1, round(float(offsets[-1] - offsets[0]) / SLICE_TOKENS))
+    marks = np.linspace(float(offsets[0]), float(offsets[-1]), count + 1)[1:-1]
+    inner = np.unique(np.searchsorted(offsets, marks)).tolist()
+    return [0, *(edge for edge in inner if 0 < edge < documents), documents]

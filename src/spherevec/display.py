@@ -1,0 +1,222 @@
+"""How results and progress look: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from spherevec.evaluation import AnalogyResult, SimilarityResult
+    from spherevec.keyed_vectors import Key
+    from spherevec.model import Model
+    from spherevec.training.progress import Progress
+
+Answers = Sequence[tuple["Key", float]]
+
+# Seconds between two lines of progress where there is no terminal to redraw.
+_LINE_INTERVAL = 5.0
+
+
+def tell(message: str) -> None:
+    """One line of chatter."""
+    click.echo(message, err=True)
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(_finite(value), ensure_ascii=False, indent=1))
+
+
+def print_neighbors(answers: Sequence[tuple[str, Answers]], as_json: bool) -> None:
+    """One list an entry: the query, then its answers with their cosines."""
+    if as_json:
+        print_json(
+            [
+                {"query": query, "neighbors": [{"key": key, "cosine": cosine} for key, cosine in found]}
+                for query, found in answers
+            ]
+        )
+        return
+    blocks = ("\n".join([query, *(f"  {cosine:6.3f}  {key}" for key, cosine in found)]) for query, found in answers)
+    click.echo("\n\n".join(blocks))
+
+
+def print_clusters(sizes: Sequence[int], names: Sequence[Sequence[str]], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [{"cluster": i, "documents": sizes[i], "nearest_words": list(words)} for i, words in enumerate(names)]
+        )
+        return
+    rows = [(str(i), f"{sizes[i]:,}", ", ".join(words)) for i, words in enumerate(names)]
+    print_columns([("cluster", "documents", "nearest words"), *rows])
+
+
+def print_similarity(results: Sequence[SimilarityResult], as_json: bool) -> None:
+    if as_json:
+        print_json([vars(result) for result in results])
+        return
+    rows = [(one.name, f"{one.spearman:.3f}", f"{one.covered} of {one.total}") for one in results]
+    print_columns([("data set", "Spearman", "pairs known"), *rows])
+
+
+def print_analogies(result: AnalogyResult, as_json: bool) -> None:
+    scores = [*result.sections, result.semantic, result.syntactic, result.total]
+    if as_json:
+        print_json([{**vars(score), "accuracy": score.accuracy} for score in scores])
+        return
+    rows = [(one.name, f"{one.accuracy:.3f}", f"{one.covered} of {one.total}") for one in scores]
+    print_columns([("section", "accuracy", "questions known"), *rows])
+
+
+def print_scores(data_set: str, scores: Mapping[str, Any], as_json: bool) -> None:
+    """Scores that were measured several times, beside the settings they were measured with."""
+    if as_json:
+        print_json({"data_set": data_set, **scores})
+        return
+    shown = {
+        name: f"{score['mean']:.3f} ± {score['std']:.3f}" if isinstance(score, Mapping) else str(score)
+        for name, score in scores.items()
+    }
+    print_columns([("data set", data_set), *shown.items()])
+
+
+def print_info(about: Mapping[str, Any], as_json: bool) -> None:
+    """What `Model.describe` says."""
+    if as_json:
+        print_json(about)
+        return
+    plain = {name: value for name, value in about.items() if not isinstance(value, dict | list) and value is not None}
+    plain["trained"] = "no, imported" if about["config"] is None else "yes"
+    print_columns([(name, _figure(value)) for name, value in (plain | about["provenance"]).items()])
+    if about["config"] is not None:
+        click.echo("\nsettings")
+        print_columns([(f"  {name}", str(value)) for name, value in about["config"].items()])
+    if about["parameters"]:
+        click.echo("\nlearned parameters")
+        print_columns([(f"  {name}", _figure(value)) for name, value in about["parameters"].items()])
+    if about["record"]:
+        click.echo("\ntraining record")
+        print_columns([tuple(about["record"][0]), *(tuple(map(_figure, row.values())) for row in about["record"])])
+
+
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Rows of equal length, each column as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def summary(model: Model) -> str:
+    """One line on a model."""
+    parts = [f"{len(model.words):,} words"]
+    if model.docs is not None:
+        parts.append(f"{len(model.docs):,} documents")
+    parts.append(f"dimension {model.vector_size}")
+    if model.record:
+        parts.append(f"trained in {sum(epoch['seconds'] for epoch in model.record):.1f} s")
+    return ", ".join(parts)
+
+
+@contextmanager
+def progress_display(quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
+    """Something to report progress to: a live bar on a terminal, a line now and then elsewhere, None if `quiet`."""
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.live import Live
+
+        with Live(console=Console(stderr=True), refresh_per_second=8, transient=True) as live:
+            yield lambda progress: live.update(_live_view(progress))
+    else:
+        yield _line_reporter()
+
+
+def _live_view(progress: Progress) -> RenderableType:
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    known = progress.done is not None
+    row = Table.grid(padding=(0, 2), expand=True)
+    for ratio in (None, 1, None, None):
+        row.add_column(ratio=ratio, no_wrap=True)
+    row.add_row(
+        Text(_phase(progress), style="bold"),
+        ProgressBar(total=1.0 if known else None, completed=progress.done or 0.0, pulse=not known),
+        f"{progress.done:4.0%}" if known else "",
+        "" if progress.seconds_left is None else f"{_duration(progress.seconds_left)} left",
+    )
+    figures = _figures(progress)
+    return Group(row, Text(" · ".join(figures), style="dim")) if figures else row
+
+
+def _line_reporter() -> Callable[[Progress], None]:
+    """Prints a line when a phase begins, and while it goes on now and then."""
+    last_phase, last_time = "", -math.inf
+
+    def report(progress: Progress) -> None:
+        nonlocal last_phase, last_time
+        now = time.monotonic()
+        if progress.phase == last_phase and now - last_time < _LINE_INTERVAL:
+            return
+        last_phase, last_time = progress.phase, now
+        share = [] if not progress.done else [f"{progress.done:.0%}"]
+        left = [] if progress.seconds_left is None else [f"{_duration(progress.seconds_left)} left"]
+        tell(", ".join([_phase(progress), *share, *_figures(progress), *left]))
+
+    return report
+
+
+def _phase(progress: Progress) -> str:
+    if progress.phase == "compiling":
+        return "compiling (once on a machine)"
+    if progress.epoch is None:
+        return progress.phase
+    return f"{progress.phase}, epoch {progress.epoch} of {progress.epochs}"
+
+
+def _figures(progress: Progress) -> list[str]:
+    """The figures that are known, in few words: all of them fit on a line of 80 characters."""
+    formats = {
+        "tokens_per_second": lambda value: f"{_rate(value)} tokens/s",
+        "loss": "loss {:.3f}".format,
+        "violated": "margins violated {:.0%}".format,
+        "mean_resultant_length": "mean resultant length {:.2f}".format,
+    }
+    known = {name: getattr(progress, name) for name in formats}
+    return [formats[name](value) for name, value in known.items() if value is not None]
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second / 1e6:.1f} M" if per_second >= 1e6 else f"{per_second / 1e3:.0f} k"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _finite(value: Any) -> Any:
+    """`value` for JSON, which has no NaN and no infinity: they become null."""
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
