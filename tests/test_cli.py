@@ -159,7 +159,9 @@ def test_documents_of_a_folder_are_found_by_name(tmp_path):
         (texts / f"{'abc'[n % 3]}-{n:02}.txt").write_text(line)
     succeed("train", texts, "--out", tmp_path / "m", *SETTINGS)
     found = json.loads(succeed("neighbors", tmp_path / "m", "--doc", "a-00.txt", "--json").stdout)
-    assert all(n["key"].startswith("a-") for n in found[0]["neighbors"])
+    expected = Model.load(tmp_path / "m").docs.most_similar("a-00.txt")
+    assert [(n["key"], n["cosine"]) for n in found[0]["neighbors"]] == expected
+    assert all((texts / key).is_file() and key != "a-00.txt" for key, _ in expected)
 
 
 def test_analogy_is_the_models(model):

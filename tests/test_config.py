@@ -143,6 +143,12 @@ def test_epochs_are_chosen_by_the_length_of_the_text_unless_given(tokens, epochs
     assert TrainConfig().settled(tokens).epochs == epochs
     assert TrainConfig(epochs=7).settled(tokens).epochs == 7
     assert TrainConfig().settled(tokens).with_(epochs=None) == TrainConfig()
+    assert TrainConfig().settled(tokens).epoch_count == epochs
+
+
+def test_epochs_that_are_not_chosen_yet_cannot_be_counted():
+    with pytest.raises(ConfigError, match="settled"):
+        TrainConfig().epoch_count  # noqa: B018
 
 
 def test_recipes_cannot_be_changed():

@@ -160,9 +160,17 @@ def small_corpus(tmp_path_factory):
     [
         {},
         {"documents": False, "order": "file", "step": "exponential", "sample": 0.0},
-        {"objective": "hinge", "margin": 0.3, "step": "exponential"},
+        {"objective": "hinge", "negative": 3, "margin": 0.3, "step": "exponential"},
         {"objective": "hinge", "batch": 1, "negative": 2, "negative_rule": "2h", "alpha": 0.04, "order": "file"},
-        {"objective": "hinge", "batch": 1, "documents": False, "negative_rule": "h", "step": "exponential"},
+        {
+            "objective": "hinge",
+            "batch": 1,
+            "negative": 2,
+            "documents": False,
+            "seed": 3,
+            "negative_rule": "h",
+            "step": "exponential",
+        },
         {"objective": "joint", "negative": 2, "alpha": 0.04},
         {"objective": "joint", "negative": 1, "negative_rule": "2h", "step": "exponential", "seed": 2},
     ],
@@ -190,6 +198,7 @@ def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
     assert np.linalg.norm(ours.read("words", 0, 100) - started, axis=1).mean() > 0.1
     np.testing.assert_allclose(astuple(ours.figures()), astuple(theirs.figures()), rtol=1e-4, atol=1e-4)
     if config.objective != "vmf":
+        # The seeds are chosen for this: no comparison so close to the margin that rounding may decide it.
         assert theirs.closest_call > tolerance
 
 
@@ -214,7 +223,7 @@ def test_the_loop_drives_the_oracle_as_it_drives_the_kernels(small_corpus):
     [
         {},
         {"step": "exponential", "negative": 7, "concentration": 20.0},
-        {"objective": "hinge", "margin": 0.3},
+        {"objective": "hinge", "margin": 0.29},
         {"objective": "hinge", "batch": 1, "negative": 2, "step": "exponential"},
         {"objective": "joint", "negative": 2},
     ],

@@ -22,16 +22,18 @@ def scores_and_steps(anchors, targets, scores, keep_anchor, keep_target, pull, p
     for a in range(0, anchors.size, ops.ANCHOR_TILE):
         for t in range(0, width, ops.TARGET_TILE):
             ops.tile_scores(anchors, a, targets, t, scores, width, stride)
-    for a in range(0, anchors.size, ops.ANCHOR_TILE):
-        for t in range(0, width, ops.TARGET_TILE):
-            ops.combine_anchors(
-                anchors, a, keep_anchor, targets, t, pull, width, 1, new_anchors, squares[0], stride
-            )  # fmt: skip
+            ops.combine_anchors(anchors, a, keep_anchor, targets, t, pull, width, 1, new_anchors, squares[0], stride)
     for t in range(0, width, ops.TARGET_TILE):
         for a in range(0, anchors.size, ops.ANCHOR_TILE):
-            ops.combine_targets(
-                targets, t, keep_target, anchors, a, push, 1, width, new_targets, squares[1], stride
-            )  # fmt: skip
+            ops.combine_targets(targets, t, keep_target, anchors, a, push, 1, width, new_targets, squares[1], stride)
+
+
+@njit
+def row_scores_and_step(anchor, targets, scores, keep, pull, new, squares):
+    stride = new.shape[1]
+    for t in range(0, targets.size, ops.TARGET_TILE):
+        ops.row_scores(anchor, 0, targets, t, scores, targets.size, stride)
+        ops.combine_row(anchor, 0, keep, targets, t, pull, targets.size, 1, new, squares, stride)
 
 
 @njit
@@ -62,6 +64,10 @@ def roots(values, count):
     ops.inverse_roots(values, count)
 
 
+def addresses(rows):
+    return np.array([row.ctypes.data for row in rows])
+
+
 def random_rows(rng, rows, width):
     matrix = ops.padded_rows(rows, width)
     matrix[:, :width] = rng.standard_normal((rows, width))
@@ -89,19 +95,33 @@ def test_scores_and_sums_of_steps(n_anchors, n_targets, width):
     anchors, targets = random_rows(rng, n_anchors, width), random_rows(rng, n_targets, width)
     pull, push = rng.standard_normal((2, n_anchors, n_targets)).astype(np.float32)
     keep_anchor, keep_target = (rng.standard_normal(n).astype(np.float32) for n in (n_anchors, n_targets))
-    scores = np.full(n_anchors * n_targets, np.nan, np.float32)
+    scores = np.full(pull.size, np.nan, np.float32)
     # What a block held before must not matter.
     new_anchors, new_targets = random_rows(rng, n_anchors, width), random_rows(rng, n_targets, width)
     squares = np.full((2, max(n_anchors, n_targets)), np.nan, np.float32)
     scores_and_steps(
-        np.array([row.ctypes.data for row in anchors]), np.array([row.ctypes.data for row in targets]), scores,
-        keep_anchor, keep_target, pull.ravel(), push.ravel(), new_anchors, new_targets, squares,
+        addresses(anchors), addresses(targets), scores, keep_anchor, keep_target, pull.ravel(), push.ravel(),
+        new_anchors, new_targets, squares,
     )  # fmt: skip
     close(scores.reshape(n_anchors, n_targets), anchors @ targets.T)
     close(new_anchors, keep_anchor[:, None] * anchors + pull @ targets)
     close(new_targets, keep_target[:, None] * targets + push.T @ anchors)
     close(squares[0, :n_anchors], (new_anchors**2).sum(axis=1))
     close(squares[1, :n_targets], (new_targets**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("n_targets", [3, 9])
+def test_scores_and_step_of_one_row(n_targets, width):
+    rng = np.random.default_rng(width)
+    anchor, targets, new = random_rows(rng, 1, width), random_rows(rng, n_targets, width), random_rows(rng, 1, width)
+    pull = rng.standard_normal((1, n_targets)).astype(np.float32)
+    keep = np.array([0.6], np.float32)
+    scores, squares = np.full(n_targets, np.nan, np.float32), np.full(1, np.nan, np.float32)
+    row_scores_and_step(addresses(anchor), addresses(targets), scores, keep, pull.ravel(), new, squares)
+    close(scores, (anchor @ targets.T)[0])
+    close(new, keep * anchor + pull @ targets)
+    close(squares, (new**2).sum(axis=1))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -125,9 +145,9 @@ def test_triples(width):
     rows = random_rows(rng, 4, width)
     u, n, v, rest = rows.copy()
     w = rng.standard_normal(6).astype(np.float32)
-    gram = np.zeros(6, np.float32)
+    gram = np.zeros(ops.LANES, np.float32)
     triple(rows, gram, w)
-    close(gram, [u @ u, n @ n, v @ v, u @ v, n @ v, u @ n])
+    close(gram[:6], [u @ u, n @ n, v @ v, u @ v, n @ v, u @ n])
     close(rows, [w[0] * u + w[1] * v, w[2] * n + w[3] * v, w[4] * v + w[5] * (u - n), rest])
 
 

@@ -296,6 +296,35 @@ def test_offsets_follow_the_cosines_of_drawn_pairs():
     assert (offsets.words, offsets.documents) == pytest.approx((0.8 - 0.1 * 8 * 2, 1.4))
 
 
+class Learning(CpuBackend):
+    """Notes the offsets that each block was trained with, and the figures after it."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.seen = []
+
+    def train(self, worker, block):
+        super().train(worker, block)
+        self.seen.append((block.word_offset, block.document_offset, self.figures()))
+
+
+def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpus, monkeypatch):
+    monkeypatch.setattr(trainer, "BLOCK_TOKENS", 400)
+    config = TrainConfig(**SETTINGS)
+    inputs = trainer.prepare(corpus, config)
+    backend = Learning(inputs, config)
+    trainer.fill(backend, corpus, config, None)
+    offsets = Offsets(config.offset, config.concentration)
+    trainer.run_epochs(backend, inputs, config, corpus, offsets, lambda progress: None)
+    twin = Offsets(config.offset, config.concentration)
+    for words, documents, figures in backend.seen:
+        assert (words, documents) == (twin.words, twin.documents)
+        twin.learn(figures)
+    assert len(backend.seen) > 10
+    assert (offsets.words, offsets.documents) == (twin.words, twin.documents)
+    assert abs(offsets.words - config.offset) > 0.01
+
+
 def test_pieces_are_those_of_long_documents(monkeypatch):
     monkeypatch.setattr(trainer, "CHUNK_ROWS", 4)
     lengths = np.random.default_rng(0).integers(0, 40, size=50)

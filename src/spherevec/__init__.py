@@ -15,6 +15,7 @@ _HOMES = {
     "Model": "spherevec.model",
     "KeyedVectors": "spherevec.keyed_vectors",
     "TrainConfig": "spherevec.config",
+    "SphericalEmbedding": "spherevec.estimator",
     "SphericalKMeans": "spherevec.clustering",
     "VonMisesFisherMixture": "spherevec.clustering",
     "name_clusters": "spherevec.clustering",
@@ -25,6 +26,7 @@ __all__ = [
     "KeyedVectors",
     "Model",
     "SpherevecError",
+    "SphericalEmbedding",
     "SphericalKMeans",
     "TrainConfig",
     "VonMisesFisherMixture",
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_clusters
     from spherevec.config import TrainConfig
     from spherevec.errors import SpherevecError
+    from spherevec.estimator import SphericalEmbedding
     from spherevec.keyed_vectors import KeyedVectors
     from spherevec.model import Model, load
     from spherevec.training import train, train_corpus

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import ConfigError, FormatError
+from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.io import native
 from spherevec.keyed_vectors import Key, KeyedVectors, Query, UnknownKeyError
+
+if TYPE_CHECKING:
+    from spherevec.corpus import Vocabulary
+    from spherevec.corpus.tokenizer import Tokenizer
+    from spherevec.inference import DocumentFitter
 
 __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
 
@@ -61,6 +66,11 @@ class Model:
         self.tokenizer = tokenizer
         self.parameters: dict[str, float] = dict(parameters or {})
         self.provenance: dict[str, Any] = {**_here_and_now(), **(provenance or {})}
+        self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What `infer` prepares is large and quickly made again: copies and pickles do without.
+        return {**self.__dict__, "_prepared": None}
 
     @property
     def counts(self) -> NDArray[np.int64] | None:
@@ -107,6 +117,92 @@ class Model:
             raise UnknownKeyError(query, self.words)
         row = source.position(query)
         return table.similar_by_vector(source.vectors[row], topn, exclude=[row] if source is table else ())
+
+    def search_text(
+        self,
+        text: str | Sequence[str],
+        among: str = "docs",
+        topn: int = 10,
+        *,
+        tokenizer: Tokenizer | None = None,
+    ) -> list[tuple[Key, float]]:
+        """The documents, words or contexts nearest to a new text, with their cosines.
+
+        Args:
+            text: a text, or a list of words. At least one word must be known to the model.
+            among: "docs", "words" or "contexts".
+            tokenizer: as for `infer`.
+        """
+        table = self._table(among)
+        vectors, unknown = self.infer([text], tokenizer=tokenizer, return_unknown=True)
+        if unknown[0] == 1:
+            raise CorpusError(f"no word of {text!r:.60} is known to the model: nothing to search by; use other words")
+        return table.similar_by_vector(vectors[0], topn)
+
+    @overload
+    def infer(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+        threads: int = 0,
+        tokenizer: Tokenizer | None = None,
+        return_unknown: Literal[False] = False,
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def infer(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+        threads: int = 0,
+        tokenizer: Tokenizer | None = None,
+        return_unknown: Literal[True],
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
+
+    def infer(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+        threads: int = 0,
+        tokenizer: Tokenizer | None = None,
+        return_unknown: bool = False,
+    ) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """The vectors of new documents, (n, dim): fitted by the objective of training, with the words fixed.
+
+        The same text gives the same bits, alone or among others, in any order, on any number of threads. Words that
+        the model does not know are skipped. A text without any known word gets the mean direction of the model's
+        documents, or of its words where it has no documents.
+
+        Vectors from outside come without counts and settings: then no word is thinned out, all are drawn alike, and
+        the objective is the default one.
+
+        Args:
+            texts: an iterable of strings, or of lists of words.
+            epochs: passes over each text; 10 by default.
+            alpha: learning rate at the start; that of training by default.
+            threads: 0 = all cores.
+            tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
+                on lists of words, or with a function for a tokenizer.
+            return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
+                without any word.
+        """
+        from spherevec.inference import infer_batches
+
+        blocks = list(
+            infer_batches(self, texts, epochs=epochs, alpha=alpha, threads=threads, tokenizer=tokenizer)
+        )  # fmt: skip
+        vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
+        if not return_unknown:
+            return vectors
+        known = np.concatenate([np.empty(0, np.int64), *(block.known for block in blocks)])
+        unknown = np.concatenate([np.empty(0, np.int64), *(block.unknown for block in blocks)])
+        return vectors, np.where(known > 0, unknown / np.maximum(known + unknown, 1), 1.0)
 
     def check(self) -> None:
         """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
@@ -161,6 +257,14 @@ class Model:
             except FormatError as error:
                 raise FormatError(f"{folder}: {error}") from None
         return model
+
+    def _inference(self) -> tuple[DocumentFitter, Vocabulary]:
+        """What `infer` needs besides texts, made when first asked for."""
+        if self._prepared is None:
+            from spherevec.inference import fitter_of, vocabulary_of
+
+            self._prepared = fitter_of(self), vocabulary_of(self.words)
+        return self._prepared
 
     def _table(self, name: str) -> KeyedVectors:
         if name not in _TABLES:

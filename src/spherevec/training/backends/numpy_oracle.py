@@ -163,7 +163,7 @@ class OracleBackend:
 
     def refit_documents(self, config: TrainConfig, offset: float) -> None:
         """Documents against fixed words, one word at a time; what is drawn depends on a document's text alone."""
-        inputs, epochs = self._inputs, config.epochs or 1
+        inputs, epochs = self._inputs, config.epoch_count
         for document, (start, stop) in enumerate(pairwise(inputs.offsets.tolist())):
             words = inputs.ids[start:stop].tolist()
             key = len(words)

@@ -1,0 +1,213 @@
+"""`SphericalEmbedding` as scikit-learn expects it: parameters, pipelines, searches, containers, its own checks."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from spherevec import SphericalEmbedding
+from spherevec.config import TrainConfig
+from spherevec.errors import ConfigError, CorpusError
+
+QUICK = {"vector_size": 8, "epochs": 20, "alpha": 0.05, "sample": 0.0, "min_count": 1, "window": 5, "threads": 1}
+TOPICS = 3
+
+
+def topic_texts(documents=60, seed=0):
+    """Texts of 20 words of one topic each, whose words start with the topic's letter, and the topics."""
+    rng = np.random.default_rng(seed)
+    topics = np.arange(documents) % TOPICS
+    return [" ".join(f"{'abc'[topic]}{n}" for n in rng.integers(10, size=20)) for topic in topics], topics
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return topic_texts()[0]
+
+
+@pytest.fixture(scope="module")
+def topics():
+    return topic_texts()[1]
+
+
+@pytest.fixture(scope="module")
+def fitted(texts):
+    return SphericalEmbedding(**QUICK).fit(texts)
+
+
+def test_parameters_are_the_settings_of_training():
+    names = set(SphericalEmbedding().get_params())
+    assert names == {"recipe", "tokenizer"} | {spec.name for spec in fields(TrainConfig)}
+    defaults = {name: p.default for name, p in inspect.signature(SphericalEmbedding).parameters.items()}
+    assert [name for name, default in defaults.items() if default is not None] == ["recipe", "tokenizer"]
+
+
+def test_what_is_not_given_is_the_recipes(texts, fitted):
+    expected = TrainConfig(**QUICK).as_dict()
+    assert {**fitted.model_.config, "threads": 1} == expected
+    paper = SphericalEmbedding("paper", min_count=1, threads=1, epochs=1).fit(texts)
+    assert paper.model_.config["objective"] == "hinge"
+    assert paper.model_.config["alpha"] == TrainConfig.recipe("paper").alpha
+
+
+def test_fit_transform_gives_the_trained_vectors_and_transform_infers(texts, fitted):
+    trained = SphericalEmbedding(**QUICK).fit_transform(texts)
+    np.testing.assert_array_equal(trained, fitted.model_.docs.vectors)
+    inferred = fitted.transform(texts)
+    np.testing.assert_array_equal(inferred, fitted.model_.infer(texts))
+    assert not np.array_equal(trained, inferred)
+
+
+def test_trained_vectors_are_handed_out_as_a_copy(texts):
+    estimator = SphericalEmbedding(**QUICK)
+    estimator.fit_transform(texts)[:] = 0
+    estimator.model_.check()
+
+
+def test_without_document_vectors_fit_transform_infers(texts):
+    estimator = SphericalEmbedding(**QUICK, documents=False)
+    vectors = estimator.fit_transform(texts)
+    assert estimator.model_.docs is None
+    np.testing.assert_array_equal(vectors, estimator.transform(texts))
+
+
+def test_clones_are_unfitted_and_equal_in_settings(fitted, texts):
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    with pytest.raises(NotFittedError):
+        copy.transform(texts)
+    np.testing.assert_array_equal(copy.fit(texts).transform(texts), fitted.transform(texts))
+
+
+def test_fitted_estimators_can_be_pickled(fitted, texts):
+    fitted.transform(texts)
+    stored = pickle.dumps(fitted)
+    np.testing.assert_array_equal(pickle.loads(stored).transform(texts), fitted.transform(texts))
+
+
+def test_a_pipeline_learns_topics_of_unseen_texts(texts, topics):
+    pipeline = make_pipeline(SphericalEmbedding(**QUICK), LogisticRegression()).fit(texts, topics)
+    unseen, true_topics = topic_texts(seed=7)
+    assert pipeline.score(unseen, true_topics) > 0.95
+    assert pipeline[:-1].get_feature_names_out()[0] == "spherevec0"
+
+
+def test_a_grid_search_tries_settings(texts, topics):
+    pipeline = make_pipeline(SphericalEmbedding(**QUICK), LogisticRegression())
+    grid = {"sphericalembedding__vector_size": [2, 8], "sphericalembedding__alpha": [1e-9, 0.05]}
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(texts, topics)
+    # A rate of nearly nothing leaves the vectors where they started, at random.
+    assert search.best_params_["sphericalembedding__alpha"] == 0.05
+    assert search.best_estimator_[0].model_.vector_size == search.best_params_["sphericalembedding__vector_size"]
+
+
+def test_vectors_reach_pandas(texts):
+    frame = SphericalEmbedding(**QUICK).set_output(transform="pandas").fit_transform(texts)
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == [f"spherevec{n}" for n in range(8)]
+    assert frame.shape == (len(texts), 8)
+    assert (frame.dtypes == np.float32).all()
+
+
+def test_columns_have_names(fitted):
+    assert fitted.n_features_out_ == 8
+    assert fitted.get_feature_names_out().tolist() == [f"spherevec{n}" for n in range(8)]
+
+
+@pytest.mark.parametrize("kind", [tuple, np.array, pd.Series, iter], ids=lambda kind: kind.__name__)
+def test_any_iterable_of_texts_will_do(texts, fitted, kind):
+    estimator = SphericalEmbedding(**QUICK).fit(kind(texts))
+    np.testing.assert_array_equal(estimator.transform(kind(texts)), fitted.transform(texts))
+
+
+def test_lists_of_words_need_no_tokenizer(texts, fitted):
+    lists = [text.split() for text in texts]
+    estimator = SphericalEmbedding(**QUICK).fit(lists)
+    np.testing.assert_array_equal(estimator.transform(lists), fitted.transform(texts))
+    with pytest.raises(ConfigError, match="give lists of words"):
+        estimator.transform(texts)
+
+
+def test_a_tokenizer_of_ones_own_is_used_in_both_places(texts, fitted):
+    dashed = [text.replace(" ", "-") for text in texts]
+    estimator = SphericalEmbedding(tokenizer=lambda text: text.split("-"), **QUICK).fit(dashed)
+    np.testing.assert_array_equal(estimator.transform(dashed), fitted.transform(texts))
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform", "transform"])
+def test_a_single_text_is_refused(fitted, method):
+    with pytest.raises(CorpusError, match=r"not a single one; put it into a list"):
+        getattr(clone(fitted).fit(["a b a b"] * 3), method)("a b a b")
+
+
+def test_unfitted_estimators_say_so(texts):
+    for call in (SphericalEmbedding().get_feature_names_out, lambda: SphericalEmbedding().transform(texts)):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_a_bad_setting_is_told_by_fit(texts):
+    with pytest.raises(ConfigError, match="window must be between 1 and 1000, not 0"):
+        SphericalEmbedding(window=0).fit(texts)
+
+
+def test_scikit_learn_knows_that_texts_go_in():
+    tags = SphericalEmbedding().__sklearn_tags__().input_tags
+    assert tags.string and not tags.two_d_array
+
+
+def test_check_estimator_as_it_is():
+    # For text input scikit-learn has next to no checks of its own: it says so, as for its CountVectorizer.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        results = check_estimator(SphericalEmbedding(**QUICK), on_fail=None)
+    assert any(issubclass(warning.category, SkipTestWarning) for warning in told)
+    assert {result["status"] for result in results} == {"passed"}
+
+
+class OnTables(SphericalEmbedding):
+    """Takes the tables of numbers that scikit-learn's checks consist of: a row becomes a document of words.
+
+    Column j with the value x is the word j followed by x in tenths, so that all of a row matters.
+    """
+
+    def _texts(self, X, reset):
+        rows = validate_data(self, X, reset=reset)
+        return [[f"{j}:{round(10 * float(x))}" for j, x in enumerate(row)] for row in rows]
+
+    def fit(self, X, y=None):
+        return super().fit(self._texts(X, reset=True))
+
+    def transform(self, X):
+        check_is_fitted(self)
+        return super().transform(self._texts(X, reset=False))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        tags.non_deterministic = False  # on one thread
+        return tags
+
+
+# Both find that fit_transform(X) differs from fit(X).transform(X): it returns trained vectors, which is what it is for.
+EXPECTED_TO_FAIL = {"check_transformer_general", "check_transformer_data_not_an_array"}
+
+
+def test_the_checks_for_tables_through_words():
+    results = check_estimator(OnTables(**QUICK), on_fail=None, on_skip=None)
+    failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
+    assert set(failed) == EXPECTED_TO_FAIL, failed
+    assert sum(result["status"] == "passed" for result in results) > 40
