@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import spherevec
+from spherevec.config import INFERENCE_EPOCHS
 from spherevec.corpus import encode_texts, tokenize
 from spherevec.evaluation import given_split, load_labelled
 from spherevec.evaluation.spread import Spread
-from spherevec.inference import EPOCHS, vocabulary_of
+from spherevec.inference import vocabulary_of
 
 DIMENSION, WINDOW = 100, 10
 
@@ -113,7 +114,7 @@ def rates(model: spherevec.Model, gensim_model: Any, repeats: int) -> dict[str, 
             seconds = seconds_of(partial(model.infer, documents.test, threads=threads))
             a_second.setdefault(f"infer, {name}", []).append(len(documents.test) / seconds)
             seconds = seconds_of(partial(fitter.fit, ids, offsets, threads=threads))
-            words.setdefault(f"a pass of infer, {name}", []).append(len(ids) * EPOCHS / seconds)
+            words.setdefault(f"a pass of infer, {name}", []).append(len(ids) * INFERENCE_EPOCHS / seconds)
             trained = spherevec.train(documents.test, vector_size=DIMENSION, window=WINDOW, epochs=1, threads=threads)
             words.setdefault(f"a training epoch, {name}", []).append(trained.record[0]["tokens_per_second"])
         seconds = seconds_of(partial(averages, model, documents.test))

@@ -63,12 +63,14 @@ def test_what_is_not_given_is_the_recipes(texts, fitted):
     assert paper.model_.config["alpha"] == TrainConfig.recipe("paper").alpha
 
 
-def test_fit_transform_gives_the_trained_vectors_and_transform_infers(texts, fitted):
-    trained = SphericalEmbedding(**QUICK).fit_transform(texts)
-    np.testing.assert_array_equal(trained, fitted.model_.docs.vectors)
-    inferred = fitted.transform(texts)
-    np.testing.assert_array_equal(inferred, fitted.model_.infer(texts))
-    assert not np.array_equal(trained, inferred)
+@pytest.mark.parametrize("refit", [True, False])
+def test_fit_transform_gives_the_trained_vectors_and_transform_infers(texts, refit):
+    trained = SphericalEmbedding(**QUICK, refit=refit).fit_transform(texts)
+    estimator = SphericalEmbedding(**QUICK, refit=refit).fit(texts)
+    np.testing.assert_array_equal(trained, estimator.model_.docs.vectors)
+    inferred = estimator.transform(texts)
+    np.testing.assert_array_equal(inferred, estimator.model_.infer(texts))
+    assert np.array_equal(trained, inferred) == refit
 
 
 def test_trained_vectors_are_handed_out_as_a_copy(texts):
@@ -202,12 +204,13 @@ class OnTables(SphericalEmbedding):
         return tags
 
 
-# Both find that fit_transform(X) differs from fit(X).transform(X): it returns trained vectors, which is what it is for.
-EXPECTED_TO_FAIL = {"check_transformer_general", "check_transformer_data_not_an_array"}
+# Both find that fit_transform(X) differs from fit(X).transform(X), which without `refit` it is meant to.
+FAIL_WITHOUT_REFIT = {"check_transformer_general", "check_transformer_data_not_an_array"}
 
 
-def test_the_checks_for_tables_through_words():
-    results = check_estimator(OnTables(**QUICK), on_fail=None, on_skip=None)
+@pytest.mark.parametrize(("refit", "expected_to_fail"), [(None, set()), (False, FAIL_WITHOUT_REFIT)])
+def test_the_checks_for_tables_through_words(refit, expected_to_fail):
+    results = check_estimator(OnTables(**QUICK, refit=refit), on_fail=None, on_skip=None)
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
-    assert set(failed) == EXPECTED_TO_FAIL, failed
+    assert set(failed) == expected_to_fail, failed
     assert sum(result["status"] == "passed" for result in results) > 40

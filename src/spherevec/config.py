@@ -18,6 +18,7 @@ from spherevec.errors import ConfigError
 # Epochs when the user gives none: enough to train on this many tokens, within bounds.
 TRAINED_TOKENS = 50_000_000
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 100
+INFERENCE_EPOCHS = 10  # passes over a document whose words are fixed
 
 
 def setting(
@@ -71,7 +72,7 @@ class TrainConfig:
         "How a step returns to the sphere: by normalising, or along the geodesic.",
         choices=("retraction", "exponential"),
     )
-    sample: float = setting(1e-4, "Thin out words above this share of the text; 0 = off.", low=0.0, high=1.0)
+    sample: float = setting(3e-5, "Thin out words above this share of the text; 0 = off.", low=0.0, high=1.0)
     alpha: float = setting(0.01, "Learning rate at the start; decays linearly to nearly nothing.", low=0.0, high=10.0)
     epochs: int | None = setting(
         None,
@@ -139,7 +140,9 @@ class TrainConfig:
     @property
     def thread_count(self) -> int:
         """`threads`, with 0 resolved to the cores this process may use."""
-        return self.threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if self.threads:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -190,13 +193,14 @@ def _checked(spec: Field[Any], value: Any) -> Any:
 
 
 def _as_number(name: str, kind: str, value: Any) -> int | float:
-    wanted = "a whole number" if kind.startswith("int") else "a number"
+    whole = kind.startswith("int")
+    refusal = ConfigError(f"{name} must be {'a whole number' if whole else 'a number'}, not {value!r}")
+    if isinstance(value, bool | str):
+        raise refusal
     try:
-        if isinstance(value, bool | str):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ConfigError(f"{name} must be {wanted}, not {value!r}") from None
-    if not math.isfinite(number) or (kind.startswith("int") and number != int(value)):
-        raise ConfigError(f"{name} must be {wanted}, not {value!r}")
-    return int(value) if kind.startswith("int") else number
+        number: int | float = int(value) if whole else float(value)
+        if (whole and number != value) or not math.isfinite(value):
+            raise refusal
+    except (TypeError, ValueError, OverflowError):
+        raise refusal from None
+    return number

@@ -22,11 +22,11 @@ Texts = Iterable[str | Sequence[str]]
 class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Document vectors as a scikit-learn transformer, for a `Pipeline`, `GridSearchCV` or `clone`.
 
-    `fit_transform(X)` returns the vectors that were trained together with the words; `transform(X)` infers vectors for
-    texts with the words fixed. For the texts of `fit` the two are close but not equal: training arrives at a
-    document's vector from where it stood when the words were done, inference from the mean direction of its words. In a
-    pipeline the steps behind this one are therefore fitted on trained vectors and asked about inferred ones.
-    `fit(X).transform(X)` has both inferred.
+    `fit_transform(X)` returns the vectors of training, `transform(X)` infers vectors with the words fixed. By default
+    training ends with that same fit (`refit`), so the two agree to the bit for the texts of `fit`, other than those
+    without a known word. With `refit=False`, which is the paper's way, `fit_transform` returns the vectors that were
+    learned together with the words, and `transform` gives the same texts others: in a pipeline, the steps behind this
+    one are then fitted on vectors of one kind and asked about those of the other.
 
     The same `seed` gives the same vectors with `threads=1`; `transform` gives them with any number of threads.
 

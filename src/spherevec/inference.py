@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.config import TrainConfig
+from spherevec.config import INFERENCE_EPOCHS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.readers import Document
 from spherevec.corpus.tokenizer import NAMES, Tokenizer
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from spherevec.keyed_vectors import KeyedVectors
     from spherevec.model import Model
 
-EPOCHS = 10  # passes over a new document
 BATCH_CHARACTERS = 8 << 20  # of texts that are encoded and fitted in one go
 BATCH_DOCUMENTS = 1 << 16
 _CHARACTERS_A_WORD = 6  # roughly, for documents that are lists of words
@@ -67,11 +66,14 @@ class DocumentFitter:
         offset: float,
         fallback: Callable[[], Floats],
     ) -> None:
+        from spherevec.training.backends._vector_ops import padded_rows
+
         if counts is None:
             counts, config = np.ones(len(word_vectors), np.int64), config.with_(sample=0.0)
         counts = np.maximum(counts, 1)
         self._config, self._offset = config, offset
-        self._words = _padded(word_vectors)
+        self._words: Floats = padded_rows(*word_vectors.shape)
+        self._words[:, : config.vector_size] = word_vectors
         self._keep_share = keep_shares(counts, config.sample)
         self._draw_share, self._draw_other = alias_table(counts)
         self._fallback: Floats | None = None
@@ -88,12 +90,13 @@ class DocumentFitter:
     ) -> Floats:
         """Unit vectors of documents, (N, dim); document d has the words ids[offsets[d]:offsets[d + 1]].
 
-        A document starts at the mean direction of its words and takes `epochs` passes over them.
+        A document starts at the mean direction of its words, each weighted by the share of it that is not thinned
+        out, and takes `epochs` passes over them.
         """
         from spherevec.training.backends import cpu
 
         config = self.settings(epochs, alpha, threads)
-        documents = _padded(self._starting_points(ids, offsets))
+        documents = self._initial_rows(ids, offsets)
         corpus = (ids, offsets, self._keep_share, self._draw_share, self._draw_other)
         cpu.infer_documents(corpus, self._words, documents, config, self._offset)
         return np.ascontiguousarray(documents[:, : config.vector_size])
@@ -101,25 +104,23 @@ class DocumentFitter:
     def settings(self, epochs: int | None = None, alpha: float | None = None, threads: int = 0) -> TrainConfig:
         """What a fit with these arguments uses; a value out of range is refused."""
         alpha = self._config.alpha if alpha is None else alpha
-        return self._config.with_(epochs=EPOCHS if epochs is None else epochs, alpha=alpha, threads=threads)
+        return self._config.with_(epochs=INFERENCE_EPOCHS if epochs is None else epochs, alpha=alpha, threads=threads)
 
-    def _starting_points(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
-        """The mean direction of each document's words, as far as they are not thinned out, (N, stride)."""
-        from scipy.sparse import csr_array
+    def _initial_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
+        """What the kernel starts from where words have no mean direction, (N, stride).
 
-        shares = self._keep_share[ids].astype(np.float32) / np.float32(2.0**32)
-        shape = (len(offsets) - 1, len(self._words))
-        # Adds the rows of a document one after the other, whatever stands before and after it.
-        totals: Floats = csr_array((shares, ids, offsets), shape=shape) @ self._words
-        lengths = np.sqrt(np.einsum("ij,ij->i", totals, totals))
-        lost = ~(lengths > _NO_DIRECTION)
-        totals /= np.where(lost, np.float32(1.0), lengths)[:, None]
-        if lost.any():
+        Words that cancel out leave a document at the first of them, no words at all at the fallback.
+        """
+        from spherevec.training.backends._vector_ops import padded_rows
+
+        filled = offsets[1:] > offsets[:-1]
+        rows: Floats = padded_rows(len(filled), self._config.vector_size)
+        rows[filled] = self._words[ids[offsets[:-1][filled]]]
+        if not filled.all():
             if self._fallback is None:
                 self._fallback = self._make_fallback()
-            totals[lost] = 0
-            totals[lost, : len(self._fallback)] = self._fallback
-        return totals
+            rows[~filled, : len(self._fallback)] = self._fallback
+        return rows
 
 
 def infer_batches(
@@ -166,15 +167,6 @@ def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:
             return np.asarray(sphere.normalize(total), np.float32)
     # Perfectly balanced on all sides: any direction is as good as another.
     return np.eye(1, total.size, dtype=np.float32).reshape(-1)
-
-
-def _padded(rows: Floats) -> Floats:
-    """A copy in the layout that the kernels read."""
-    from spherevec.training.backends._vector_ops import padded_rows
-
-    padded: Floats = padded_rows(*rows.shape)
-    padded[:, : rows.shape[1]] = rows
-    return padded
 
 
 def _splitter(model: Model, tokenizer: Tokenizer | None) -> Tokenizer:

@@ -175,9 +175,10 @@ class Model:
     ) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float64]]:
         """The vectors of new documents, (n, dim): fitted by the objective of training, with the words fixed.
 
-        The same text gives the same bits, alone or among others, in any order, on any number of threads. Words that
-        the model does not know are skipped. A text without any known word gets the mean direction of the model's
-        documents, or of its words where it has no documents.
+        The same text gives the same bits, alone or among others, in any order, on any number of threads; a text of the
+        training set gets its trained vector, if training ended with `refit`. Words that the model does not know are
+        skipped. A text without any known word gets the mean direction of the model's documents, or of its words where
+        it has no documents.
 
         Vectors from outside come without counts and settings: then no word is thinned out, all are drawn alike, and
         the objective is the default one.
@@ -194,9 +195,7 @@ class Model:
         """
         from spherevec.inference import infer_batches
 
-        blocks = list(
-            infer_batches(self, texts, epochs=epochs, alpha=alpha, threads=threads, tokenizer=tokenizer)
-        )  # fmt: skip
+        blocks = [*infer_batches(self, texts, epochs=epochs, alpha=alpha, threads=threads, tokenizer=tokenizer)]
         vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
         if not return_unknown:
             return vectors

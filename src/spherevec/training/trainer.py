@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.config import TrainConfig
+from spherevec.config import INFERENCE_EPOCHS, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.errors import ConfigError, TrainingError
 from spherevec.model import KeyedVectors, Model
@@ -30,8 +30,8 @@ BLOCK_TOKENS = 50_000  # trained between two looks at the stop flag and the lear
 FINAL_SHARE = 1e-4  # the learning rate never falls below this share of its start
 TICK = 0.2  # seconds between two reports
 HEALTH_ROWS = 4096  # word vectors looked at for a live figure
-CHUNK_ROWS = 65_536  # vectors made or looked at in one go
-DROP_PAGES_FROM = 32 * 2**20  # bytes of ids from which on mapped pages are given back while training
+CHUNK_ROWS = 8192  # vectors made or looked at in one go
+REFIT_TOKENS = 2_000_000  # of documents fitted between two reports
 
 
 def train(
@@ -99,9 +99,9 @@ def train_corpus(
     backend.warm_up()
     offsets = Offsets(config.offset, config.concentration)
     record = run_epochs(backend, inputs, config, corpus, offsets, report)
-    report(Progress("finishing"))
     if config.documents and config.refit:
-        backend.refit_documents(config, offsets.documents)
+        refit_documents(backend, inputs, config, corpus, offsets, report)
+    report(Progress("finishing", 1.0))
     return build_model(backend.take(), corpus, config, record, offsets)
 
 
@@ -206,8 +206,7 @@ def run_epochs(
                     seconds_left,
                 )
             )
-            if corpus.ids.nbytes >= DROP_PAGES_FROM:
-                corpus.drop_pages()
+            corpus.drop_pages()
 
         train_blocks(backend, blocks, offsets, in_shares=config.order == "file", tick=tick)
         seconds = time.perf_counter() - epoch_started
@@ -226,6 +225,27 @@ def run_epochs(
             }
         )
     return record
+
+
+def refit_documents(
+    backend: Backend,
+    inputs: Inputs,
+    config: TrainConfig,
+    corpus: EncodedCorpus,
+    offsets: Offsets,
+    report: ProgressCallback,
+) -> None:
+    """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
+    config = config.with_(epochs=INFERENCE_EPOCHS)
+    documents = len(inputs.offsets) - 1
+    first = 0
+    while first < documents:
+        report(Progress("finishing", first / documents))
+        reached = np.searchsorted(inputs.offsets, inputs.offsets[first] + REFIT_TOKENS)
+        last = min(max(int(reached), first + 1), documents)
+        backend.refit_documents(first, last, config, offsets.documents)
+        corpus.drop_pages()
+        first = last
 
 
 def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]:

@@ -99,9 +99,10 @@ def draw_word(random, draw_share, draw_other):
 
 @compiled
 def draw_reach(random, window, batch, extra):
-    """How many words before and after a word are its context, each uniform in 1..window.
+    """How many words before and after a word are its context, 1..window each.
 
-    The second is drawn among those that fill the last batch (with `extra` anchors besides the words), if there are any.
+    The first is uniform. The second is uniform among those that fill the last batch (with `extra` anchors besides the
+    words), if there are any; over all, each of its values comes up about as often as the others.
     """
     before = 1 + np.int64((random >> np.uint64(32)) % np.uint64(window))
     smallest = 1 + (-before - extra - 1) % batch
@@ -275,6 +276,12 @@ def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
 
 
 @compiled
+def softplus(x):
+    """log(1 + exp(x)), without overflow."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+@compiled
 def measure_batch(scratch, word, rows, document_row, figures, objective, gap):
     """Add the loss of a batch, how many drawn words come too close and their cosines to the figures."""
     targets = scratch.targets.size
@@ -282,7 +289,7 @@ def measure_batch(scratch, word, rows, document_row, figures, objective, gap):
         f = scratch.scores[a * targets]
         cosine, drawn = (WORD_COSINE, WORD_DRAWN) if a != document_row else (DOCUMENT_COSINE, DOCUMENT_DRAWN)
         if objective == VMF:
-            figures[LOSS] += math.log1p(math.exp(scratch.shifts[a * targets] - scratch.kappas[a * targets] * f))
+            figures[LOSS] += softplus(scratch.shifts[a * targets] - scratch.kappas[a * targets] * f)
         for t in range(1, scratch.drawn.size + 1):
             if scratch.drawn[t - 1] == word:
                 continue
@@ -292,7 +299,7 @@ def measure_batch(scratch, word, rows, document_row, figures, objective, gap):
             figures[cosine] += h
             figures[drawn] += 1
             if objective == VMF:
-                figures[LOSS] += math.log1p(math.exp(scratch.kappas[a * targets] * h - scratch.shifts[a * targets]))
+                figures[LOSS] += softplus(scratch.kappas[a * targets] * h - scratch.shifts[a * targets])
             else:
                 figures[LOSS] += max(np.float32(0.0), gap - f + h)
 
@@ -624,6 +631,29 @@ def text_key(ids, start, stop):
 
 
 @compiled
+def start_document(ids, start, stop, keep_share, word_vectors, document_vectors, document, sums):
+    """Set a document to the mean direction of its words, each weighted by the share of it that is kept.
+
+    A document without words, or whose words cancel out, is left as it is. `sums` is a scratch row.
+    """
+    stride = word_vectors.shape[1]
+    for d in range(stride):
+        sums[d] = 0
+    for place in range(start, stop):
+        word = ids[place]
+        share = np.float32(keep_share[word]) * np.float32(2.0**-32)
+        for d in range(stride):
+            sums[d] += share * word_vectors[word, d]
+    square = np.float32(0.0)
+    for d in range(stride):
+        square += sums[d] * sums[d]
+    if square > np.float32(1e-12):
+        scale = np.float32(1.0) / np.float32(math.sqrt(square))
+        for d in range(stride):
+            document_vectors[document, d] = scale * sums[d]
+
+
+@compiled
 def infer_documents(
     ids, offsets, keep_share, draw_share, draw_other, word_vectors,
     document_vectors,
@@ -632,11 +662,11 @@ def infer_documents(
 ):  # fmt: skip
     """Fit the vectors of documents [first, last) to fixed word vectors, by the objective's step for documents.
 
-    document_vectors holds where each one starts. Documents without a word are left as they are.
+    A document starts at the mean direction of its words; one without a word is left as it is.
     """
     stride = word_vectors.shape[1]
     gap = np.float32(margin)
-    one = np.float32(1.0)
+    one, share = np.float32(1.0), np.float32(2.0 / scratch.drawn.size)  # as in weigh_hinge
     set_concentration(scratch, 0, 1, np.float32(concentration), np.float32(offset))
     drawn, targets, anchors, scores, pull = (
         scratch.drawn, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
@@ -644,6 +674,7 @@ def infer_documents(
     negative, width = drawn.size, targets.size
     for document in range(first, last):
         start, stop = offsets[document], offsets[document + 1]
+        start_document(ids, start, stop, keep_share, word_vectors, document_vectors, document, scratch.new_anchors[0])
         key = text_key(ids, start, stop)
         anchors[0] = row_address(document_vectors, document)
         random = mix(key)
@@ -676,7 +707,7 @@ def infer_documents(
                     for t in range(1, negative + 1):
                         h = scores[t]
                         if drawn[t - 1] != word and f - h < gap:
-                            step = alpha * (one - f + h)
+                            step = share * alpha * (one - f + h)
                             pull[0] += step
                             pull[t] -= step
                 stays = one

@@ -330,7 +330,7 @@ def inverse_roots(typing, values, count):
 
 @intrinsic
 def logistic_weights(typing, scores, real, kappas, shifts, weights, alpha, count):
-    """weights = alpha * kappas * (real - sigmoid(kappas * scores - shifts)), to 2e-5 of alpha * kappas.
+    """weights = alpha * kappas * (real - sigmoid(kappas * scores - shifts)), to 3e-5 of alpha * kappas.
 
     For the first `count` cells of all arrays, rounded up to whole LANES.
     """

@@ -83,10 +83,11 @@ class CpuBackend:
     def figures(self) -> Figures:
         return Figures(*self._figures.sum(axis=0).tolist())
 
-    def refit_documents(self, config: TrainConfig, offset: float) -> None:
+    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float) -> None:
         inputs = self._inputs
-        corpus = (inputs.ids, inputs.offsets, inputs.keep_share, inputs.draw_share, inputs.draw_other)
-        infer_documents(corpus, self._tables["words"], self._tables["documents"], config, offset)
+        offsets = inputs.offsets[first : last + 1]
+        corpus = (inputs.ids, offsets, inputs.keep_share, inputs.draw_share, inputs.draw_other)
+        infer_documents(corpus, self._tables["words"], self._tables["documents"][first:last], config, offset)
 
     def take(self) -> dict[str, Floats]:
         tables, self._tables = self._tables, {}

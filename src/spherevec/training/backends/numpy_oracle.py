@@ -161,11 +161,14 @@ class OracleBackend:
             else:
                 self._train_batches(unit, randoms, alpha)
 
-    def refit_documents(self, config: TrainConfig, offset: float) -> None:
+    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float) -> None:
         """Documents against fixed words, one word at a time; what is drawn depends on a document's text alone."""
         inputs, epochs = self._inputs, config.epoch_count
-        for document, (start, stop) in enumerate(pairwise(inputs.offsets.tolist())):
+        for document, (start, stop) in enumerate(pairwise(inputs.offsets[first : last + 1].tolist()), first):
             words = inputs.ids[start:stop].tolist()
+            if words:
+                shares = inputs.keep_share[words] / 2**32
+                self.vectors["documents"][document] = sphere.normalize(shares @ self.vectors["words"][words])
             key = len(words)
             for word in words:
                 key = mix(key ^ (word + _GOLDEN))
@@ -183,7 +186,7 @@ class OracleBackend:
                 if config.objective == "vmf":
                     steps, _ = self._vmf_steps(vectors, targets, counts, np.array([[offset]]), alpha)
                 else:
-                    steps, _ = self._hinge_steps(vectors, targets, counts, alpha)
+                    steps, _ = self._hinge_steps(vectors, targets, counts, alpha * 2 / len(drawn))
                 self.vectors["documents"][document] = self._moved(vectors[0], steps[0])
 
     def _read_unit(self, number: int, key: int) -> Unit:
