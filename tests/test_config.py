@@ -140,10 +140,24 @@ def test_overrides_win_over_a_recipe(name):
     ("tokens", "epochs"), [(0, 100), (1000, 100), (500_000, 100), (1_000_000, 50), (4_500_000, 12), (10**10, 10)]
 )
 def test_epochs_are_chosen_by_the_length_of_the_text_unless_given(tokens, epochs):
-    assert TrainConfig().settled(tokens).epochs == epochs
-    assert TrainConfig(epochs=7).settled(tokens).epochs == 7
-    assert TrainConfig().settled(tokens).with_(epochs=None) == TrainConfig()
-    assert TrainConfig().settled(tokens).epoch_count == epochs
+    assert TrainConfig().settled(tokens, 1000).epochs == epochs
+    assert TrainConfig(epochs=7).settled(tokens, 1000).epochs == 7
+    assert TrainConfig().settled(tokens, 1000).with_(epochs=None, sample=None) == TrainConfig()
+    assert TrainConfig().settled(tokens, 1000).epoch_count == epochs
+
+
+@pytest.mark.parametrize(("words", "sample"), [(2, 0.5), (1000, 1e-3), (33_333, 1 / 33_333), (10**6, 3e-5)])
+def test_sample_is_chosen_by_the_size_of_the_vocabulary_unless_given(words, sample):
+    assert TrainConfig().settled(10**6, words).sample_share == sample
+    assert TrainConfig(sample=1e-3).settled(10**6, words).sample_share == 1e-3
+    assert TrainConfig.recipe("paper").settled(10**6, words).sample_share == 1e-3
+
+
+def test_what_is_not_chosen_yet_says_so():
+    with pytest.raises(ConfigError, match="settled"):
+        _ = TrainConfig().epoch_count
+    with pytest.raises(ConfigError, match="settled"):
+        _ = TrainConfig().sample_share
 
 
 def test_epochs_that_are_not_chosen_yet_cannot_be_counted():

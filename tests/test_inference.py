@@ -10,7 +10,7 @@ import pytest
 import spherevec
 from spherevec import inference, sphere
 from spherevec.cli import main
-from spherevec.config import INFERENCE_EPOCHS, TrainConfig
+from spherevec.config import INFERENCE_ALPHA, INFERENCE_EPOCHS, TrainConfig
 from spherevec.corpus import encode_texts
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.inference import DocumentFitter, infer_batches
@@ -94,7 +94,7 @@ def test_documents_are_fitted_as_a_textbook_would(settings):
     oracle = OracleBackend(inputs, config.with_(epochs=3, alpha=0.02))
     oracle.load("words", 0, words)
     before = oracle.vectors["documents"][:] = fallback  # a document with words has another start
-    oracle.refit_documents(config.with_(epochs=3, alpha=0.02), 0.7)
+    oracle.refit_documents(0, len(documents), config.with_(epochs=3, alpha=0.02), 0.7, least_steps=0)
     theirs = oracle.vectors["documents"]
     assert np.abs(ours - theirs).max() < 3e-5 < oracle.closest_call
     filled = [bool(document) for document in documents]
@@ -122,10 +122,13 @@ def test_vectors_are_unit_rows_in_plain_float32(model, new_texts):
 
 
 def test_longer_fits_and_other_rates_differ(default_model, new_texts):
-    usual = default_model.infer(new_texts)
-    np.testing.assert_array_equal(usual, default_model.infer(new_texts, epochs=INFERENCE_EPOCHS, alpha=0.03))
-    assert not np.array_equal(usual, default_model.infer(new_texts, epochs=INFERENCE_EPOCHS + 1))
-    assert not np.array_equal(usual, default_model.infer(new_texts, alpha=0.02))
+    short, long = new_texts[:5], [" ".join(map(str, new_texts)) for _ in range(2)]
+    settings = {"epochs": INFERENCE_EPOCHS, "alpha": INFERENCE_ALPHA}
+    np.testing.assert_array_equal(default_model.infer(long), default_model.infer(long, **settings))
+    # Ten passes over a short text make too few steps.
+    assert not np.array_equal(default_model.infer(short), default_model.infer(short, **settings))
+    assert not np.array_equal(default_model.infer(long), default_model.infer(long, epochs=INFERENCE_EPOCHS + 1))
+    assert not np.array_equal(default_model.infer(long), default_model.infer(long, alpha=0.02))
 
 
 # --- the same text, the same bits -------------------------------------------------------------------------------------
@@ -185,8 +188,8 @@ def test_documents_that_cancel_out_leave_the_answer_to_the_words():
     np.testing.assert_allclose(Model(words, docs=opposite).infer(["?"]), [[0.5**0.5, 0.5**0.5]])
     balanced = KeyedVectors(["x", "y"], opposite.vectors)
     np.testing.assert_array_equal(Model(balanced).infer(["?"]), [[1, 0]])
-    # Words of a text that cancel out leave it at the first of them, which is fitted then.
-    np.testing.assert_allclose(np.abs(Model(balanced).infer(["x y"])), [[1, 0]])
+    # Words of a text that cancel out leave it at the first of them.
+    np.testing.assert_allclose(Model(balanced).infer(["x y", "y x"], alpha=0.0), [[1, 0], [-1, 0]])
 
 
 # --- models from elsewhere --------------------------------------------------------------------------------------------

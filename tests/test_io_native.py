@@ -370,6 +370,7 @@ SAVER = """
         table = KeyedVectors(names, rows, np.full(n, generation))
         model = Model(table, docs=KeyedVectors(None, rows), provenance={"generation": generation})
         model.save(sys.argv[1], overwrite=True)
+        print("saved", flush=True)
         generation += 1
 """
 
@@ -378,12 +379,17 @@ def test_a_killed_process_leaves_a_complete_model_or_none(tmp_path):
     """SIGKILL at random moments: what is there loads, checks, and is of one piece."""
     target, latest, seen = tmp_path / "m", -1, set()
     delays = random.Random(4)
-    for _ in range(10):
+    seconds = 0.0  # that one save takes on this machine
+    for attempt in range(12):
         with subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(SAVER), target, str(latest + 1)], stdout=subprocess.PIPE
         ) as process:
             process.stdout.readline()
-            time.sleep(delays.uniform(0, 0.15))
+            if attempt % 4 == 0:
+                started = time.perf_counter()
+                process.stdout.readline()
+                seconds = time.perf_counter() - started
+            time.sleep(delays.uniform(0, 2 * seconds))
             process.send_signal(signal.SIGKILL)
         if not target.exists():
             assert latest == -1

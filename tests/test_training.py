@@ -183,13 +183,13 @@ def test_a_diverged_run_stops_with_an_error(corpus):
 
 
 def test_too_many_vectors_for_the_memory_say_so(corpus):
-    inputs = trainer.prepare(corpus, TrainConfig())
+    inputs = trainer.prepare(corpus, TrainConfig(sample=1e-3))
     endless = Inputs(
         inputs.ids, np.broadcast_to(np.int64(0), 10**13), inputs.pieces,
         inputs.keep_share, inputs.draw_share, inputs.draw_other,
     )  # fmt: skip
     with pytest.raises(TrainingError, match=r"not enough memory for .* GiB.*documents=False"):
-        trainer.make_backend(endless, TrainConfig())
+        trainer.make_backend(endless, TrainConfig(sample=1e-3))
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_alpha_falls_linearly_to_a_ten_thousandth(corpus):
 
 def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypatch):
     monkeypatch.setattr(trainer, "BLOCK_TOKENS", 300)
-    config = TrainConfig(alpha=1.0, epochs=3)
+    config = TrainConfig(alpha=1.0, epochs=3, sample=1e-3)
     inputs = trainer.prepare(corpus, config)
     blocks = trainer.epoch_blocks(inputs, config, 1)
     assert len(blocks) == round(corpus.n_tokens / 300) > 5
@@ -218,7 +218,7 @@ def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypa
 
 
 def test_the_order_changes_with_every_epoch_unless_it_is_the_files(corpus):
-    config = TrainConfig(epochs=5)
+    config = TrainConfig(epochs=5, sample=1e-3)
     inputs = trainer.prepare(corpus, config)
     shuffled = [trainer.epoch_blocks(inputs, config, epoch)[0] for epoch in range(5)]
     in_order = [trainer.epoch_blocks(inputs, config.with_(order="file"), epoch)[0] for epoch in range(5)]
@@ -244,7 +244,7 @@ class Watched(CpuBackend):
 
 
 def watched_blocks(corpus, in_shares, fails_at=-1, count=40, tick=None):
-    config = TrainConfig(threads=3)
+    config = TrainConfig(threads=3, sample=1e-3)
     backend = Watched(trainer.prepare(corpus, config), config)
     backend.fails_at = fails_at
     blocks = [Block(i, i + 1, 0, 1, 0.1, 0.1) for i in range(count)]
@@ -339,7 +339,7 @@ def test_pieces_are_those_of_long_documents(monkeypatch):
 
 
 def test_giving_pages_back_changes_nothing(model, monkeypatch):
-    monkeypatch.setattr(trainer, "DROP_PAGES_FROM", 0)
+    monkeypatch.setattr(trainer, "TICK", 0.001)  # pages are given back with every report
     assert digest(spherevec.train(DOCUMENTS, **SETTINGS)) == digest(model)
 
 

@@ -18,7 +18,10 @@ from spherevec.errors import ConfigError
 # Epochs when the user gives none: enough to train on this many tokens, within bounds.
 TRAINED_TOKENS = 50_000_000
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 100
-INFERENCE_EPOCHS = 10  # passes over a document whose words are fixed
+SMALLEST_SAMPLE = 3e-5
+
+# Fitting a document to fixed words: passes over it, but at least so many steps, and the learning rate at the start.
+INFERENCE_EPOCHS, INFERENCE_STEPS, INFERENCE_ALPHA = 10, 1000, 0.03
 
 
 def setting(
@@ -72,7 +75,12 @@ class TrainConfig:
         "How a step returns to the sphere: by normalising, or along the geodesic.",
         choices=("retraction", "exponential"),
     )
-    sample: float = setting(3e-5, "Thin out words above this share of the text; 0 = off.", low=0.0, high=1.0)
+    sample: float | None = setting(
+        None,
+        "Thin out words above this share of the text, 0 = off; when not given 3e-5, or one over the vocabulary's size.",
+        low=0.0,
+        high=1.0,
+    )
     alpha: float = setting(0.01, "Learning rate at the start; decays linearly to nearly nothing.", low=0.0, high=10.0)
     epochs: int | None = setting(
         None,
@@ -122,13 +130,15 @@ class TrainConfig:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def settled(self, tokens: int) -> TrainConfig:
-        """This configuration with everything chosen that depends on the length of the text."""
-        if self.epochs is not None:
-            return self
-        return replace(
-            self, epochs=int(min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(TRAINED_TOKENS / max(tokens, 1)))))
-        )
+    def settled(self, tokens: int, words: int) -> TrainConfig:
+        """This configuration with everything chosen that depends on the text: its tokens, and its distinct words."""
+        epochs, sample = self.epochs, self.sample
+        if epochs is None:
+            epochs = int(min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(TRAINED_TOKENS / max(tokens, 1)))))
+        if sample is None:
+            # In a small vocabulary every word is frequent; none is thinned out that has no more than its even share.
+            sample = max(SMALLEST_SAMPLE, 1 / max(words, 1))
+        return replace(self, epochs=epochs, sample=sample)
 
     @property
     def epoch_count(self) -> int:
@@ -136,6 +146,13 @@ class TrainConfig:
         if self.epochs is None:
             raise ConfigError("epochs are not chosen yet; call settled() with the number of tokens, or set epochs")
         return self.epochs
+
+    @property
+    def sample_share(self) -> float:
+        """`sample` of a settled configuration."""
+        if self.sample is None:
+            raise ConfigError("sample is not chosen yet; call settled() with the size of the vocabulary, or set sample")
+        return self.sample
 
     @property
     def thread_count(self) -> int:

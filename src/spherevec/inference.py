@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.config import INFERENCE_EPOCHS, TrainConfig
+from spherevec.config import INFERENCE_ALPHA, INFERENCE_EPOCHS, INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.readers import Document
 from spherevec.corpus.tokenizer import NAMES, Tokenizer
@@ -33,7 +33,7 @@ _ROWS_SUMMED = 1 << 16
 _NO_DIRECTION = 1e-6
 
 # The settings that a model's words were trained with and that its new documents share.
-_SHARED_SETTINGS = ("objective", "concentration", "margin", "negative", "step", "sample", "alpha")
+_SHARED_SETTINGS = ("objective", "concentration", "margin", "negative", "step", "sample")
 
 Floats = NDArray[np.float32]
 
@@ -53,7 +53,7 @@ class DocumentFitter:
         word_vectors: (V, dim), unit rows.
         counts: (V,) how often each word occurred in training; decides what is thinned out and drawn. None where that
             is not known: then nothing is thinned out and every word is drawn alike.
-        config: the objective as the words were trained with, and `alpha`.
+        config: the objective as the words were trained with.
         offset: the learned offset of pairs of a word and a document.
         fallback: gives the vector (dim,) of a document without any word; asked once, when first needed.
     """
@@ -71,10 +71,11 @@ class DocumentFitter:
         if counts is None:
             counts, config = np.ones(len(word_vectors), np.int64), config.with_(sample=0.0)
         counts = np.maximum(counts, 1)
+        config = config.settled(int(counts.sum()), len(counts))
         self._config, self._offset = config, offset
         self._words: Floats = padded_rows(*word_vectors.shape)
         self._words[:, : config.vector_size] = word_vectors
-        self._keep_share = keep_shares(counts, config.sample)
+        self._keep_share = keep_shares(counts, config.sample_share)
         self._draw_share, self._draw_other = alias_table(counts)
         self._fallback: Floats | None = None
         self._make_fallback = fallback
@@ -91,20 +92,24 @@ class DocumentFitter:
         """Unit vectors of documents, (N, dim); document d has the words ids[offsets[d]:offsets[d + 1]].
 
         A document starts at the mean direction of its words, each weighted by the share of it that is not thinned
-        out, and takes `epochs` passes over them.
+        out, and takes `epochs` passes over them; by default ten, and more if that makes less than a thousand steps.
         """
         from spherevec.training.backends import cpu
 
         config = self.settings(epochs, alpha, threads)
         documents = self._initial_rows(ids, offsets)
         corpus = (ids, offsets, self._keep_share, self._draw_share, self._draw_other)
-        cpu.infer_documents(corpus, self._words, documents, config, self._offset)
+        least_steps = INFERENCE_STEPS if epochs is None else 0
+        cpu.infer_documents(corpus, self._words, documents, config, self._offset, least_steps)
         return np.ascontiguousarray(documents[:, : config.vector_size])
 
     def settings(self, epochs: int | None = None, alpha: float | None = None, threads: int = 0) -> TrainConfig:
         """What a fit with these arguments uses; a value out of range is refused."""
-        alpha = self._config.alpha if alpha is None else alpha
-        return self._config.with_(epochs=INFERENCE_EPOCHS if epochs is None else epochs, alpha=alpha, threads=threads)
+        return self._config.with_(
+            epochs=INFERENCE_EPOCHS if epochs is None else epochs,
+            alpha=INFERENCE_ALPHA if alpha is None else alpha,
+            threads=threads,
+        )
 
     def _initial_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
         """What the kernel starts from where words have no mean direction, (N, stride).

@@ -185,8 +185,8 @@ class Model:
 
         Args:
             texts: an iterable of strings, or of lists of words.
-            epochs: passes over each text; 10 by default.
-            alpha: learning rate at the start; that of training by default.
+            epochs: passes over each text; by default 10, and more over a text of less than 100 words.
+            alpha: learning rate at the start; 0.03 by default.
             threads: 0 = all cores.
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
                 on lists of words, or with a function for a tokenizer.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.config import INFERENCE_EPOCHS, TrainConfig
+from spherevec.config import INFERENCE_ALPHA, INFERENCE_EPOCHS, INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.errors import ConfigError, TrainingError
 from spherevec.model import KeyedVectors, Model
@@ -91,7 +91,7 @@ def train_corpus(
 ) -> Model:
     """Learn vectors from an encoded corpus."""
     report = progress or _ignore
-    config = config.settled(corpus.n_tokens)
+    config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
     inputs = prepare(corpus, config)
     backend = make_backend(inputs, config)
     fill(backend, corpus, config, initial)
@@ -115,7 +115,7 @@ def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
         ids=corpus.ids,
         offsets=corpus.offsets,
         pieces=further_pieces(corpus.offsets, PIECE),
-        keep_share=keep_shares(counts, config.sample),
+        keep_share=keep_shares(counts, config.sample_share),
         draw_share=draw_share,
         draw_other=draw_other,
     )
@@ -236,14 +236,14 @@ def refit_documents(
     report: ProgressCallback,
 ) -> None:
     """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
-    config = config.with_(epochs=INFERENCE_EPOCHS)
+    config = config.with_(epochs=INFERENCE_EPOCHS, alpha=INFERENCE_ALPHA)
     documents = len(inputs.offsets) - 1
     first = 0
     while first < documents:
         report(Progress("finishing", first / documents))
         reached = np.searchsorted(inputs.offsets, inputs.offsets[first] + REFIT_TOKENS)
         last = min(max(int(reached), first + 1), documents)
-        backend.refit_documents(first, last, config, offsets.documents)
+        backend.refit_documents(first, last, config, offsets.documents, INFERENCE_STEPS)
         corpus.drop_pages()
         first = last
 

@@ -658,11 +658,12 @@ def infer_documents(
     ids, offsets, keep_share, draw_share, draw_other, word_vectors,
     document_vectors,
     scratch,
-    first, last, epochs, objective, geodesic, alpha_start, concentration, offset, margin,
+    first, last, epochs, least_steps, objective, geodesic, alpha_start, concentration, offset, margin,
 ):  # fmt: skip
     """Fit the vectors of documents [first, last) to fixed word vectors, by the objective's step for documents.
 
-    A document starts at the mean direction of its words; one without a word is left as it is.
+    A document starts at the mean direction of its words and takes `epochs` passes over them, a short one as many as
+    make `least_steps`. A document without a word is left as it is.
     """
     stride = word_vectors.shape[1]
     gap = np.float32(margin)
@@ -681,13 +682,15 @@ def infer_documents(
         for k in range(negative):
             random += _GOLDEN
             scratch.drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
-        for epoch in range(epochs):
+        length = stop - start
+        passes = max(epochs, (least_steps + length - 1) // length) if length else 0
+        for epoch in range(passes):
             thinning = mix(key + np.uint64(epoch) * _GOLDEN)
             for place in range(start, stop):
                 word = np.int64(ids[place])
                 if not is_kept(word, place - start, thinning, keep_share):
                     continue
-                progress = (epoch * (stop - start) + place - start) / (epochs * (stop - start))
+                progress = (epoch * length + place - start) / (passes * length)
                 alpha = np.float32(alpha_start * (1.0 - progress))
                 targets[0] = row_address(word_vectors, word)
                 for k in range(negative):

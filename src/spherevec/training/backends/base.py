@@ -94,8 +94,8 @@ class Backend(Protocol):
     def figures(self) -> Figures:
         """Sums since the start."""
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float) -> None:
-        """Fit the documents [first, last) anew to the words, which stay fixed."""
+    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
+        """Fit the documents [first, last) anew to the words, which stay fixed, in at least so many steps each."""
 
     def take(self) -> dict[str, Floats]:
         """Give the vectors away, (n, width) each and contiguous; the backend is used up."""

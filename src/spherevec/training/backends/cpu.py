@@ -14,7 +14,7 @@ from spherevec.training.backends import _cpu_kernel as kernel
 from spherevec.training.backends._vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.training.backends.base import Block, Figures, Floats, Inputs
 
-SLICE_TOKENS = 100_000  # of documents that one thread infers in one go
+SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
 
 _OBJECTIVES = {"vmf": kernel.VMF, "hinge": kernel.HINGE, "joint": kernel.JOINT}
 _RULES = {
@@ -83,11 +83,13 @@ class CpuBackend:
     def figures(self) -> Figures:
         return Figures(*self._figures.sum(axis=0).tolist())
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float) -> None:
+    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
         inputs = self._inputs
         offsets = inputs.offsets[first : last + 1]
         corpus = (inputs.ids, offsets, inputs.keep_share, inputs.draw_share, inputs.draw_other)
-        infer_documents(corpus, self._tables["words"], self._tables["documents"][first:last], config, offset)
+        infer_documents(
+            corpus, self._tables["words"], self._tables["documents"][first:last], config, offset, least_steps
+        )
 
     def take(self) -> dict[str, Floats]:
         tables, self._tables = self._tables, {}
@@ -107,21 +109,28 @@ def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
 
 
 def infer_documents(
-    corpus: tuple[NDArray[Any], ...], words: Floats, documents: Floats, config: TrainConfig, offset: float
+    corpus: tuple[NDArray[Any], ...],
+    words: Floats,
+    documents: Floats,
+    config: TrainConfig,
+    offset: float,
+    least_steps: int = 0,
 ) -> None:
-    """Fit `documents`, which hold where each one starts, to fixed `words`, on threads; both padded.
+    """Fit `documents` to fixed `words`, on threads; both padded. A document without words stays as it is.
 
     Args:
         corpus: ids, offsets, keep_share, draw_share and draw_other, as in `Inputs`.
+        config: `epochs` and `alpha` are those of the fit.
         offset: of the von Mises–Fisher likelihood.
+        least_steps: short documents take more passes, until they have made so many steps.
     """
     objective = _OBJECTIVES[config.objective]
 
     def fit(slice_: tuple[int, int]) -> None:
         scratch = kernel.BatchScratch.make(config.vector_size, 1, config.negative, 1, objective)
         kernel.infer_documents(
-            *corpus, words, documents, scratch, *slice_, config.epoch_count, objective, config.step == "exponential",
-            config.alpha, config.concentration, offset, config.margin,
+            *corpus, words, documents, scratch, *slice_, config.epoch_count, least_steps, objective,
+            config.step == "exponential", config.alpha, config.concentration, offset, config.margin,
         )  # fmt: skip
 
     with ThreadPoolExecutor(config.thread_count, thread_name_prefix="spherevec") as pool:

@@ -161,14 +161,15 @@ class OracleBackend:
             else:
                 self._train_batches(unit, randoms, alpha)
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float) -> None:
+    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
         """Documents against fixed words, one word at a time; what is drawn depends on a document's text alone."""
-        inputs, epochs = self._inputs, config.epoch_count
+        inputs = self._inputs
         for document, (start, stop) in enumerate(pairwise(inputs.offsets[first : last + 1].tolist()), first):
             words = inputs.ids[start:stop].tolist()
             if words:
                 shares = inputs.keep_share[words] / 2**32
                 self.vectors["documents"][document] = sphere.normalize(shares @ self.vectors["words"][words])
+            epochs = max(config.epoch_count, math.ceil(least_steps / max(len(words), 1)))
             key = len(words)
             for word in words:
                 key = mix(key ^ (word + _GOLDEN))
