@@ -31,6 +31,7 @@ from spherevec.training.backends._vector_ops import (
     padded_rows,
     prefetch,
     row_address,
+    row_product,
     row_scores,
     store_scaled,
     tile_scores,
@@ -459,18 +460,13 @@ def step_weights(weights, at, stay, move, own, cross, other, geodesic):
 
 
 @compiled
-def train_triple(word, drawn, anchor, stride, gram, weights, figures, alpha, gap, rule, geodesic):
-    """One hinge: pull word and anchor together and push the drawn word away if the margin is violated.
+def move_triple(word, drawn, anchor, stride, gram, weights, alpha, rule, geodesic):
+    """The steps of a violated hinge: word and anchor are pulled together, the drawn word is pushed away.
 
     `word`, `drawn` and `anchor` are addresses of rows.
     """
     triple_gram(word, drawn, anchor, gram, stride)
     f, h, g = gram[3], gram[4], gram[5]
-    figures[COMPARED] += 1
-    if f - h >= gap:
-        return
-    figures[VIOLATED] += 1
-    figures[LOSS] += gap - f + h
     one, two = np.float32(1.0), np.float32(2.0)
     near, far, both = alpha * (one - f), alpha * push_of(rule, h), alpha * (one - f + h)
     step_weights(weights, 0, one - near * f, near, gram[0], f, gram[2], geodesic)
@@ -522,16 +518,24 @@ def train_triples(
                     target, anchor = word, row_address(document_vectors, document)
                 else:
                     target, anchor = np.int64(kept[low + pair + (low + pair >= center)]), own_anchor
+                target_row = row_address(word_vectors, target)
+                f = row_product(target_row, anchor, stride)
                 for _ in range(negative):
                     drawn = drawn_next
                     random += _GOLDEN
                     drawn_next = draw_word(mix(random), draw_share, draw_other)
                     prefetch(row_address(word_vectors, drawn_next), stride)
-                    if drawn != word and drawn != target:
-                        train_triple(
-                            row_address(word_vectors, target), row_address(word_vectors, drawn), anchor, stride,
-                            gram, weights, figures, alpha, gap, rule, geodesic,
-                        )  # fmt: skip
+                    if drawn in (word, target):
+                        continue
+                    # Most margins hold, and then this product is all there is to do.
+                    drawn_row = row_address(word_vectors, drawn)
+                    h = row_product(drawn_row, anchor, stride)
+                    figures[COMPARED] += 1
+                    if f - h < gap:
+                        figures[VIOLATED] += 1
+                        figures[LOSS] += gap - f + h
+                        move_triple(target_row, drawn_row, anchor, stride, gram, weights, alpha, rule, geodesic)
+                        f = row_product(target_row, anchor, stride)
 
 
 # --- the paper's joint hinge ------------------------------------------------------------------------------------------

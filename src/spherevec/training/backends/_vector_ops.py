@@ -220,6 +220,16 @@ def _blend_code(context, builder, signature, arguments):
     return _sum_lanes(builder, builder.load(square))
 
 
+def _product_code(context, builder, signature, arguments):
+    left, right, stride = arguments
+    rows = [builder.inttoptr(address, _FLOAT.as_pointer()) for address in (left, right)]
+    (total,) = _accumulators(builder, 1)
+    with _over_lanes(builder, stride) as (index, _):
+        numbers = [_load(builder, row, index) for row in rows]
+        builder.store(_multiply_add(builder, *numbers, builder.load(total)), total)
+    return _sum_lanes(builder, builder.load(total))
+
+
 def _triple_gram_code(context, builder, signature, arguments):
     *addresses, gram, stride = arguments
     gram = _data(context, builder, signature.args[3], gram)
@@ -347,6 +357,13 @@ def store_scaled(typing, source, source_row, scale, address, stride):
 def blend_rows(typing, address, stay, along, new, row, stride):
     """new[row] = stay * (the row at `address`) + along * new[row]; returns its squared norm."""
     return types.float32(types.int64, types.float32, types.float32, new, types.int64, types.int64), _blend_code
+
+
+@intrinsic
+def row_product(typing, left, right, stride):
+    """The product of the rows at two addresses."""
+    i = types.int64
+    return types.float32(i, i, i), _product_code
 
 
 @intrinsic
