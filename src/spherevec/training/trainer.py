@@ -65,7 +65,7 @@ def train(
     report = progress or _ignore
     if isinstance(source, EncodedCorpus):
         return train_corpus(source, config, progress=report, initial=initial)
-    with tempfile.TemporaryDirectory(prefix="spherevec-", dir=workdir) as folder:
+    with tempfile.TemporaryDirectory(prefix=".spherevec-", dir=workdir) as folder:
         report(Progress("reading", 0.0))
         corpus = encode(
             source,

@@ -44,6 +44,7 @@ FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
 
 PIECE = 4096  # tokens of a document that one unit covers at most
+DRAWN_AHEAD = 4  # triples from drawing a word to needing it: memory takes longer than one triple
 LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
 
 # Objectives and rules, as the kernels see them.
@@ -491,6 +492,7 @@ def train_triples(
     """
     stride = word_vectors.shape[1]
     gram, weights = np.zeros(6, np.float32), np.zeros(6, np.float32)
+    ahead = np.zeros(DRAWN_AHEAD, np.int64)
     gap = np.float32(margin)
     for position in range(first_position, last_position):
         progress = (position - first_position) / (last_position - first_position)
@@ -500,7 +502,11 @@ def train_triples(
         figures[TOKENS] += tokens
         figures[WORDS] += last - first
         random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
-        drawn_next = draw_word(random, draw_share, draw_other)
+        for k in range(DRAWN_AHEAD):
+            random += _GOLDEN
+            ahead[k] = draw_word(mix(random), draw_share, draw_other)
+            prefetch(row_address(word_vectors, ahead[k]), stride)
+        turn = 0
         for center in range(first, last):
             word = np.int64(kept[center])
             if center + window + 1 < count:
@@ -521,10 +527,11 @@ def train_triples(
                 target_row = row_address(word_vectors, target)
                 f = row_product(target_row, anchor, stride)
                 for _ in range(negative):
-                    drawn = drawn_next
+                    drawn = ahead[turn]
                     random += _GOLDEN
-                    drawn_next = draw_word(mix(random), draw_share, draw_other)
-                    prefetch(row_address(word_vectors, drawn_next), stride)
+                    ahead[turn] = draw_word(mix(random), draw_share, draw_other)
+                    prefetch(row_address(word_vectors, ahead[turn]), stride)
+                    turn = (turn + 1) % DRAWN_AHEAD
                     if drawn in (word, target):
                         continue
                     # Most margins hold, and then this product is all there is to do.

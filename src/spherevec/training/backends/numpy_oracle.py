@@ -8,6 +8,7 @@ kept words, windows, drawn words), so that is restated here in plain integers.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
-from spherevec.training.backends._cpu_kernel import LOSS_EVERY, PIECE
+from spherevec.training.backends._cpu_kernel import DRAWN_AHEAD, LOSS_EVERY, PIECE
 from spherevec.training.backends.base import Block, Figures, Floats, Inputs
 
 Doubles = NDArray[np.float64]
@@ -86,13 +87,10 @@ class Randoms:
         return mix(self.state)
 
     def word(self) -> int:
-        return self.as_word(self.number())
+        return draw_word(self.number(), self._inputs.draw_share, self._inputs.draw_other)
 
     def words(self, count: int) -> list[int]:
         return [self.word() for _ in range(count)]
-
-    def as_word(self, random: int) -> int:
-        return draw_word(random, self._inputs.draw_share, self._inputs.draw_other)
 
 
 # --- the backend ------------------------------------------------------------------------------------------------------
@@ -291,7 +289,7 @@ class OracleBackend:
     def _train_triples(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
         """The authors' way round: a word's context vector is the anchor of the words around it."""
         config = self._config
-        drawn_next = randoms.as_word(randoms.state)
+        ahead = deque(randoms.words(DRAWN_AHEAD))
         for center in unit.centers:
             word = unit.words[center]
             reach = 1 + randoms.number() // 2**32 % config.window
@@ -303,7 +301,8 @@ class OracleBackend:
             self._sums["pairs"] += len(pairs)
             for target, (table, row) in pairs:
                 for _ in range(config.negative):
-                    drawn, drawn_next = drawn_next, randoms.word()
+                    drawn = ahead.popleft()
+                    ahead.append(randoms.word())
                     if drawn in (word, target):
                         continue
                     words, anchors = self.vectors["words"], self.vectors[table]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from spherevec.display import tell
+from spherevec.cli.display import tell
 from spherevec.errors import SpherevecError
 
 EXIT_ERROR = 2

@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from spherevec import display
-from spherevec.cli_checks import (
+from spherevec.cli import display
+from spherevec.cli.checks import (
     check_free,
     check_model_folder,
     document_position,
@@ -22,8 +22,8 @@ from spherevec.cli_checks import (
     labelled_set,
     load_model,
 )
-from spherevec.cli_exit import exit_code_of
-from spherevec.cli_options import LateChoice, given_settings, training_settings
+from spherevec.cli.exit import exit_code_of
+from spherevec.cli.options import LateChoice, given_settings, training_settings
 from spherevec.config import RECIPES
 from spherevec.errors import ConfigError
 
@@ -109,6 +109,7 @@ def train(
             tokenizer="whitespace" if pretokenized else "words",
             text_field=text_field,
             encoding=encoding,
+            workdir=out.absolute().parent,  # the folder for temporary files may be small, or in memory
             progress=progress,
             **given_settings(settings),
         )

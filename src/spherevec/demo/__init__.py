@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec import display
+from spherevec.cli import display
 from spherevec.corpus import read_documents
-from spherevec.docstrings import collect_docstrings
+from spherevec.demo.docstrings import collect_docstrings
 from spherevec.keyed_vectors import KeyedVectors
 
 if TYPE_CHECKING:

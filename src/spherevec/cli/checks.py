@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spherevec import display
+from spherevec.cli import display
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
