@@ -89,8 +89,9 @@ def run() -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
     report = run()
-    if parser.parse_args().json:
+    if arguments.json:
         print(json.dumps(report, indent=2))
         return
     for name in ("nothing", "import", "help", "first_compilation"):

@@ -391,19 +391,16 @@ def test_closed_streams_change_nothing(model):
 
 
 def test_interrupted_training_leaves_nothing_behind(corpus, tmp_path):
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
     process = subprocess.Popen(
         [SPHEREVEC, "train", corpus, "--out", tmp_path / "m", "--epochs", "100000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(temporary)},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while not process.stderr.readline().startswith("training"):
         assert process.poll() is None
-    assert list(temporary.iterdir())
+    assert list(tmp_path.iterdir())  # the encoded text, beside where the model would be
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -411,7 +408,31 @@ def test_interrupted_training_leaves_nothing_behind(corpus, tmp_path):
         "",
         ["spherevec: interrupted; what was there before is untouched"],
     )
-    assert list(tmp_path.iterdir()) == [temporary] and not list(temporary.iterdir())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_authors_files_come_in_with_their_documents(tmp_path):
+    (tmp_path / "words.txt").write_text("3 2\n</s> 1.0 0.0 \nsun 0.6 0.8 \nmoon 0.0 1.0 \n")
+    (tmp_path / "documents.txt").write_text("2 2\n0 0.8 0.6 \n1 1.0 0.0 \n")
+    succeed(
+        "import",
+        tmp_path / "words.txt",
+        "--docs",
+        tmp_path / "documents.txt",
+        "--format",
+        "jose",
+        "--out",
+        tmp_path / "m",
+    )
+    about = json.loads(succeed("info", tmp_path / "m", "--json").stdout)
+    assert (about["words"], about["documents"]) == (3, 2)
+    answers = succeed("neighbors", tmp_path / "m", "--doc", "0", "--top", "1").stdout
+    assert "1" in answers
+
+
+def test_folders_on_the_way_to_the_model_are_made(corpus, tmp_path):
+    succeed("train", corpus, "--out", tmp_path / "new" / "deep" / "m", "--epochs", "1", "--dim", "8", "--quiet")
+    assert [path.name for path in (tmp_path / "new" / "deep").iterdir()] == ["m"]
 
 
 def test_a_terminal_gets_a_live_bar(corpus, tmp_path):

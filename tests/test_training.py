@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -250,7 +251,9 @@ def watched_blocks(corpus, in_shares, fails_at=-1, count=40, tick=None):
     blocks = [Block(i, i + 1, 0, 1, 0.1, 0.1) for i in range(count)]
     shares = []
     try:
-        trainer.train_blocks(backend, blocks, Offsets(1.0, 8.0), in_shares=in_shares, tick=tick or shares.append)
+        trainer.train_blocks(
+            backend, blocks, Offsets(1.0, 8.0), learns=True, in_shares=in_shares, tick=tick or shares.append
+        )
     finally:
         backend.shares = shares
     return backend
@@ -512,3 +515,19 @@ def test_ctrl_c_stops_within_a_second_and_cleans_up(tmp_path):
     assert errors.strip().endswith("KeyboardInterrupt")
     assert process.returncode == -signal.SIGINT
     assert not list(tmp_path.iterdir())
+
+
+def test_offsets_learn_in_order_whatever_threads_do():
+    """Reports of two threads that overtake each other must not look like drawn pairs taken back."""
+    offsets, total = Offsets(1.0, 8.0), [0]
+
+    def read():
+        total[0] += 1000
+        return Figures(word_cosine=-0.1 * total[0], word_drawn=float(total[0]))
+
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(offsets.learn, read) for _ in range(200)]:
+            future.result()
+    # Every report has a mean cosine of -0.1, so each of the 200 adds a tenth of 8 * 0.1.
+    assert offsets.words == pytest.approx(1.0 + 200 * 0.1 * 8 * 0.1)
+    assert offsets.documents == 1.0

@@ -68,7 +68,7 @@ class TrainConfig:
     )
     negative: int = setting(5, "Drawn (negative) words that each real word is compared with.", low=1, high=64)
     batch: int = setting(
-        4, "vmf, hinge: context words that share the drawn words and move together; 1 = one at a time.", low=1, high=16
+        8, "vmf, hinge: context words that share the drawn words and move together; 1 = one at a time.", low=1, high=16
     )
     step: str = setting(
         "retraction",

@@ -34,7 +34,7 @@ class Model:
         docs: one vector a document.
         config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
         record: one mapping of figures an epoch.
-        tokenizer: how text was split: "words", "whitespace" or "custom".
+        tokenizer: how text was split: "words", "whitespace", "custom" (a function) or "tokens" (lists of words).
         parameters: small learned numbers, such as a concentration.
         provenance: anything else worth knowing about where the vectors come from.
     """

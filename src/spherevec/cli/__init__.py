@@ -43,6 +43,12 @@ def _formats() -> list[str]:
     return list(FORMATS)
 
 
+def _readable() -> list[str]:
+    from spherevec.io import FORMATS
+
+    return [name for name, format_ in FORMATS.items() if format_.read is not None]
+
+
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="spherevec")
 @click.pass_context
@@ -102,6 +108,8 @@ def train(
     from spherevec.training import train as learn
 
     check_model_folder(out, force)
+    beside = out.absolute().parent  # the folder for temporary files may be small, or in memory
+    beside.mkdir(parents=True, exist_ok=True)
     with display.progress_display(quiet) as progress:
         model = learn(
             corpus,
@@ -109,7 +117,7 @@ def train(
             tokenizer="whitespace" if pretokenized else "words",
             text_field=text_field,
             encoding=encoding,
-            workdir=out.absolute().parent,  # the folder for temporary files may be small, or in memory
+            workdir=beside,
             progress=progress,
             **given_settings(settings),
         )
@@ -305,20 +313,27 @@ def export(
 @cli.command("import")
 @click.argument("file", type=_path)
 @click.option("--out", required=True, type=_path, metavar="MODEL", help="Folder to write the model to.")
+@click.option("--docs", type=_path, metavar="FILE", help="Document vectors that belong to the words, same format.")
+@click.option("--format", "format_", type=LateChoice(_readable), help="Format of the files; found out when not given.")
 @_force
-def import_(file: Path, out: Path, force: bool) -> None:
-    """Make a model of word vectors from elsewhere.
+def import_(file: Path, out: Path, docs: Path | None, format_: str | None, force: bool) -> None:
+    """Make a model of vectors from elsewhere.
 
-    FILE is word2vec text or binary, GloVe text or a fastText .vec file, plain or packed with gzip.
+    FILE holds word vectors as word2vec text or binary, GloVe text, a fastText .vec file or the output of the authors'
+    program (jose), plain or packed with gzip.
     """
     from spherevec.io import import_vectors
     from spherevec.model import Model
 
     check_model_folder(out, force)
-    words, changes = import_vectors(file)
-    model = Model(words, provenance={"imported_from": file.name})
+    words, changes = import_vectors(file, format_)
+    notes, documents = [str(changes)], None
+    if docs is not None:
+        documents, changes = import_vectors(docs, format_)
+        notes.append(f"documents: {changes}")
+    model = Model(words, docs=documents, provenance={"imported_from": file.name})
     model.save(out, overwrite=force)
-    display.tell(f"{out}: {display.summary(model)}; {changes}")
+    display.tell(f"{out}: {display.summary(model)}; {'; '.join(notes)}")
 
 
 @cli.command()

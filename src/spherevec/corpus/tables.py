@@ -35,7 +35,7 @@ def jsonl_documents(lines: Iterable[bytes], path: Path, field: str | None) -> It
 
 def csv_documents(lines: Iterable[bytes], path: Path, field: str | None) -> Iterator[str]:
     """Args: lines: UTF-8 with their newlines, the first of them the header; field: the column of the text."""
-    limit = csv.field_size_limit(sys.maxsize)
+    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     rows = csv.reader((line.decode() for line in lines), strict=True)
     try:
         header = next(rows, [])

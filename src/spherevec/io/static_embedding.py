@@ -23,9 +23,9 @@ _BETWEEN_WHITE_SPACE = r"[^ \t\n\r\f\x0B]+"
 
 
 def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False, tokenizer: str = "words") -> None:
-    """`tokenizer`: how the model splits text: "words", "whitespace", or "custom", which is taken as "whitespace"."""
-    if tokenizer not in ("words", "whitespace", "custom"):
-        raise ConfigError(f"tokenizer must be words, whitespace or custom, not {tokenizer!r}")
+    """`tokenizer`: how the model splits text; "custom" and "tokens" (lists of words) are taken as "whitespace"."""
+    if tokenizer not in ("words", "whitespace", "custom", "tokens"):
+        raise ConfigError(f"tokenizer must be words, whitespace, custom or tokens, not {tokenizer!r}")
     names = plain_names(vectors, "sentence-transformers", forbidden="", empty=True)
     unknown = "[UNK]"
     while unknown in vectors.key_to_index:

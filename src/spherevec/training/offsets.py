@@ -9,6 +9,7 @@ one. Likelihood alone cannot tell the two apart, so b is set by a second demand:
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from spherevec.training.backends.base import Figures
 
@@ -25,13 +26,15 @@ class Offsets:
         self._seen = Figures()
         self._lock = threading.Lock()
 
-    def learn(self, figures: Figures) -> None:
+    def learn(self, read_figures: Callable[[], Figures]) -> None:
         """Move towards orthogonal drawn pairs.
 
         Args:
-            figures: sums since the start of the run; what came since the last call counts.
+            read_figures: gives the sums since the start of the run; what came since the last call counts. It is called
+                under the lock, so that reports of several threads come in order.
         """
         with self._lock:
+            figures = read_figures()
             new, self._seen = figures - self._seen, figures
             step = DAMPING * self._concentration
             self.words -= step * new.word_cosine / max(new.word_drawn, 1.0)

@@ -14,7 +14,7 @@ class Progress:
         phase: "reading", "compiling", "training" or "finishing".
         done: share of the phase that is done, None if unknown.
         tokens_per_second: words of the text trained on each second, thinned-out ones included.
-        loss: mean loss of a compared pair, over the epoch so far.
+        loss: mean loss for each drawn word that was compared, over the epoch so far.
         violated: share of drawn words that come within `margin` of the real one, over the epoch so far.
         mean_resultant_length: length of the mean word vector; near 1 = all words in one direction, 0 = spread out.
     """

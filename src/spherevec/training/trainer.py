@@ -49,8 +49,9 @@ def train(
     """Learn word and document vectors from text.
 
     Args:
-        source: a file with one document a line, a folder of text files, a table (JSONL, CSV, Parquet), any of these
-            compressed, an iterable of strings or of lists of words, or an `EncodedCorpus`.
+        source: a file with one document a line, a folder of text files, a table (JSONL, CSV, Parquet), any of these but
+            the last compressed, an iterable of strings or of lists of words, or an `EncodedCorpus`, whose vocabulary
+            stays as it is.
         recipe: "default" or "paper".
         tokenizer: "words", "whitespace" for text that is split already, or a function from a string to words.
         text_field: the column of a table that holds the text.
@@ -58,7 +59,8 @@ def train(
         workdir: where the encoded corpus is kept while training (4 to 8 bytes a word); the system's folder for
             temporary files by default.
         progress: called a few times a second with a `Progress`.
-        initial: vectors to start from; words that it does not know start at random.
+        initial: word and context vectors to start from; words that it does not know start at random, and so do all
+            documents.
         **settings: any field of `TrainConfig`, on top of the recipe.
     """
     config = TrainConfig.recipe(recipe, **settings)
@@ -95,11 +97,14 @@ def train_corpus(
     inputs = prepare(corpus, config)
     backend = make_backend(inputs, config)
     fill(backend, corpus, config, initial)
+    offsets = Offsets(config.offset, config.concentration)
+    refits = config.documents and config.refit
     report(Progress("compiling"))
     backend.warm_up()
-    offsets = Offsets(config.offset, config.concentration)
+    if refits:
+        refit_range(backend, 0, 0, config, offsets)  # of no document, to have it compiled
     record = run_epochs(backend, inputs, config, corpus, offsets, report)
-    if config.documents and config.refit:
+    if refits:
         refit_documents(backend, inputs, config, corpus, offsets, report)
     report(Progress("finishing", 1.0))
     return build_model(backend.take(), corpus, config, record, offsets)
@@ -208,7 +213,9 @@ def run_epochs(
             )
             corpus.drop_pages()
 
-        train_blocks(backend, blocks, offsets, in_shares=config.order == "file", tick=tick)
+        train_blocks(
+            backend, blocks, offsets, learns=config.objective == "vmf", in_shares=config.order == "file", tick=tick
+        )
         seconds = time.perf_counter() - epoch_started
         figures = backend.figures() - before
         record.append(
@@ -236,16 +243,20 @@ def refit_documents(
     report: ProgressCallback,
 ) -> None:
     """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
-    config = config.with_(epochs=INFERENCE_EPOCHS, alpha=INFERENCE_ALPHA)
     documents = len(inputs.offsets) - 1
     first = 0
     while first < documents:
         report(Progress("finishing", first / documents))
         reached = np.searchsorted(inputs.offsets, inputs.offsets[first] + REFIT_TOKENS)
         last = min(max(int(reached), first + 1), documents)
-        backend.refit_documents(first, last, config, offsets.documents, INFERENCE_STEPS)
+        refit_range(backend, first, last, config, offsets)
         corpus.drop_pages()
         first = last
+
+
+def refit_range(backend: Backend, first: int, last: int, config: TrainConfig, offsets: Offsets) -> None:
+    config = config.with_(epochs=INFERENCE_EPOCHS, alpha=INFERENCE_ALPHA)
+    backend.refit_documents(first, last, config, offsets.documents, INFERENCE_STEPS)
 
 
 def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]:
@@ -264,11 +275,18 @@ def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]
 
 
 def train_blocks(
-    backend: Backend, blocks: list[Block], offsets: Offsets, *, in_shares: bool, tick: Callable[[float], None]
+    backend: Backend,
+    blocks: list[Block],
+    offsets: Offsets,
+    *,
+    learns: bool,
+    in_shares: bool,
+    tick: Callable[[float], None],
 ) -> None:
     """Train all blocks on the backend's workers, reporting now and then; an interruption stops at the next block.
 
     Args:
+        learns: adjust the offsets after every block; they mean something to the likelihood alone.
         in_shares: give each worker one contiguous share of the blocks, as the authors' program does with a file;
             otherwise workers take the next block as they become free.
     """
@@ -287,7 +305,8 @@ def train_blocks(
             if stop.is_set():
                 return
             backend.train(worker, replace(block, word_offset=offsets.words, document_offset=offsets.documents))
-            offsets.learn(backend.figures())
+            if learns:
+                offsets.learn(backend.figures)
             with lock:
                 finished += 1
 
@@ -331,7 +350,7 @@ def build_model(
     record: list[dict[str, Any]],
     offsets: Offsets,
 ) -> Model:
-    vocabulary = corpus.vocabulary
+    vocabulary, likelihood = corpus.vocabulary, config.objective == "vmf"
     words = KeyedVectors(vocabulary.words, tables["words"], vocabulary.counts)
     contexts = KeyedVectors(vocabulary.words, tables["contexts"])
     docs = None
@@ -348,7 +367,7 @@ def build_model(
         contexts,
         docs,
         config=replace(config, threads=config.thread_count).as_dict(),
-        parameters={"word_offset": offsets.words, "document_offset": offsets.documents},
+        parameters={"word_offset": offsets.words, "document_offset": offsets.documents} if likelihood else {},
         record=record,
         tokenizer=corpus.tokenizer,
         provenance=provenance,
@@ -364,7 +383,8 @@ def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int
     for start in range(0, len(vectors), CHUNK_ROWS):
         total += vectors[start : start + CHUNK_ROWS].sum(axis=0, dtype=np.float64)
     total -= vectors[empty].sum(axis=0, dtype=np.float64)
-    vectors[empty] = sphere.normalize(total).astype(np.float32)
+    if np.linalg.norm(total) > 1e-6 * len(vectors):  # otherwise the others have no common direction
+        vectors[empty] = sphere.normalize(total).astype(np.float32)
 
 
 def _ignore(progress: Progress) -> None:
