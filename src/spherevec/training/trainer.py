@@ -21,7 +21,7 @@ from spherevec.config import INFERENCE_ALPHA, INFERENCE_EPOCHS, INFERENCE_STEPS,
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.errors import ConfigError, TrainingError
 from spherevec.model import KeyedVectors, Model
-from spherevec.training.backends.base import Backend, Block, Figures, Inputs
+from spherevec.training.backends.base import PIECE, Backend, Block, Figures, Inputs
 from spherevec.training.offsets import Offsets
 from spherevec.training.progress import Progress, ProgressCallback
 from spherevec.training.sampling import alias_table, keep_shares
@@ -112,8 +112,6 @@ def train_corpus(
 
 def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
     """The plain arrays that a backend works on."""
-    from spherevec.training.backends._cpu_kernel import PIECE
-
     counts = corpus.vocabulary.counts
     draw_share, draw_other = alias_table(counts)
     return Inputs(
@@ -260,18 +258,35 @@ def refit_range(backend: Backend, first: int, last: int, config: TrainConfig, of
 
 
 def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]:
-    """The work of an epoch. Alpha falls linearly with the share of all units visited."""
-    units = inputs.units
-    count = max(1, min(units, round(len(inputs.ids) / BLOCK_TOKENS)))
-    edges = np.linspace(0, units, count + 1).astype(np.int64).tolist()
+    """The work of an epoch. Alpha falls linearly from block to block, over all epochs."""
+    edges = block_edges(inputs, in_file_order=config.order == "file")
     order_key, draw_key = np.random.SeedSequence((config.seed, epoch)).generate_state(2, np.uint64).tolist()
     if config.order == "file":
         order_key = 0
+    steps = (len(edges) - 1) * config.epoch_count
 
-    def alpha(edge: int) -> float:
-        return config.alpha * max(FINAL_SHARE, 1 - (epoch * units + edge) / (config.epoch_count * units))
+    def alpha(step: int) -> float:
+        return config.alpha * max(FINAL_SHARE, 1 - step / steps)
 
-    return [Block(first, last, order_key, draw_key, alpha(first), alpha(last)) for first, last in pairwise(edges)]
+    return [
+        Block(first, last, order_key, draw_key, alpha(step), alpha(step + 1))
+        for step, (first, last) in enumerate(pairwise(edges), start=epoch * (len(edges) - 1))
+    ]
+
+
+def block_edges(inputs: Inputs, *, in_file_order: bool) -> list[int]:
+    """Cut an epoch into blocks of about `BLOCK_TOKENS`: positions in its order, from 0 to the number of units.
+
+    In a random order as many units are about as many tokens. In the order of the file they are not, so blocks are cut
+    where the tokens say, and those of further pieces, which come last, by their number.
+    """
+    count = max(1, min(inputs.units, round(len(inputs.ids) / BLOCK_TOKENS)))
+    if not in_file_order:
+        return sorted({*np.linspace(0, inputs.units, count + 1).astype(np.int64).tolist()})
+    documents = len(inputs.offsets) - 1
+    by_tokens = np.searchsorted(inputs.offsets, np.linspace(0, len(inputs.ids), count + 1)[1:-1]).tolist()
+    by_pieces = range(documents, inputs.units, max(1, BLOCK_TOKENS // PIECE))
+    return sorted({0, inputs.units, *by_tokens, *by_pieces})
 
 
 def train_blocks(

@@ -38,12 +38,12 @@ from spherevec.training.backends._vector_ops import (
     triple_gram,
     triple_step,
 )
+from spherevec.training.backends.base import PIECE
 
 # NaN and infinity stay visible: no "nnan", no "ninf".
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
 
-PIECE = 4096  # tokens of a document that one unit covers at most
 DRAWN_AHEAD = 4  # triples from drawing a word to needing it: memory takes longer than one triple
 LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
 

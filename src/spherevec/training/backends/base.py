@@ -15,6 +15,8 @@ from spherevec.config import TrainConfig
 
 Floats = NDArray[np.float32]
 
+PIECE = 4096  # tokens of a document that one unit covers at most
+
 
 @dataclass(frozen=True)
 class Inputs:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
-from spherevec.training.backends._cpu_kernel import DRAWN_AHEAD, LOSS_EVERY, PIECE
-from spherevec.training.backends.base import Block, Figures, Floats, Inputs
+from spherevec.training.backends._cpu_kernel import DRAWN_AHEAD, LOSS_EVERY
+from spherevec.training.backends.base import PIECE, Block, Figures, Floats, Inputs
 
 Doubles = NDArray[np.float64]
 Row = tuple[str, int]  # table, row
