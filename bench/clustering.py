@@ -1,6 +1,6 @@
 """Spherical k-means against scikit-learn's KMeans: the same unit rows, seeds, runs and tolerance, turn by turn.
 
-    python bench/clustering.py [--repeats 5] [--json]
+    python -m bench.clustering [--repeats 5] [--json]
 
 Both minimise nearly the same thing; `objective` is the spherical one (mean of 1 − cos to the nearest centre) for both,
 so that a run which merely stops early shows.

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from spherevec.evaluation import find_data
+
 TEXTS = {"20news": Path("20news", "text.txt.gz"), "wiki20m": Path("wiki", "wiki20m.txt.gz")}
 TOKENIZERS = {"whitespace": "pre-split text", "words": "default tokeniser"}
 ROUNDS = 3
@@ -24,7 +26,7 @@ def run(data: str | os.PathLike[str] | None = None) -> dict[str, Any]:
 
     `machine` is the same ratio for bare compiled work, taken in between: both fall on a busy machine.
     """
-    folder = Path(data or os.environ["SPHEREVEC_DATA"])
+    folder = find_data(data)
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for name, packed in TEXTS.items():

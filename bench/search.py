@@ -1,6 +1,6 @@
 """How fast and how right search is: exact top-k on a million vectors, the approximate index against it.
 
-    python bench/search.py [--vectors 1000000] [--indexed 200000] [--dim 100] [--json]
+    python -m bench.search [--vectors 1000000] [--indexed 200000] [--dim 100] [--json]
 
 The vectors are clustered, as trained ones are: neighbours of random directions would be all alike.
 """

@@ -460,7 +460,7 @@ def test_a_terminal_gets_a_live_bar(corpus, tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["--version"], []])
 def test_help_needs_no_heavy_imports(arguments):
-    command = [sys.executable, "-X", "importtime", "-m", "spherevec.cli", *arguments]
+    command = [sys.executable, "-X", "importtime", "-m", "spherevec", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert done.returncode == 0 and "click" in imported

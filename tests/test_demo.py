@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from spherevec.demo.docstrings import PACKAGES, STANDARD_LIBRARY, Docstring
+from spherevec.docstrings import PACKAGES, STANDARD_LIBRARY, Docstring
 
 SPHEREVEC = str(Path(sys.executable).with_name("spherevec"))
 SECTIONS = ("Nearest words", "Nearest documents", "Clusters against packages", "Topics")
@@ -21,7 +21,7 @@ SECTIONS = ("Nearest words", "Nearest documents", "Clusters against packages", "
 @pytest.fixture(scope="module")
 def collected():
     """The docstrings by name, and the modules that a new process has imported when it has collected them."""
-    code = "import sys, json; from spherevec.demo.docstrings import collect_docstrings as c; print(json.dumps(c()));"
+    code = "import sys, json; from spherevec.docstrings import collect_docstrings as c; print(json.dumps(c()));"
     code += "print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     docstrings, modules = done.stdout.splitlines()

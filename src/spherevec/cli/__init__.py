@@ -364,7 +364,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
             cli.invoke(context)
 
     return exit_code_of(run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spherevec.cli import display
 from spherevec.corpus import read_documents
-from spherevec.demo.docstrings import collect_docstrings
+from spherevec.docstrings import collect_docstrings
 from spherevec.keyed_vectors import KeyedVectors
 
 if TYPE_CHECKING:
