@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -80,6 +82,7 @@ def train(
             threads=config.thread_count,
             progress=lambda done, total: report(Progress("reading", done / total if total else None)),
         )
+        give_memory_back()
         with corpus:
             return train_corpus(corpus, config, progress=report, initial=initial)
 
@@ -400,6 +403,12 @@ def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int
     total -= vectors[empty].sum(axis=0, dtype=np.float64)
     if np.linalg.norm(total) > 1e-6 * len(vectors):  # otherwise the others have no common direction
         vectors[empty] = sphere.normalize(total).astype(np.float32)
+
+
+def give_memory_back() -> None:
+    """Return what reading has freed to the system before vectors need it, where the C library can (glibc)."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _ignore(progress: Progress) -> None:
