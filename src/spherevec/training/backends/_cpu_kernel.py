@@ -491,8 +491,9 @@ def train_triples(
     A word's context vector is the anchor of the words around it; its document's vector is the anchor of the word.
     """
     stride = word_vectors.shape[1]
-    gram, weights = np.zeros(6, np.float32), np.zeros(6, np.float32)
-    ahead = np.zeros(DRAWN_AHEAD, np.int64)
+    # Longer than needed: no two threads must write to one cache line.
+    gram, weights = np.zeros(256, np.float32), np.zeros(256, np.float32)
+    ahead = np.zeros(256, np.int64)
     gap = np.float32(margin)
     for position in range(first_position, last_position):
         progress = (position - first_position) / (last_position - first_position)
