@@ -213,6 +213,9 @@ def test_evaluate_words(model, data):
     assert similarity[2]["spearman"] is None  # JSON has no NaN
     analogies = json.loads(succeed("evaluate", "analogy", model, "--data", data, "--json").stdout)
     assert [(one["name"], one["covered"]) for one in analogies][:2] == [("capital", 1), ("gram1", 0)]
+    vectors = Model.load(model).words
+    for name, method in (("accuracy", "add"), ("accuracy_3cosmul", "mul")):
+        assert analogies[0][name] == (vectors.analogy("a1", "a2", "a3", topn=1, method=method)[0][0] == "a4")
 
 
 def test_evaluate_documents(model, data):
@@ -390,9 +393,9 @@ def test_closed_streams_change_nothing(model):
     assert (without_stdout.returncode, without_stdout.stderr) == (0, "")
 
 
-def test_interrupted_training_leaves_nothing_behind(corpus, tmp_path):
+def test_interrupted_training_without_checkpoints_leaves_nothing_behind(corpus, tmp_path):
     process = subprocess.Popen(
-        [SPHEREVEC, "train", corpus, "--out", tmp_path / "m", "--epochs", "100000"],
+        [SPHEREVEC, "train", corpus, "--out", tmp_path / "m", "--epochs", "100000", "--checkpoint-every", "off"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -91,10 +91,10 @@ def test_documents_are_fitted_as_a_textbook_would(settings):
 
     keep = keep_shares(counts, config.sample)
     inputs = Inputs(ids, offsets, np.empty((0, 2), np.int64), keep, *alias_table(counts))
-    oracle = OracleBackend(inputs, config.with_(epochs=3, alpha=0.02))
+    oracle = OracleBackend(inputs, config.for_inference(3, 0.02))
     oracle.load("words", 0, words)
     before = oracle.vectors["documents"][:] = fallback  # a document with words has another start
-    oracle.refit_documents(0, len(documents), config.with_(epochs=3, alpha=0.02), 0.7, least_steps=0)
+    oracle.refit_documents(0, len(documents), config.for_inference(3, 0.02), 0.7, least_steps=0)
     theirs = oracle.vectors["documents"]
     assert np.abs(ours - theirs).max() < 3e-5 < oracle.closest_call
     filled = [bool(document) for document in documents]

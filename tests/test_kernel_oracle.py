@@ -12,12 +12,13 @@ import pytest
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.training import trainer
+from spherevec.training import schedule, trainer, workers
 from spherevec.training.backends import _cpu_kernel as kernel
 from spherevec.training.backends import numpy_oracle as oracle
 from spherevec.training.backends.base import Block, Inputs
 from spherevec.training.backends.cpu import CpuBackend
 from spherevec.training.offsets import Offsets
+from spherevec.training.run import Run
 from spherevec.training.sampling import alias_table, keep_shares
 
 TABLES = ("words", "contexts", "documents")
@@ -33,7 +34,7 @@ def plain_inputs(documents, words, sample=0.0):
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     counts = np.maximum(np.bincount(ids, minlength=words), 1).astype(np.int64)
-    pieces = trainer.further_pieces(offsets, kernel.PIECE)
+    pieces = schedule.further_pieces(offsets, kernel.PIECE)
     return Inputs(ids, offsets, pieces, keep_shares(counts, sample), *alias_table(counts))
 
 
@@ -198,11 +199,10 @@ def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
     records = []
     offsets = [Offsets(config.offset, config.concentration) for _ in (ours, theirs)]
     for epoch in range(config.epochs):
-        blocks = trainer.epoch_blocks(inputs, config, epoch)
+        blocks = schedule.epoch_blocks(inputs, config, epoch)
         for backend, learned in zip((ours, theirs), offsets, strict=True):
-            trainer.train_blocks(
-                backend, blocks, learned, learns=config.objective == "vmf", in_shares=False, tick=lambda done: None
-            )
+            queues = workers.BlockQueues(blocks, 1)
+            workers.train_blocks(backend, queues, learned, learns=config.objective == "vmf", tick=lambda done: None)
         records.append(largest_difference(ours, theirs))
     assert max(records) < tolerance
     assert np.linalg.norm(ours.read("words", 0, 100) - started, axis=1).mean() > 0.1
@@ -220,7 +220,7 @@ def test_the_loop_drives_the_oracle_as_it_drives_the_kernels(small_corpus):
         trainer.fill(backend, small_corpus, config, None)
         backend.warm_up()
         offsets = Offsets(config.offset, config.concentration)
-        records.append(trainer.run_epochs(backend, inputs, config, small_corpus, offsets, lambda progress: None))
+        records.append(Run(backend, inputs, config, small_corpus, offsets, lambda progress: None).train())
     for ours, theirs in zip(*records, strict=True):
         for figure in ("epoch", "words", "pairs", "alpha"):
             assert ours[figure] == theirs[figure]

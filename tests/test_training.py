@@ -21,11 +21,13 @@ import spherevec
 from spherevec import TrainConfig
 from spherevec.corpus import encode
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError, TrainingError
+from spherevec.inference import fitter_of
 from spherevec.keyed_vectors import KeyedVectors
-from spherevec.training import trainer
+from spherevec.training import schedule, trainer, workers
 from spherevec.training.backends.base import PIECE, Block, Figures, Inputs
 from spherevec.training.backends.cpu import CpuBackend
 from spherevec.training.offsets import Offsets
+from spherevec.training.run import Run
 
 SETTINGS = {"vector_size": 20, "window": 4, "min_count": 1, "epochs": 2, "sample": 1e-2, "threads": 1}
 OBJECTIVES = [{}, {"objective": "hinge"}, {"objective": "hinge", "batch": 1, "negative": 2}, {"objective": "joint"}]
@@ -92,8 +94,8 @@ def test_every_objective_repeats_itself(corpus, settings):
 def test_another_seed_gives_other_vectors(model):
     other = spherevec.train(DOCUMENTS, **SETTINGS, seed=2)
     assert np.abs(other.words.vectors - model.words.vectors).max() > 0.1
-    same_start = spherevec.train(DOCUMENTS, **SETTINGS | {"alpha": 0.0})
-    other_start = spherevec.train(DOCUMENTS, **SETTINGS | {"alpha": 0.0}, seed=2)
+    start = SETTINGS | {"alpha": 0.0, "add_contexts": False}
+    same_start, other_start = spherevec.train(DOCUMENTS, **start), spherevec.train(DOCUMENTS, **start, seed=2)
     for table in ("words", "contexts", "docs"):
         ours, theirs = (getattr(m, table).vectors for m in (same_start, other_start))
         assert np.abs(np.sum(ours * theirs, axis=1)).mean() < 0.5
@@ -180,7 +182,7 @@ def test_a_diverged_run_stops_with_an_error(corpus):
     trainer.fill(backend, corpus, config, None)
     backend.load("contexts", 0, np.full((5, 20), np.nan, np.float32))
     with pytest.raises(TrainingError, match=r"diverged.*lower alpha, which is 0\.01"):
-        trainer.run_epochs(backend, inputs, config, corpus, Offsets(1.0, 8.0), lambda progress: None)
+        Run(backend, inputs, config, corpus, Offsets(1.0, 8.0), lambda progress: None).train()
 
 
 def test_too_many_vectors_for_the_memory_say_so(corpus):
@@ -205,10 +207,10 @@ def test_alpha_falls_linearly_to_a_ten_thousandth(corpus):
 
 @pytest.mark.parametrize("order", ["shuffled", "file"])
 def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypatch, order):
-    monkeypatch.setattr(trainer, "BLOCK_TOKENS", 300)
+    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 300)
     config = TrainConfig(alpha=1.0, epochs=3, sample=1e-3, order=order)
     inputs = trainer.prepare(corpus, config)
-    blocks = trainer.epoch_blocks(inputs, config, 1)
+    blocks = schedule.epoch_blocks(inputs, config, 1)
     assert len(blocks) == round(corpus.n_tokens / 300) > 5
     assert (blocks[0].first, blocks[-1].last) == (0, inputs.units)
     for block, following in pairwise(blocks):
@@ -216,16 +218,15 @@ def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypa
         assert block.alpha_last == following.alpha_first
     for number, block in enumerate(blocks):
         assert block.alpha_first == pytest.approx(1 - (1 + number / len(blocks)) / 3)
-    assert trainer.epoch_blocks(inputs, config, 2)[-1].alpha_last == pytest.approx(1e-4)
+    assert schedule.epoch_blocks(inputs, config, 2)[-1].alpha_last == pytest.approx(1e-4)
 
 
-def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each(monkeypatch):
-    monkeypatch.setattr(trainer, "BLOCK_TOKENS", 3000)
+def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each():
     lengths = np.array([10] * 900 + [1000] * 9 + [3 * PIECE])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     nothing = np.zeros(0, np.int64)
-    inputs = Inputs(np.zeros(offsets[-1], np.int32), offsets, trainer.further_pieces(offsets, PIECE), *[nothing] * 3)
-    edges = trainer.block_edges(inputs, in_file_order=True)
+    inputs = Inputs(np.zeros(offsets[-1], np.int32), offsets, schedule.further_pieces(offsets, PIECE), *[nothing] * 3)
+    edges = schedule.block_edges(inputs, 3000, in_file_order=True)
     assert (edges[0], edges[-1], inputs.units) == (0, 912, 912)
     whole = [offsets[last] - offsets[first] for first, last in pairwise(edges) if last < 909]
     assert len(whole) > 3 and max(whole) < 2 * 3000 and min(whole) > 1500
@@ -235,8 +236,8 @@ def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each(monkeypatch):
 def test_the_order_changes_with_every_epoch_unless_it_is_the_files(corpus):
     config = TrainConfig(epochs=5, sample=1e-3)
     inputs = trainer.prepare(corpus, config)
-    shuffled = [trainer.epoch_blocks(inputs, config, epoch)[0] for epoch in range(5)]
-    in_order = [trainer.epoch_blocks(inputs, config.with_(order="file"), epoch)[0] for epoch in range(5)]
+    shuffled = [schedule.epoch_blocks(inputs, config, epoch)[0] for epoch in range(5)]
+    in_order = [schedule.epoch_blocks(inputs, config.with_(order="file"), epoch)[0] for epoch in range(5)]
     assert len({block.order_key for block in shuffled}) == 5
     assert {block.order_key for block in in_order} == {0}
     assert len({block.draw_key for block in shuffled}) == len({block.draw_key for block in in_order}) == 5
@@ -265,9 +266,8 @@ def watched_blocks(corpus, in_shares, fails_at=-1, count=40, tick=None):
     blocks = [Block(i, i + 1, 0, 1, 0.1, 0.1) for i in range(count)]
     shares = []
     try:
-        trainer.train_blocks(
-            backend, blocks, Offsets(1.0, 8.0), learns=True, in_shares=in_shares, tick=tick or shares.append
-        )
+        queues = workers.BlockQueues(blocks, backend.workers, in_shares=in_shares)
+        workers.train_blocks(backend, queues, Offsets(1.0, 8.0), learns=True, tick=tick or shares.append)
     finally:
         backend.shares = shares
     return backend
@@ -326,13 +326,13 @@ class Learning(CpuBackend):
 
 
 def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpus, monkeypatch):
-    monkeypatch.setattr(trainer, "BLOCK_TOKENS", 400)
+    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 400)
     config = TrainConfig(**SETTINGS)
     inputs = trainer.prepare(corpus, config)
     backend = Learning(inputs, config)
     trainer.fill(backend, corpus, config, None)
     offsets = Offsets(config.offset, config.concentration)
-    trainer.run_epochs(backend, inputs, config, corpus, offsets, lambda progress: None)
+    Run(backend, inputs, config, corpus, offsets, lambda progress: None).train()
     twin = Offsets(config.offset, config.concentration)
     for words, documents, figures in backend.seen:
         assert (words, documents) == (twin.words, twin.documents)
@@ -343,7 +343,7 @@ def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpu
 
 
 def test_pieces_are_those_of_long_documents(monkeypatch):
-    monkeypatch.setattr(trainer, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(schedule, "CHUNK_ROWS", 4)
     lengths = np.random.default_rng(0).integers(0, 40, size=50)
     offsets = np.cumsum([0, *lengths]).astype(np.int64)
     expected = [
@@ -351,20 +351,20 @@ def test_pieces_are_those_of_long_documents(monkeypatch):
         for document, length in enumerate(lengths)
         for place in range(10, length, 10)
     ]
-    assert trainer.further_pieces(offsets, 10).tolist() == expected
-    assert trainer.further_pieces(np.array([0, 10, 10, 19]), 10).shape == (0, 2)
+    assert schedule.further_pieces(offsets, 10).tolist() == expected
+    assert schedule.further_pieces(np.array([0, 10, 10, 19]), 10).shape == (0, 2)
 
 
 def test_giving_pages_back_changes_nothing(model, monkeypatch):
-    monkeypatch.setattr(trainer, "TICK", 0.001)  # pages are given back with every report
+    monkeypatch.setattr(workers, "TICK", 0.001)  # pages are given back with every report
     assert digest(spherevec.train(DOCUMENTS, **SETTINGS)) == digest(model)
 
 
 def test_progress_tells_the_phases_and_the_figures(monkeypatch):
-    monkeypatch.setattr(trainer, "BLOCK_TOKENS", 500)
-    monkeypatch.setattr(trainer, "TICK", 0.002)
+    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 500)
+    monkeypatch.setattr(workers, "TICK", 0.002)
     seen = []
-    trained = spherevec.train(DOCUMENTS, **SETTINGS | {"epochs": 5, "sample": 0.0}, progress=seen.append)
+    trained = spherevec.train(DOCUMENTS, **SETTINGS | {"epochs": 5, "sample": 0.0, "add_contexts": False}, progress=seen.append)
     phases = [progress.phase for progress in seen]
     assert list(dict.fromkeys(phases)) == ["reading", "compiling", "training", "finishing"]
     training = [progress for progress in seen if progress.phase == "training"]
@@ -385,6 +385,24 @@ def test_progress_tells_the_phases_and_the_figures(monkeypatch):
 
 
 # --- what is trained --------------------------------------------------------------------------------------------------
+
+
+def test_words_are_the_sum_of_both_vectors_on_the_sphere(corpus):
+    settings = {"threads": 1, "epochs": 2, "vector_size": 12, "documents": False}
+    summed = spherevec.train(corpus, **settings)
+    alone = spherevec.train(corpus, **settings, add_contexts=False)
+    both = alone.words.vectors.astype(np.float64) + alone.contexts.vectors
+    assert np.abs(summed.words.vectors - both / np.linalg.norm(both, axis=1, keepdims=True)).max() < 1e-6
+    assert np.array_equal(summed.contexts.vectors, alone.contexts.vectors)
+    assert np.abs(summed.words.vectors - alone.words.vectors).max() > 0.1
+
+
+def test_documents_are_refitted_to_the_words_that_the_model_has(corpus):
+    model = spherevec.train(corpus, threads=1, epochs=2, vector_size=12)
+    fitter = fitter_of(model)
+    again = fitter.fit(np.asarray(corpus.ids), np.asarray(corpus.offsets))
+    filled = np.diff(corpus.offsets) > 0
+    assert np.array_equal(model.docs.vectors[filled], again[filled])
 
 
 def test_words_only(corpus):
@@ -417,7 +435,7 @@ def given_vectors(words, dimension=20, seed=1):
 
 def test_given_vectors_are_the_start(corpus):
     given = given_vectors(["unknown", "w3", "w7", "w0"])
-    config = TrainConfig(**SETTINGS | {"alpha": 0.0})
+    config = TrainConfig(**SETTINGS | {"alpha": 0.0, "add_contexts": False})
     backend = CpuBackend(trainer.prepare(corpus, config), config)
     trainer.fill(backend, corpus, config, given)
     for word in ("w0", "w3", "w7"):
@@ -431,7 +449,7 @@ def test_given_vectors_are_the_start(corpus):
 
 
 def test_training_goes_on_from_a_model(model):
-    further = spherevec.train(DOCUMENTS[:100], **SETTINGS | {"alpha": 0.0}, initial=model)
+    further = spherevec.train(DOCUMENTS[:100], **SETTINGS | {"alpha": 0.0, "add_contexts": False}, initial=model)
     for table in ("words", "contexts"):
         ours, theirs = getattr(further, table), getattr(model, table)
         np.testing.assert_allclose(ours.vectors, theirs[list(ours)], rtol=0, atol=5e-7)

@@ -22,6 +22,8 @@ SMALLEST_SAMPLE = 3e-5
 
 # Fitting a document to fixed words: passes over it, but at least so many steps, and the learning rate at the start.
 INFERENCE_EPOCHS, INFERENCE_STEPS, INFERENCE_ALPHA = 10, 1000, 0.03
+# ... and the share of the concentration: a hundred numbers fitted to a few dozen words make these look too sharp.
+INFERENCE_CONCENTRATION = 0.75
 
 
 def setting(
@@ -88,6 +90,9 @@ class TrainConfig:
         low=1,
         high=100_000,
     )
+    add_contexts: bool = setting(
+        True, "Give each word the direction of its two vectors' sum, as a word and as a context; off: as a word alone."
+    )
     documents: bool = setting(True, "Learn document vectors together with the word vectors.")
     refit: bool = setting(True, "Fit the documents once more at the end, with the words fixed.")
     order: str = setting(
@@ -97,13 +102,16 @@ class TrainConfig:
     )
     threads: int = setting(0, "Threads; 0 = all cores.", low=0, high=1024)
     seed: int = setting(1, "Random seed; with one thread, the same seed gives the same bits.", low=0, high=2**63 - 1)
-    device: str = setting("cpu", "Where to train.", choices=("cpu",))
+    reproducible: bool = setting(False, "The same seed gives the same bits with any number of threads; slower.")
+    device: str = setting("cpu", "Where to train: on the processor, or on an NVIDIA card.", choices=("cpu", "cuda"))
 
     def __post_init__(self) -> None:
         for spec in fields(self):
             object.__setattr__(self, spec.name, _checked(spec, getattr(self, spec.name)))
         if self.objective == "joint" and not self.documents:
             raise ConfigError("objective='joint' needs documents; use objective='hinge' for words only")
+        if self.reproducible and self.device != "cpu":
+            raise ConfigError(f"reproducible=True works with device='cpu', not {self.device!r}; choose one of the two")
 
     @classmethod
     def recipe(cls, name: str, **overrides: Any) -> TrainConfig:
@@ -139,6 +147,15 @@ class TrainConfig:
             # In a small vocabulary every word is frequent; none is thinned out that has no more than its even share.
             sample = max(SMALLEST_SAMPLE, 1 / max(words, 1))
         return replace(self, epochs=epochs, sample=sample)
+
+    def for_inference(self, epochs: int | None = None, alpha: float | None = None) -> TrainConfig:
+        """How to fit documents to the words of a training with this configuration."""
+        return replace(
+            self,
+            epochs=INFERENCE_EPOCHS if epochs is None else epochs,
+            alpha=INFERENCE_ALPHA if alpha is None else alpha,
+            concentration=max(INFERENCE_CONCENTRATION * self.concentration, 0.01),
+        )
 
     @property
     def epoch_count(self) -> int:
@@ -182,6 +199,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "min_count": 5,
                 "order": "file",
                 "refit": False,
+                "add_contexts": False,
             }
         ),
     }

@@ -28,7 +28,8 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     learned together with the words, and `transform` gives the same texts others: in a pipeline, the steps behind this
     one are then fitted on vectors of one kind and asked about those of the other.
 
-    The same `seed` gives the same vectors with `threads=1`; `transform` gives them with any number of threads.
+    The same `seed` gives the same vectors with `threads=1`, or with any number of threads and `reproducible=True`;
+    `transform` gives them with any number of threads.
 
     Args:
         recipe: the settings to start from, "default" or "paper".
@@ -61,11 +62,13 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sample: float | None = None,
         alpha: float | None = None,
         epochs: int | None = None,
+        add_contexts: bool | None = None,
         documents: bool | None = None,
         refit: bool | None = None,
         order: str | None = None,
         threads: int | None = None,
         seed: int | None = None,
+        reproducible: bool | None = None,
         device: str | None = None,
     ) -> None:
         self.recipe = recipe
@@ -85,11 +88,13 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.sample = sample
         self.alpha = alpha
         self.epochs = epochs
+        self.add_contexts = add_contexts
         self.documents = documents
         self.refit = refit
         self.order = order
         self.threads = threads
         self.seed = seed
+        self.reproducible = reproducible
         self.device = device
 
     def fit(self, X: Texts, y: Any = None) -> Self:
@@ -128,5 +133,5 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         tags.transformer_tags.preserves_dtype = []  # always float32
-        tags.non_deterministic = True  # on more than one thread
+        tags.non_deterministic = not self.reproducible  # on more than one thread
         return tags

@@ -1,7 +1,7 @@
 """Vectors for documents that were not in the corpus: fitted on the sphere, with the word vectors fixed.
 
-The same words give the same vector to the last bit, alone or in a batch, in any order, on any number of threads: what
-is random about a document is a hash of its words, and no sum runs over more than one document.
+The same words give the same vector to the last bit on the same device, alone or in a batch, in any order, on any number
+of threads: what is random about a document is a hash of its words, and no sum runs over more than one document.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.config import INFERENCE_ALPHA, INFERENCE_EPOCHS, INFERENCE_STEPS, TrainConfig
+from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.readers import Document
 from spherevec.corpus.tokenizer import NAMES, Tokenizer
@@ -23,6 +23,7 @@ from spherevec.training.sampling import alias_table, keep_shares
 if TYPE_CHECKING:
     from spherevec.keyed_vectors import KeyedVectors
     from spherevec.model import Model
+    from spherevec.training.backends.cuda import DocumentFit
 
 BATCH_CHARACTERS = 8 << 20  # of texts that are encoded and fitted in one go
 BATCH_DOCUMENTS = 1 << 16
@@ -79,6 +80,7 @@ class DocumentFitter:
         self._draw_share, self._draw_other = alias_table(counts)
         self._fallback: Floats | None = None
         self._make_fallback = fallback
+        self._on_card: DocumentFit | None = None
 
     def fit(
         self,
@@ -88,28 +90,41 @@ class DocumentFitter:
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
+        device: str = "cpu",
     ) -> Floats:
         """Unit vectors of documents, (N, dim); document d has the words ids[offsets[d]:offsets[d + 1]].
 
         A document starts at the mean direction of its words, each weighted by the share of it that is not thinned
         out, and takes `epochs` passes over them; by default ten, and more if that makes less than a thousand steps.
         """
+        config = self.settings(epochs, alpha, threads, device)
+        documents = self._initial_rows(ids, offsets)
+        least_steps = INFERENCE_STEPS if epochs is None else 0
+        if device == "cuda":
+            return self._card().fit(ids, offsets, documents[:, : config.vector_size], config, self._offset, least_steps)
         from spherevec.training.backends import cpu
 
-        config = self.settings(epochs, alpha, threads)
-        documents = self._initial_rows(ids, offsets)
         corpus = (ids, offsets, self._keep_share, self._draw_share, self._draw_other)
-        least_steps = INFERENCE_STEPS if epochs is None else 0
         cpu.infer_documents(corpus, self._words, documents, config, self._offset, least_steps)
         return np.ascontiguousarray(documents[:, : config.vector_size])
 
-    def settings(self, epochs: int | None = None, alpha: float | None = None, threads: int = 0) -> TrainConfig:
-        """What a fit with these arguments uses; a value out of range is refused."""
-        return self._config.with_(
-            epochs=INFERENCE_EPOCHS if epochs is None else epochs,
-            alpha=INFERENCE_ALPHA if alpha is None else alpha,
-            threads=threads,
-        )
+    def settings(
+        self, epochs: int | None = None, alpha: float | None = None, threads: int = 0, device: str = "cpu"
+    ) -> TrainConfig:
+        """What a fit with these arguments uses; a value out of range, or a card that is not there, is refused."""
+        config = self._config.for_inference(epochs, alpha).with_(threads=threads, device=device)
+        if device == "cuda":
+            self._card()
+        return config
+
+    def _card(self) -> DocumentFit:
+        """The words on the card, brought there when first needed."""
+        if self._on_card is None:
+            from spherevec.training.backends.cuda import DocumentFit
+
+            words = self._words[:, : self._config.vector_size]
+            self._on_card = DocumentFit(words, self._keep_share, self._draw_share, self._draw_other, self._config)
+        return self._on_card
 
     def _initial_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
         """What the kernel starts from where words have no mean direction, (N, stride).
@@ -135,15 +150,16 @@ def infer_batches(
     epochs: int | None = None,
     alpha: float | None = None,
     threads: int = 0,
+    device: str = "cpu",
     tokenizer: Tokenizer | None = None,
 ) -> Iterator[Inferred]:
     """The vectors of new texts, some at a time, so that any number of them fits into memory; see `Model.infer`."""
     fitter, vocabulary = model._inference()
-    fitter.settings(epochs, alpha, threads)  # a bad argument is told before any text is read
+    fitter.settings(epochs, alpha, threads, device)  # a bad argument is told before any text is read
     for documents, in_words in _batches(texts):
         splitter = NAMES[0] if in_words else _splitter(model, tokenizer)
         ids, offsets, unknown = encode_texts(documents, vocabulary, splitter)
-        vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads)
+        vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
         yield Inferred(vectors, np.diff(offsets), unknown)
 
 

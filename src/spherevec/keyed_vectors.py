@@ -227,10 +227,10 @@ class KeyedVectors:
             if len(wrong):
                 row, norm = start + int(wrong[0]), norms[wrong[0]]
                 fault = f"has norm {norm:.6g}, not 1" if np.isfinite(norm) else "holds NaN or infinity"
-                raise FormatError(f"{what}: row {row} ({names[row]!r}) {fault}; train or import again")
+                raise FormatError(f"{what}: row {row} ({names[row]!r:.60}) {fault}; train or import again")
         if self.names is not None and len(self.key_to_index) != len(self.names):
             twice = next(name for row, name in enumerate(self.names) if self.key_to_index[name] != row)
-            raise FormatError(f"{what}: {twice!r} occurs more than once; every key must be unique")
+            raise FormatError(f"{what}: {twice!r:.60} occurs more than once; every key must be unique")
         if self.counts is not None and len(self.counts) and self.counts.min() < 0:
             raise FormatError(f"{what}: row {int(self.counts.argmin())} has a negative count")
 

@@ -147,6 +147,7 @@ class Model:
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
+        device: str = "cpu",
         tokenizer: Tokenizer | None = None,
         return_unknown: Literal[False] = False,
     ) -> NDArray[np.float32]: ...
@@ -159,6 +160,7 @@ class Model:
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
+        device: str = "cpu",
         tokenizer: Tokenizer | None = None,
         return_unknown: Literal[True],
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
@@ -170,6 +172,7 @@ class Model:
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
+        device: str = "cpu",
         tokenizer: Tokenizer | None = None,
         return_unknown: bool = False,
     ) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -188,6 +191,7 @@ class Model:
             epochs: passes over each text; by default 10, and more over a text of less than 100 words.
             alpha: learning rate at the start; 0.03 by default.
             threads: 0 = all cores.
+            device: "cpu", or "cuda" for an NVIDIA card, whose last bits differ from the CPU's.
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
                 on lists of words, or with a function for a tokenizer.
             return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
@@ -195,7 +199,10 @@ class Model:
         """
         from spherevec.inference import infer_batches
 
-        blocks = [*infer_batches(self, texts, epochs=epochs, alpha=alpha, threads=threads, tokenizer=tokenizer)]
+        found = infer_batches(
+            self, texts, epochs=epochs, alpha=alpha, threads=threads, device=device, tokenizer=tokenizer
+        )
+        blocks = [*found]
         vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
         if not return_unknown:
             return vectors

@@ -15,6 +15,7 @@ import click
 
 from spherevec.cli import display
 from spherevec.cli.checks import (
+    check_checkpoint_folder,
     check_free,
     check_model_folder,
     document_position,
@@ -22,8 +23,9 @@ from spherevec.cli.checks import (
     labelled_set,
     load_model,
 )
-from spherevec.cli.exit import exit_code_of
+from spherevec.cli.exit import exit_code_of, tidy_termination
 from spherevec.cli.options import LateChoice, given_settings, training_settings
+from spherevec.cli.reproduce import reproduce
 from spherevec.config import RECIPES
 from spherevec.errors import ConfigError
 
@@ -85,6 +87,14 @@ def demo(corpus: Path | None, quiet: bool) -> None:
 @click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
 @click.option("--text-field", metavar="NAME", help="Column of a .jsonl, .csv or .parquet file that holds the text.")
 @click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes.")
+@click.option(
+    "--checkpoint-every",
+    metavar="TIME|EPOCHS|off",
+    default="10m",
+    show_default=True,
+    help="How often to save the unfinished run, beside MODEL: 90s, 10m, 2h, or 2e for every second epoch.",
+)
+@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted: the same text and settings again.")
 @_force
 @_quiet
 @_json
@@ -95,6 +105,8 @@ def train(
     pretokenized: bool,
     text_field: str | None,
     encoding: str,
+    checkpoint_every: str,
+    resume: bool,
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -105,12 +117,14 @@ def train(
     CORPUS is a text file with one document a line, a folder of text files, or a .jsonl, .csv or .parquet file; any
     but the last may be compressed (.gz, .xz, .zst).
     """
+    from spherevec.training import checkpoint
     from spherevec.training import train as learn
 
     check_model_folder(out, force)
+    unfinished = check_checkpoint_folder(out, resume, force, quiet)
     beside = out.absolute().parent  # the folder for temporary files may be small, or in memory
     beside.mkdir(parents=True, exist_ok=True)
-    with display.progress_display(quiet) as progress:
+    with display.progress_display(quiet) as progress, tidy_termination():
         model = learn(
             corpus,
             recipe=recipe,
@@ -119,9 +133,13 @@ def train(
             encoding=encoding,
             workdir=beside,
             progress=progress,
+            checkpoint=unfinished,
+            checkpoint_every=checkpoint_every,
+            resume=resume,
             **given_settings(settings),
         )
         model.save(out, overwrite=force)
+        checkpoint.remove(unfinished)
     if not quiet:
         display.tell(f"{out}: {display.summary(model)}")
     if as_json:
@@ -136,6 +154,7 @@ def train(
 @click.option("--text-field", metavar="NAME", help="Column of a .jsonl, .csv or .parquet file that holds the text.")
 @click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes.")
 @click.option("--threads", type=click.IntRange(0, 1024), metavar="N", default=0, help="Threads. Default: all cores.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Where to fit.")
 @_force
 def infer(
     folder: Path,
@@ -145,6 +164,7 @@ def infer(
     text_field: str | None,
     encoding: str,
     threads: int,
+    device: str,
     force: bool,
 ) -> None:
     """Vectors for documents that the model has never seen.
@@ -164,7 +184,7 @@ def infer(
         nonlocal known, unknown
         texts = read_documents(corpus, text_field=text_field, encoding=encoding)
         tokenizer = "whitespace" if pretokenized else None
-        for block in infer_batches(model, texts, threads=threads, tokenizer=tokenizer):
+        for block in infer_batches(model, texts, threads=threads, device=device, tokenizer=tokenizer):
             known += int(block.known.sum())
             unknown += int(block.unknown.sum())
             yield block.vectors
@@ -268,7 +288,9 @@ def evaluate(task: str, folder: Path, data: Path | None, as_json: bool) -> None:
         )
     elif task == "analogy":
         sections = evaluation.load_analogies(data)
-        display.print_analogies(evaluation.evaluate_analogies(model.words, sections), as_json)  # type: ignore[arg-type]
+        words: Any = model.words
+        added, multiplied = (evaluation.evaluate_analogies(words, sections, how) for how in ("3cosadd", "3cosmul"))
+        display.print_analogies(added, multiplied, as_json)
     else:
         docs = documents_of(model, folder)
         texts = labelled_set(model, data)
@@ -342,6 +364,9 @@ def import_(file: Path, out: Path, docs: Path | None, format_: str | None, force
 def info(folder: Path, as_json: bool) -> None:
     """What a model holds and how it was trained."""
     display.print_info(load_model(folder).describe(), as_json)
+
+
+cli.add_command(reproduce)
 
 
 def _clusterer(method: str, k: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,16 +40,14 @@ def labelled_set(model: Model, data: Path | None) -> LabelledTexts:
     import numpy as np
 
     from spherevec.corpus import Vocabulary, encode_texts
-    from spherevec.evaluation import LABELLED_SETS, find_data, load_labelled
 
     assert model.docs is not None
-    folder = find_data(data)
-    sets = [load_labelled(name, folder) for name in LABELLED_SETS if (folder / name).is_dir()]
+    sets = _labelled_sets(data)
     for texts in sets:
         if len(texts.labels) == len(model.docs):
             break
     else:
-        sizes = ", ".join(f"{texts.name} has {len(texts.labels)}" for texts in sets) or f"{folder} has no labelled set"
+        sizes = ", ".join(f"{texts.name} has {len(texts.labels)}" for texts in sets) or "there is no labelled data set"
         raise ConfigError(f"the model has {len(model.docs)} documents, but {sizes}; train it on the text of one set")
     words = model.provenance.get("raw_tokens")
     if words is not None and model.tokenizer in ("words", "whitespace"):
@@ -57,6 +56,17 @@ def labelled_set(model: Model, data: Path | None) -> LabelledTexts:
             raise ConfigError(f"the model has as many documents as {texts.name}, but was trained on other text")
     display.tell(f"{texts.name}: {len(texts.labels):,} documents, taken to be in the order of the data set's file")
     return texts
+
+
+def _labelled_sets(data: Path | None) -> list[LabelledTexts]:
+    """The labelled sets in the data folder; where none is named, the one that scikit-learn fetches."""
+    from spherevec.evaluation import LABELLED_SETS, find_data, load_labelled
+    from spherevec.evaluation.datasets import DATA_VARIABLE
+
+    if data is None and not os.environ.get(DATA_VARIABLE):
+        return [load_labelled("20news", download=True)]
+    folder = find_data(data)
+    return [load_labelled(name, folder) for name in LABELLED_SETS if (folder / name).is_dir()]
 
 
 def check_free(path: Path, force: bool) -> None:
@@ -79,3 +89,21 @@ def check_model_folder(out: Path, force: bool) -> None:
         tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=parent).cleanup()
     except OSError as error:
         raise ConfigError(f"{out}: cannot write in {parent}: {error.strerror}; choose another place") from None
+
+
+def check_checkpoint_folder(out: Path, resume: bool, force: bool, quiet: bool) -> Path:
+    """Where the unfinished run of a model is kept. One that nobody resumes is in the way, unless `force` drops it."""
+    from spherevec.training import checkpoint
+
+    named = out if out.name not in ("", "..") else out.resolve()
+    folder = named.with_name(f"{named.name}.checkpoint")
+    found = checkpoint.find(folder)
+    if found and not resume:
+        if not force:
+            raise ConfigError(
+                f"{folder}: holds an unfinished training; give --resume to go on with it, or --force to start over"
+            )
+        checkpoint.remove(folder)
+    if resume and not found and not quiet:
+        display.tell(f"{folder}: no checkpoint there; starting from the beginning")
+    return folder

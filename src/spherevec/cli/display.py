@@ -67,13 +67,30 @@ def print_similarity(results: Sequence[SimilarityResult], as_json: bool) -> None
     print_columns([("data set", "Spearman", "pairs known"), *rows])
 
 
-def print_analogies(result: AnalogyResult, as_json: bool) -> None:
-    scores = [*result.sections, result.semantic, result.syntactic, result.total]
+def print_analogies(added: AnalogyResult, multiplied: AnalogyResult, as_json: bool) -> None:
+    """The same questions answered by 3CosAdd and by 3CosMul, section by section."""
+    first, second = (
+        [*result.sections, result.semantic, result.syntactic, result.total] for result in (added, multiplied)
+    )
+    scores = list(zip(first, second, strict=True))
     if as_json:
-        print_json([{**vars(score), "accuracy": score.accuracy} for score in scores])
+        print_json(
+            [
+                {
+                    **vars(one),
+                    "accuracy": one.accuracy,
+                    "correct_3cosmul": other.correct,
+                    "accuracy_3cosmul": other.accuracy,
+                }
+                for one, other in scores
+            ]
+        )
         return
-    rows = [(one.name, f"{one.accuracy:.3f}", f"{one.covered} of {one.total}") for one in scores]
-    print_columns([("section", "accuracy", "questions known"), *rows])
+    rows = [
+        (one.name, f"{one.accuracy:.3f}", f"{other.accuracy:.3f}", f"{one.covered} of {one.total}")
+        for one, other in scores
+    ]
+    print_columns([("section", "3CosAdd", "3CosMul", "questions known"), *rows])
 
 
 def print_scores(data_set: str, scores: Mapping[str, Any], as_json: bool) -> None:
@@ -154,7 +171,7 @@ def _live_view(progress: Progress) -> RenderableType:
         Text(_phase(progress), style="bold"),
         ProgressBar(total=1.0 if known else None, completed=progress.done or 0.0, pulse=not known),
         f"{progress.done:4.0%}" if known else "",
-        "" if progress.seconds_left is None else f"{_duration(progress.seconds_left)} left",
+        "" if progress.seconds_left is None else f"{duration(progress.seconds_left)} left",
     )
     figures = _figures(progress)
     return Group(row, Text(" · ".join(figures), style="dim")) if figures else row
@@ -171,7 +188,7 @@ def _line_reporter() -> Callable[[Progress], None]:
             return
         last_phase, last_time = progress.phase, now
         share = [] if not progress.done else [f"{progress.done:.0%}"]
-        left = [] if progress.seconds_left is None else [f"{_duration(progress.seconds_left)} left"]
+        left = [] if progress.seconds_left is None else [f"{duration(progress.seconds_left)} left"]
         tell(", ".join([_phase(progress), *share, *_figures(progress), *left]))
 
     return report
@@ -201,7 +218,7 @@ def _rate(per_second: float) -> str:
     return f"{per_second / 1e6:.1f} M" if per_second >= 1e6 else f"{per_second / 1e3:.0f} k"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -14,9 +17,31 @@ from spherevec.cli.display import tell
 from spherevec.errors import SpherevecError
 
 EXIT_ERROR = 2
-# As shells report a program that SIGINT or SIGPIPE ended.
+# As shells report a program that SIGINT, SIGPIPE or SIGTERM ended.
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+EXIT_TERMINATED = 143
+
+# What the loader, and Python's threads, say instead of raising MemoryError.
+_SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where it is to end a command as tidily as Ctrl-C does."""
+
+
+@contextmanager
+def tidy_termination() -> Iterator[None]:
+    """SIGTERM raises `Terminated` meanwhile."""
+
+    def terminate(number: int, frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def exit_code_of(command: Callable[[], None]) -> int:
@@ -32,17 +57,23 @@ def exit_code_of(command: Callable[[], None]) -> int:
     except BrokenPipeError:
         _drop_output()
         return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        tell("spherevec: interrupted; what was there before is untouched")
-        return EXIT_INTERRUPTED
-    except (click.ClickException, SpherevecError, MemoryError, OSError) as error:
+    except KeyboardInterrupt as interrupt:
+        notes = getattr(interrupt, "__notes__", None) or ["what was there before is untouched"]
+        terminated = isinstance(interrupt, Terminated)
+        tell(f"spherevec: {'terminated' if terminated else 'interrupted'}; {_one_line(notes[-1])}")
+        return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
+    except (click.ClickException, SpherevecError, MemoryError, OSError, ImportError, RuntimeError) as error:
+        message = _message(error)
+        if message is None:
+            raise
         if isinstance(error, OSError) and not isinstance(error, SpherevecError):
             _drop_output()
-        tell(f"spherevec: error: {_one_line(_message(error))}")
+        tell(f"spherevec: error: {_one_line(message)}")
         return EXIT_ERROR
 
 
-def _message(error: Exception) -> str:
+def _message(error: Exception) -> str | None:
+    """What to tell about an error; None for a defect of the program."""
     match error:
         case SpherevecError():
             return str(error)
@@ -51,10 +82,25 @@ def _message(error: Exception) -> str:
             return f"{error.format_message().rstrip('.')}; see '{command} --help'"
         case click.ClickException():
             return error.format_message()
+        case MemoryError():
+            detail = f" ({error})" if str(error) else ""
+            return f"not enough memory{detail}; close other programs, or lower --dim or --max-vocab"
+        case OSError() | ImportError() | RuntimeError() if _lacks_memory(error):
+            return "not enough memory to load or start what is needed; close other programs, or lower --threads"
         case OSError():
             return f"{error.filename or 'reading or writing failed'}: {error.strerror or error}"
         case _:
-            return f"not enough memory ({error}); close other programs, or lower --dim or --max-vocab"
+            return None
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one behind it, comes from a library or a thread that found no memory."""
+    while error is not None:
+        text = str(error)
+        if getattr(error, "errno", None) == errno.ENOMEM or any(sign in text for sign in _SIGNS_OF_NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _prepare_streams() -> None:

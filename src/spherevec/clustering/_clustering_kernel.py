@@ -9,7 +9,8 @@ in the cache between the matrix product that reads them and the sums that read t
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 
 import numpy as np
-from numba import njit
+
+from spherevec.compiling import njit
 
 BLOCK_ROWS = 256
 

@@ -11,7 +11,7 @@ Plain int64 arithmetic throughout: hashes have 31 bits, so nothing overflows, co
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-from numba import njit
+from spherevec.compiling import njit
 
 # Fields of `cursor`.
 POSITION, N_IDS, N_ENDS, N_WORDS = 0, 1, 2, 3

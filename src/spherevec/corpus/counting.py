@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.readers import Source, blocks, utf8
+from spherevec.corpus.readers import Source, utf8
 from spherevec.corpus.spill import Spill, SpilledBlock
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
@@ -81,11 +81,10 @@ def tables_and_batches(
         return [WordLists()], _batches(source.documents, size)
     if not isinstance(tokenizer, str):
         return [WordLists()], _batches((list(tokenizer(text)) for text in source.texts()), size)
-    assert source.pieces is not None
 
     from spherevec.corpus.wordtable import WordTable
 
-    return [WordTable(tokenizer) for _ in range(threads)], blocks(source.pieces, size)
+    return [WordTable(tokenizer) for _ in range(threads)], source.blocks(size)
 
 
 def _batches(documents: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:

@@ -24,6 +24,7 @@ IDS, OFFSETS, COUNTS, WORDS, NAMES, ABOUT = (
     "documents.json",
     "corpus.json",  # written last: a folder without it is unfinished
 )
+_CHECKED_AT_ONCE = 1 << 20
 ID_TYPE, OFFSET_TYPE = np.dtype("<i4"), np.dtype("<i8")
 
 
@@ -53,17 +54,20 @@ class EncodedCorpus:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> EncodedCorpus:
+        """Open the corpus in `folder`. Every id and offset is looked at once, since training trusts them blindly."""
         folder = Path(folder)
         try:
-            about = json.loads((folder / ABOUT).read_text("utf-8"))
-            if about["format"] != FORMAT:
-                raise CorpusError(f"{folder}: corpus format {about['format']}, not {FORMAT}; encode the text again")
-            words = json.loads((folder / WORDS).read_text("utf-8"))
+            about = _checked_about(folder, _read_json(folder / ABOUT))
+            words = _names(_read_json(folder / WORDS), None, WORDS)
+            names = _names(_read_json(folder / NAMES), about["n_documents"], NAMES) if about["named"] else None
             counts = np.fromfile(folder / COUNTS, OFFSET_TYPE)
-            names = json.loads((folder / NAMES).read_text("utf-8")) if about["named"] else None
             if len(counts) != len(words):
                 raise ValueError(f"{len(words)} words but {len(counts)} counts")
-            return cls(folder, about, Vocabulary(words, counts), names)
+            if len(words) < 2 or counts.min() < 1:
+                raise ValueError("fewer than two words, or a word that never occurs")
+            corpus = cls(folder, about, Vocabulary(words, counts), names)
+            corpus._check_numbers()
+            return corpus
         except FileNotFoundError as error:
             raise CorpusError(f"{folder}: no encoded corpus ({Path(error.filename).name} is missing)") from None
         except CorpusError:
@@ -72,6 +76,20 @@ class EncodedCorpus:
             raise CorpusError(f"{folder}: cannot be read ({error.strerror or error}); check its permissions") from None
         except (ValueError, KeyError, TypeError) as error:
             raise CorpusError(f"{folder}: damaged corpus ({error}); encode the text again") from None
+
+    def _check_numbers(self) -> None:
+        """Raise `ValueError` unless every id is that of a word and the offsets rise from 0 to the number of ids."""
+        if self.offsets[0] != 0 or self.offsets[-1] != self.n_tokens:
+            raise ValueError(f"{OFFSETS} does not go from 0 to {self.n_tokens}")
+        for start in range(0, self.n_documents, _CHECKED_AT_ONCE):
+            if (np.diff(self.offsets[start : start + _CHECKED_AT_ONCE + 1]) < 0).any():
+                raise ValueError(f"{OFFSETS} goes back near document {start}")
+            self.drop_pages()
+        for start in range(0, self.n_tokens, _CHECKED_AT_ONCE):
+            some = self.ids[start : start + _CHECKED_AT_ONCE]
+            if some.min() < 0 or some.max() >= len(self.vocabulary):
+                raise ValueError(f"{IDS} holds a number that is no word's, near word {start} of the text")
+            self.drop_pages()
 
     @property
     def ids(self) -> np.memmap[Any, np.dtype[np.int32]]:
@@ -96,6 +114,12 @@ class EncodedCorpus:
                 pages: mmap.mmap = array._mmap  # type: ignore[union-attr]
                 pages.madvise(mmap.MADV_DONTNEED)
 
+    def forget_files(self) -> None:
+        """Remove the files behind the maps, which live on without names: nobody can cut short what is being read."""
+        if os.name == "posix":
+            for name in (IDS, OFFSETS):
+                (self.folder / name).unlink(missing_ok=True)
+
     def close(self) -> None:
         """Give up the maps; arrays taken from them before stay valid."""
         self._ids = self._offsets = None
@@ -113,6 +137,31 @@ class EncodedCorpus:
             f"<EncodedCorpus: {self.n_documents} documents, {self.n_tokens} words, "
             f"{len(self.vocabulary)} distinct, in {str(self.folder)!r}>"
         )
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path.name} is not JSON") from None
+
+
+def _checked_about(folder: Path, about: Any) -> dict[str, Any]:
+    if about["format"] != FORMAT:
+        raise CorpusError(f"{folder}: corpus format {about['format']!r:.40}, not {FORMAT}; encode the text again")
+    kinds = {"n_tokens": int, "n_documents": int, "raw_tokens": int, "tokenizer": str, "named": bool}
+    for name, kind in kinds.items():
+        if type(about[name]) is not kind or (kind is int and not 0 <= about[name] < 2**62):
+            raise ValueError(f"{name} is {about[name]!r:.40} in {ABOUT}")
+    return dict(about)
+
+
+def _names(names: Any, count: int | None, file: str) -> list[str]:
+    if not isinstance(names, list) or any(type(name) is not str for name in names):
+        raise ValueError(f"{file} is not a list of names")
+    if count is not None and len(names) != count:
+        raise ValueError(f"{len(names)} names for {count} documents")
+    return names
 
 
 def _mapped(path: Path, kind: np.dtype[Any], length: int) -> np.memmap[Any, Any]:

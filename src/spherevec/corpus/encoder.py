@@ -164,7 +164,7 @@ def _write_numbers(
 def _write_words(folder: Path, about: dict[str, Any], vocabulary: Vocabulary, names: list[str] | None) -> None:
     with writable(folder):
         (folder / encoded.WORDS).write_text(json.dumps(vocabulary.words, ensure_ascii=False), "utf-8")
-        vocabulary.counts.astype(encoded.OFFSET_TYPE).tofile(folder / encoded.COUNTS)
+        (folder / encoded.COUNTS).write_bytes(vocabulary.counts.astype(encoded.OFFSET_TYPE).tobytes())
         if names is not None:
             (folder / encoded.NAMES).write_text(json.dumps(names), "utf-8")
         (folder / encoded.ABOUT).write_text(json.dumps(about, indent=1), "utf-8")

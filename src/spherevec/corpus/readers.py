@@ -15,6 +15,7 @@ from spherevec.errors import CorpusError
 
 BLOCK_SIZE = 1 << 20
 TEXT_ENDINGS = (".txt", ".md", ".text")
+LONGEST_TEXT = 1 << 28  # bytes that are ever held as one text or one word
 
 Document = str | Sequence[str]
 
@@ -27,11 +28,17 @@ class Source:
     documents: Iterator[Sequence[str]] | None = None
     document_names: list[str] | None = None
     meter: Meter = field(default_factory=Meter)
+    name: str = "the corpus"
 
     def texts(self) -> Iterator[str]:
         """The documents of a text source, one string each."""
         assert self.pieces is not None
-        return (line[:-1].decode() for line in lines(self.pieces))
+        return (line[:-1].decode() for line in lines(self.pieces, self.name))
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """The text in blocks of about `size` bytes that never end inside a word."""
+        assert self.pieces is not None
+        return blocks(self.pieces, size, self.name)
 
 
 def read_documents(
@@ -63,10 +70,11 @@ def open_source(
     if path.is_dir():
         return _open_folder(path, encoding, size)
     meter = Meter(total=status.st_size if S_ISREG(status.st_mode) else None)
-    return Source(pieces=_not_empty(path, _file_pieces(path, kind, text_field, encoding, size, meter)), meter=meter)
+    pieces = _not_empty(path, _file_pieces(path, kind, text_field, encoding, size, meter))
+    return Source(pieces=pieces, meter=meter, name=str(path))
 
 
-def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE) -> Iterator[bytes]:
+def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the corpus") -> Iterator[bytes]:
     """Join and cut pieces to blocks of about `size` bytes that end at white space, so never inside a word."""
     held: list[bytes] = []
     held_size = 0
@@ -81,20 +89,27 @@ def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE) -> Iterator[bytes]:
             yield b"".join(held)
             held = [piece[cut:]]
             held_size = len(held[0])
+        elif held_size > LONGEST_TEXT:
+            raise CorpusError(f"{name}: over {LONGEST_TEXT >> 20} MB without a space or a line break; is this text?")
     if held_size:
         yield b"".join(held)
 
 
-def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def lines(pieces: Iterable[bytes], name: str = "the corpus", longest: int = LONGEST_TEXT) -> Iterator[bytes]:
     """Join and cut pieces, the last of which ends with a newline, to lines with their newlines."""
     held: list[bytes] = []
+    held_size = number = 0
     for piece in pieces:
         first, *others = piece.split(b"\n")
         held.append(first)
+        held_size += len(first)
         for other in others:
+            number += 1
             held.append(b"\n")
             yield b"".join(held)
-            held = [other]
+            held, held_size = [other], len(other)
+        if held_size > longest:
+            raise CorpusError(f"{name}, line {number + 1}: longer than {longest >> 20} MB; split it into several")
 
 
 def utf8(text: str) -> bytes:
@@ -123,10 +138,9 @@ def _file_pieces(
     if kind == ".parquet":
         return map(_as_piece, tables.parquet_documents(path, text_field, meter))
     text = utf8_pieces(path, encoding, size, meter)
-    if kind == ".jsonl":
-        return map(_as_piece, tables.jsonl_documents(lines(text), path, text_field))
-    if kind == ".csv":
-        return map(_as_piece, tables.csv_documents(lines(text), path, text_field))
+    if kind in (".jsonl", ".csv"):
+        read = tables.jsonl_documents if kind == ".jsonl" else tables.csv_documents
+        return map(_as_piece, read(lines(text, str(path), tables.LONGEST_RECORD), path, text_field))
     return text
 
 
@@ -159,7 +173,7 @@ def _open_folder(folder: Path, encoding: str, size: int) -> Source:
                 yield piece.replace(b"\n", b" ")
             yield b"\n"
 
-    return Source(pieces=pieces(), document_names=[name for name, _ in files], meter=meter)
+    return Source(pieces(), document_names=[name for name, _ in files], meter=meter, name=str(folder))
 
 
 def _visible_files(folder: Path) -> Iterator[Path]:

@@ -48,7 +48,10 @@ class Spill:
     def read(self, block: SpilledBlock) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         with writable(self._folder):
             self._file.seek(block.position)  # flushes what is left to write
-            return np.fromfile(self._file, np.int32, block.n_ids), np.fromfile(self._file, np.int64, block.n_ends)
+            ids, ends = np.fromfile(self._file, np.int32, block.n_ids), np.fromfile(self._file, np.int64, block.n_ends)
+        if (len(ids), len(ends)) != (block.n_ids, block.n_ends):
+            raise CorpusError(f"{self._path}: was cut short by somebody else; choose another folder")
+        return ids, ends
 
     def __enter__(self) -> Spill:
         return self
@@ -87,8 +90,9 @@ def new_folder(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for path in folder.iterdir():
-            path.unlink()
-        if not existed:
-            folder.rmdir()
+        with suppress(OSError):  # the folder may be gone, and that is what went wrong
+            for path in folder.iterdir():
+                path.unlink()
+            if not existed:
+                folder.rmdir()
         raise

@@ -8,15 +8,18 @@ import io
 import lzma
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 
 COMPRESSED = (".gz", ".xz", ".zst")
-_ZSTD_CHUNK = 1 << 14  # compressed bytes at a time, since each may unfold to many
+_ZSTD_CHUNK = 1 << 9  # compressed bytes at a time: each may unfold to 32 KB
+_XZ_CHUNK = 1 << 16  # bytes at a time, on both sides
+_XZ_MEMORY = 1 << 28  # four times what `xz -9` asks for
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
 
 
@@ -43,44 +46,92 @@ class _MeteredFile(io.FileIO):
         return n
 
 
-class _ZstdReader(io.RawIOBase):
-    """Decompresses frame after frame, and unlike the library's own reader notices a truncated one."""
+class _Unpacker(io.RawIOBase):
+    """Unpacks one compressed part after another, a bounded number of bytes at a time, and notices a truncated one."""
 
     def __init__(self, file: BinaryIO) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise MissingExtraError("reading .zst files", "zstd") from None
-        self._zstandard = zstandard
         self._file = file
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._inside_frame = False
+        self._part = self._new_part()
+        self._inside_part = False
         self._ready = memoryview(b"")
+
+    def _new_part(self) -> Any:
+        """What unpacks one part: has `eof` and `unused_data`."""
+        raise NotImplementedError
+
+    def _unpacked(self) -> bytes | None:
+        """Some more bytes of the part, perhaps none yet; None at the end of the file."""
+        raise NotImplementedError
+
+    def _more(self, size: int) -> bytes:
+        """Compressed bytes for the current part, or for a new one where that has ended."""
+        if not self._part.eof:
+            return self._file.read(size)
+        unused: bytes = self._part.unused_data
+        self._part, self._inside_part = self._new_part(), False
+        return unused or self._file.read(size)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            if self._frame.eof:
-                chunk = self._frame.unused_data or self._file.read(_ZSTD_CHUNK)
-                self._frame = self._zstandard.ZstdDecompressor().decompressobj()
-                self._inside_frame = False
-            else:
-                chunk = self._file.read(_ZSTD_CHUNK)
-            if not chunk:
-                if self._inside_frame:
+            data = self._unpacked()
+            if data is None:
+                if self._inside_part:
                     raise EOFError
                 return 0
-            self._inside_frame = True
-            try:
-                self._ready = memoryview(self._frame.decompress(chunk))
-            except self._zstandard.ZstdError as error:
-                raise DamagedError(str(error)) from None
+            self._ready = memoryview(data)
         n = min(len(buffer), len(self._ready))
         buffer[:n] = self._ready[:n]
         self._ready = self._ready[n:]
         return n
+
+
+class _ZstdUnpacker(_Unpacker):
+    def __init__(self, file: BinaryIO) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise MissingExtraError("reading .zst files", "zstd") from None
+        self._zstandard = zstandard
+        super().__init__(file)
+
+    def _new_part(self) -> Any:
+        return self._zstandard.ZstdDecompressor().decompressobj()
+
+    def _unpacked(self) -> bytes | None:
+        chunk = self._more(_ZSTD_CHUNK)
+        if not chunk:
+            return None
+        self._inside_part = True
+        try:
+            data: bytes = self._part.decompress(chunk)
+        except self._zstandard.ZstdError as error:
+            raise DamagedError(str(error)) from None
+        return data
+
+
+class _XzUnpacker(_Unpacker):
+    """Unlike the library's own reader, refuses a file that asks for gigabytes of working memory."""
+
+    def _new_part(self) -> Any:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+    def _unpacked(self) -> bytes | None:
+        chunk = b""
+        if self._part.eof or self._part.needs_input:
+            chunk = self._more(_XZ_CHUNK)
+            while not self._inside_part:  # parts may be padded with zeros
+                chunk, was = chunk.lstrip(b"\0"), chunk
+                if chunk or not was:
+                    break
+                chunk = self._file.read(_XZ_CHUNK)
+            if not chunk:
+                return None
+        self._inside_part = True
+        data: bytes = self._part.decompress(chunk, _XZ_CHUNK)
+        return data
 
 
 def open_stream(path: Path, meter: Meter) -> BinaryIO:
@@ -90,9 +141,9 @@ def open_stream(path: Path, meter: Meter) -> BinaryIO:
     if ending == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
     if ending == ".xz":
-        return cast(BinaryIO, lzma.LZMAFile(file))
+        return cast(BinaryIO, io.BufferedReader(_XzUnpacker(file), 1 << 16))
     if ending == ".zst":
-        return cast(BinaryIO, io.BufferedReader(_ZstdReader(file), 1 << 16))
+        return cast(BinaryIO, io.BufferedReader(_ZstdUnpacker(file), 1 << 16))
     return file
 
 
@@ -112,13 +163,28 @@ def readable(path: Path) -> Iterator[None]:
             f"{path}: not a valid {path.suffix} file ({error}); copy it again, or rename it if it is not compressed"
         ) from None
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be read ({error.strerror or error}); check the disk") from None
+        reason = error.strerror or " ".join(str(error).split())
+        raise CorpusError(f"{path}: cannot be read ({reason}); check the disk") from None
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """Complain at the end if somebody wrote to the file, or cut it short, meanwhile."""
+    before = path.stat()
+    yield
+    after = path.stat()
+    same_file = S_ISREG(before.st_mode) and before.st_ino == after.st_ino  # a new file of that name harms nobody
+    if same_file and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise CorpusError(f"{path}: changed while it was read; give a copy that nobody writes to")
 
 
 def check_encoding(encoding: str) -> None:
     try:
+        if not encoding.isprintable():
+            raise LookupError("unknown encoding")
         "".encode(encoding)
-    except LookupError as error:
+        codecs.getincrementaldecoder(encoding)
+    except (LookupError, UnicodeError, ValueError) as error:
         raise ConfigError(f"encoding {encoding!r} cannot be used ({error}); try utf-8, latin-1 or utf-16") from None
 
 
@@ -130,7 +196,7 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter) -> Iterator[
     name = codecs.lookup(encoding).name
     decoder = codecs.getincrementaldecoder(encoding)()
     lines, last, first = 0, b"", True
-    with readable(path), open_stream(path, meter) as stream:
+    with readable(path), unchanged(path), open_stream(path, meter) as stream:
         while True:
             raw = stream.read(max(size, 4))  # 4 bytes hold a whole character, so a byte order mark is seen at once
             if first and b"\0" in raw and not name.startswith(_WIDE_ENCODINGS):
@@ -142,11 +208,15 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter) -> Iterator[
                 text = decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:
                 decoder.setstate(state)
-                good = decoder.decode(raw[: max(0, error.start - len(state[0]))])
-                line = lines + good.count("\n") + 1
+                with suppress(UnicodeError):
+                    lines += decoder.decode(raw[: max(0, error.start - len(state[0]))]).count("\n")
                 raise CorpusError(
-                    f"{path}, line {line}: not valid {encoding} (byte 0x{error.object[error.start]:02x}); "
+                    f"{path}, line {lines + 1}: not valid {encoding} (byte 0x{error.object[error.start]:02x}); "
                     "name the file's encoding (--encoding NAME)"
+                ) from None
+            except UnicodeError as error:  # such as a missing byte order mark
+                raise CorpusError(
+                    f"{path}: not valid {encoding} ({error}); name the file's encoding (--encoding NAME)"
                 ) from None
             piece = raw if name == "utf-8" else text.encode("utf-8", "replace")
             if first and text:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from spherevec.corpus.streams import Meter, readable
-from spherevec.errors import CorpusError, MissingExtraError
+from spherevec.corpus.streams import Meter, readable, unchanged
+from spherevec.errors import CorpusError, MissingExtraError, SpherevecError
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
-_ROWS = 1024  # of Parquet at a time
+LONGEST_RECORD = 1 << 26  # bytes; what a record becomes in memory may be many times as large
+_ROWS = 32  # of Parquet at a time: a few bytes of a file can stand for a long text in each
+_NAMES_SHOWN = 20
 
 
 def jsonl_documents(lines: Iterable[bytes], path: Path, field: str | None) -> Iterator[str]:
@@ -35,8 +36,18 @@ def jsonl_documents(lines: Iterable[bytes], path: Path, field: str | None) -> It
 
 def csv_documents(lines: Iterable[bytes], path: Path, field: str | None) -> Iterator[str]:
     """Args: lines: UTF-8 with their newlines, the first of them the header; field: the column of the text."""
-    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    rows = csv.reader((line.decode() for line in lines), strict=True)
+    limit = csv.field_size_limit(LONGEST_RECORD)
+    held = 0  # bytes since the last complete row: a quoted cell goes on over lines
+
+    def decoded() -> Iterator[str]:
+        nonlocal held
+        for line in lines:
+            held += len(line)
+            if held > LONGEST_RECORD:
+                raise CorpusError(f"{path}, line {rows.line_num}: a row of over {LONGEST_RECORD >> 20} MB; split it")
+            yield line.decode()
+
+    rows = csv.reader(decoded(), strict=True)
     try:
         header = next(rows, [])
         column = header.index(_chosen(field, header, str(path)))
@@ -46,6 +57,7 @@ def csv_documents(lines: Iterable[bytes], path: Path, field: str | None) -> Iter
                     f"{path}, line {rows.line_num}: {len(row)} fields, but column {field!r} is number {column + 1}; "
                     "correct the line"
                 )
+            held = 0
             if row:
                 yield row[column]
     except csv.Error as error:
@@ -60,17 +72,25 @@ def parquet_documents(path: Path, field: str | None, meter: Meter) -> Iterator[s
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError("reading Parquet files", "parquet") from None
+    with readable(path):
+        path.open("rb").close()  # a file that cannot be opened is no damaged one
     try:
-        with readable(path), pyarrow.parquet.ParquetFile(path) as file:
+        with unchanged(path), pyarrow.parquet.ParquetFile(path) as file:
             name = _chosen(field, file.schema_arrow.names, str(path))
             rows_done = 0
             for batch in file.iter_batches(batch_size=_ROWS, columns=[name]):
                 for row, value in enumerate(batch.column(0).to_pylist(), rows_done + 1):
-                    yield _as_text(value, f"{path}, row {row}, column {name!r}")
+                    where = f"{path}, row {row}, column {name!r}"
+                    text = _as_text(value, where)
+                    if len(text) > LONGEST_RECORD:
+                        raise CorpusError(f"{where}: longer than {LONGEST_RECORD >> 20} MB; split it into several")
+                    yield text
                 rows_done += len(batch)
-                meter.done = (meter.total or 0) * rows_done // file.metadata.num_rows
-    except pyarrow.ArrowException as error:
-        reason = str(error).splitlines()[0]
+                meter.done = (meter.total or 0) * rows_done // max(file.metadata.num_rows, 1)
+    except (SpherevecError, MemoryError, GeneratorExit):
+        raise
+    except Exception as error:  # of many kinds, depending on where the damage is
+        reason = " ".join(str(error).split())[:200]
         raise CorpusError(f"{path}: not a valid Parquet file ({reason}); copy it again") from None
 
 
@@ -83,7 +103,8 @@ def _chosen(field: str | None, there: Sequence[str], where: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names)) or "none"
+    shown = ", ".join(f"{name!r:.60}" for name in names[:_NAMES_SHOWN]) or "none"
+    return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"
 
 
 def _as_text(value: Any, where: str) -> str:

@@ -1,7 +1,7 @@
 """Do neighbours share their class? k-nearest-neighbour classification of document vectors.
 
 Distances are Euclidean, which on unit vectors is the order of the cosine. Neighbours vote with equal weight and a tie
-goes to the largest label, as in scikit-learn's `KNeighborsClassifier`.
+goes to the smallest label, as in scikit-learn's `KNeighborsClassifier`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _neighbour_labels(
 
 
 def _majority(labels: NDArray[Any]) -> NDArray[Any]:
-    """The most frequent label of each row, the largest of equals, shape (n, k) → (n,)."""
+    """The most frequent label of each row, the smallest of equals, shape (n, k) → (n,)."""
     names, codes = np.unique(labels, return_inverse=True)
     codes = codes.reshape(labels.shape)
     votes = np.zeros((len(labels), len(names)), dtype=np.int32)

@@ -168,7 +168,7 @@ def _fetch_20news() -> LabelledTexts:
         parts = [fetch_20newsgroups(subset=subset, shuffle=False) for subset in ("train", "test")]
     except OSError as error:
         raise CorpusError(
-            f"20news could not be downloaded: {error}; fetch it by hand or set {DATA_VARIABLE}"
+            f"20news could not be downloaded: {error}; name a data folder with --data or {DATA_VARIABLE}"
         ) from error
     return LabelledTexts(
         "20news",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spherevec.evaluation.words import Words, WordTable
 
@@ -30,17 +31,25 @@ def evaluate_similarity(
     """Compare the cosine of every pair of words with its human score."""
     from scipy.stats import spearmanr
 
+    cosines, scores = pair_cosines(words, pairs)
+    varied = len(cosines) > 1 and bool(np.ptp(scores) > 0 and np.ptp(cosines) > 0)
+    return SimilarityResult(
+        name, float(spearmanr(cosines, scores).statistic) if varied else math.nan, len(cosines), len(pairs)
+    )
+
+
+def pair_cosines(
+    words: Words, pairs: Sequence[tuple[str, str, float]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The cosines and the human scores of the pairs whose two words are known, each of shape (covered,)."""
     table = WordTable(words)
     rows: list[tuple[int, int]] = []
     scores: list[float] = []
-    for first, second, score in pairs:
-        row, other = table.row(first), table.row(second)
+    for one, another, score in pairs:
+        row, other = table.row(one), table.row(another)
         if row is not None and other is not None:
             rows.append((row, other))
             scores.append(score)
     ends = np.array(rows, dtype=np.intp).reshape(-1, 2)
-    cosines = np.sum(table.vectors[ends[:, 0]] * table.vectors[ends[:, 1]], axis=1, dtype=np.float64)
-    varied = len(set(scores)) > 1 and bool(np.ptp(cosines) > 0)
-    return SimilarityResult(
-        name, float(spearmanr(cosines, scores).statistic) if varied else math.nan, len(rows), len(pairs)
-    )
+    first, second = (table.vectors[ends[:, side]].astype(np.float64) for side in (0, 1))
+    return np.einsum("ij,ij->i", first, second), np.array(scores)

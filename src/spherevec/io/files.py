@@ -28,7 +28,7 @@ def atomic_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
             raise SpherevecError(f"{path}: is a folder; choose a file name")
         if target.exists() and not overwrite:
             raise SpherevecError(f"{path}: already exists; choose another name or ask to overwrite it")
-        with _temporary_folder(target) as folder:
+        with temporary_folder(target) as folder:
             temporary = folder / target.name
             yield temporary
             sync(temporary)
@@ -47,7 +47,7 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
     with _told_in_one_line(path):
         target = _target(path)
         _check_replaceable(path, target, overwrite, ours)
-        with _temporary_folder(target) as folder:
+        with temporary_folder(target) as folder:
             temporary = folder / target.name
             temporary.mkdir()
             yield temporary
@@ -61,6 +61,11 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
             else:
                 temporary.rename(target)
             sync(target.parent)
+
+
+def check_replaceable(path: str | Path, *, overwrite: bool = False, ours: Set[str] = frozenset()) -> None:
+    """Refuse now what `atomic_folder` would refuse later."""
+    _check_replaceable(path, _target(path), overwrite, ours)
 
 
 def previous_version(path: str | Path) -> Path:
@@ -118,7 +123,7 @@ def _told_in_one_line(path: str | Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _temporary_folder(target: Path) -> Iterator[Path]:
+def temporary_folder(target: Path) -> Iterator[Path]:
     """A folder beside `target`, on the same disk, locked while we live and removed in the end.
 
     Folders of processes that were killed carry no lock any more and are removed on the way.
@@ -142,6 +147,21 @@ def _temporary_folder(target: Path) -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def working_folder(place: str | Path | None) -> Iterator[Path]:
+    """A folder for temporary files in `place`, or where the system keeps such files, as `temporary_folder` makes it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            parent = Path(tempfile.gettempdir() if place is None else place)
+            folder = stack.enter_context(temporary_folder(parent / "spherevec"))
+        except OSError as error:
+            named = "no folder for temporary files" if place is None else f"{place}: cannot be worked in"
+            raise SpherevecError(
+                f"{named}: {error.strerror or error}; choose another place (TMPDIR, or workdir)"
+            ) from None
+        yield folder
 
 
 @contextlib.contextmanager

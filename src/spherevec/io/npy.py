@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
+from numpy.lib import format as npy_format
 
 from spherevec.io.files import atomic_file
 from spherevec.io.text_rows import plain_names
@@ -14,11 +14,11 @@ from spherevec.keyed_vectors import KeyedVectors
 def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None:
     names = plain_names(vectors, "label", forbidden="\n\r", empty=True)
     labels = path.with_name(f"{path.stem if path.suffix == '.npy' else path.name}.labels.txt")
-    # Both are complete before either gets its name.
-    with (
-        atomic_file(path, overwrite=overwrite) as array_file,
-        atomic_file(labels, overwrite=overwrite) as label_file,
-    ):
+    with atomic_file(path, overwrite=overwrite) as array_file:
         with array_file.open("wb") as file:
-            np.save(file, vectors.vectors, allow_pickle=False)
-        label_file.write_bytes("".join([f"{name}\n" for name in names]).encode())
+            header = {"descr": "<f4", "fortran_order": False, "shape": vectors.vectors.shape}
+            npy_format.write_array_header_1_0(file, header)
+            file.write(vectors.vectors.astype("<f4", copy=False).data)
+        # Both are complete before either gets its name.
+        with atomic_file(labels, overwrite=overwrite) as label_file:
+            label_file.write_bytes("".join([f"{name}\n" for name in names]).encode())

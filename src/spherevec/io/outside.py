@@ -43,9 +43,9 @@ class Changes:
         if self.rescaled:
             told.append(f"{self.rescaled:,} of {self.vectors_read:,} vectors scaled to length 1")
         if self.duplicates:
-            told.append(f"{len(self.duplicates):,} repeated words dropped, such as {self.duplicates[0]!r}")
+            told.append(f"{len(self.duplicates):,} repeated words dropped, such as {self.duplicates[0]!r:.60}")
         if self.zeros:
-            told.append(f"{len(self.zeros):,} zero vectors dropped, such as that of {self.zeros[0]!r}")
+            told.append(f"{len(self.zeros):,} zero vectors dropped, such as that of {self.zeros[0]!r:.60}")
         return "; ".join(told) or f"{self.vectors_read:,} vectors taken over unchanged"
 
 
@@ -145,7 +145,7 @@ def on_the_sphere(path: Path, keys: list[str], vectors: Float32) -> tuple[KeyedV
         norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
         if not np.isfinite(norms).all():
             bad = start + int(np.flatnonzero(~np.isfinite(norms))[0])
-            raise FormatError(f"{path}: the vector of {keys[bad]!r} (number {bad + 1}) holds NaN or infinity")
+            raise FormatError(f"{path}: the vector of {keys[bad]!r:.60} (number {bad + 1}) holds NaN or infinity")
         kept[start : start + len(block)] = norms > 0
         off = np.flatnonzero((np.abs(norms - 1) > _ALREADY_UNIT) & (norms > 0))
         block[off] = (wide[off] / norms[off, None]).astype(np.float32)

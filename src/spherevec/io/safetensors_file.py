@@ -9,7 +9,7 @@ import json
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,20 @@ _LONGEST_HEADER = 1 << 20
 _BYTES_PER_WRITE = 1 << 24
 
 
-def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
+class Rows(Protocol):
+    """What is written: an array, or whatever gives some rows of one at a time."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Rows]) -> None:
     """Write float32 and int64 arrays under their names."""
     header: dict[str, Any] = {}
     end = 0
@@ -35,10 +48,9 @@ def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
         file.write(len(encoded).to_bytes(8, "little"))
         file.write(encoded)
         for array in tensors.values():
-            flat = np.ascontiguousarray(array).reshape(-1)
-            step = _BYTES_PER_WRITE // flat.itemsize
-            for start in range(0, len(flat), step):
-                file.write(flat[start : start + step].view(np.uint8).data)
+            step = max(1, _BYTES_PER_WRITE * len(array) // max(array.nbytes, 1))
+            for start in range(0, len(array), step):
+                file.write(np.ascontiguousarray(array[start : start + step]).data)
 
 
 def read_tensors(path: Path, *, memory_map: bool = True) -> dict[str, NDArray[Any]]:

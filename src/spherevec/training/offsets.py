@@ -9,7 +9,9 @@ one. Likelihood alone cannot tell the two apart, so b is set by a second demand:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from spherevec.training.backends.base import Figures
 
@@ -25,6 +27,14 @@ class Offsets:
         self._concentration = concentration
         self._seen = Figures()
         self._lock = threading.Lock()
+
+    def state(self) -> dict[str, Any]:
+        """All that was learned, as plain numbers."""
+        return {"words": self.words, "documents": self.documents, "seen": asdict(self._seen)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what an earlier run learned."""
+        self.words, self.documents, self._seen = state["words"], state["documents"], Figures(**state["seen"])
 
     def learn(self, read_figures: Callable[[], Figures]) -> None:
         """Move towards orthogonal drawn pairs.

@@ -11,7 +11,7 @@ class Progress:
     """Where a run stands. The figures are None outside training.
 
     Attributes:
-        phase: "reading", "compiling", "training" or "finishing".
+        phase: "reading", "compiling", "resuming", "training" or "finishing".
         done: share of the phase that is done, None if unknown.
         tokens_per_second: words of the text trained on each second, thinned-out ones included.
         loss: mean loss for each drawn word that was compared, over the epoch so far.

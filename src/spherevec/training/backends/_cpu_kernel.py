@@ -15,9 +15,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spherevec.compiling import njit
+from spherevec.training.backends._overlay_ops import count_move, prefetch_row, row_of
 from spherevec.training.backends._vector_ops import (
     ANCHOR_TILE,
     LANES,
@@ -38,14 +39,14 @@ from spherevec.training.backends._vector_ops import (
     triple_gram,
     triple_step,
 )
-from spherevec.training.backends.base import PIECE
+from spherevec.training.backends.base import DRAWN_AHEAD, LOSS_EVERY, PIECE
 
 # NaN and infinity stay visible: no "nnan", no "ninf".
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
 
-DRAWN_AHEAD = 4  # triples from drawing a word to needing it: memory takes longer than one triple
-LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
+
+MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are brought together
 
 # Objectives and rules, as the kernels see them.
 VMF, HINGE, JOINT = 0, 1, 2
@@ -367,7 +368,7 @@ def train_batches(
     word and some drawn ones. All scores are taken before any vector moves; then each vector takes the sum of its steps
     at once. A vector that stands in a batch twice keeps the later of its two steps.
     """
-    stride = word_vectors.shape[1]
+    stride = scratch.new_anchors.shape[1]
     nothing = row_address(scratch.new_anchors, scratch.anchors.size)
     kept, drawn, drawn_next = scratch.kept, scratch.drawn, scratch.drawn_next
     anchors, targets = scratch.anchors, scratch.targets
@@ -387,40 +388,46 @@ def train_batches(
         for k in range(negative):
             random += _GOLDEN
             drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
-            prefetch(row_address(word_vectors, drawn_next[k]), stride)
+            prefetch_row(word_vectors, drawn_next[k], stride)
 
         for center in range(first, last):
             word = np.int64(kept[center])
             if center + 1 < count:
-                prefetch(row_address(word_vectors, np.int64(kept[center + 1])), stride)
+                prefetch_row(word_vectors, np.int64(kept[center + 1]), stride)
             if center + window + 1 < count:
-                prefetch(row_address(context_vectors, np.int64(kept[center + window + 1])), stride)
+                prefetch_row(context_vectors, np.int64(kept[center + window + 1]), stride)
             random += _GOLDEN
             before, after = draw_reach(mix(random), window, batch, documents)
             low, high = max(0, center - before), min(count, center + after + 1)
             neighbours = high - low - 1
             total = neighbours + documents
             figures[PAIRS] += total
-            targets[0] = row_address(word_vectors, word)
+            targets[0] = row_of(word_vectors, word)
 
             for start in range(0, total, batch):
                 rows = min(batch, total - start)
                 used = (rows + ANCHOR_TILE - 1) // ANCHOR_TILE * ANCHOR_TILE
+                count_move(word_vectors, word)
                 for k in range(negative):
                     drawn[k] = drawn_next[k]
-                    targets[k + 1] = row_address(word_vectors, drawn[k])
+                    targets[k + 1] = row_of(word_vectors, drawn[k])
+                    if drawn[k] != word:
+                        count_move(word_vectors, drawn[k])
                     random += _GOLDEN
                     drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
-                    prefetch(row_address(word_vectors, drawn_next[k]), stride)
+                    prefetch_row(word_vectors, drawn_next[k], stride)
                 document_row = -1
                 for a in range(rows):
                     place = low + start + a
                     if start + a == neighbours:
                         document_row = a
-                        anchors[a] = row_address(document_vectors, document)
+                        anchors[a] = row_of(document_vectors, document)
+                        count_move(document_vectors, document)
                         set_concentration(scratch, a, a + 1, kappa, document_shift)
                     else:
-                        anchors[a] = row_address(context_vectors, np.int64(kept[place + (place >= center)]))
+                        context = np.int64(kept[place + (place >= center)])
+                        anchors[a] = row_of(context_vectors, context)
+                        count_move(context_vectors, context)
                 for a in range(rows, used):
                     anchors[a] = nothing
                 for a in range(0, used, ANCHOR_TILE):
@@ -481,7 +488,7 @@ def move_triple(word, drawn, anchor, stride, gram, weights, alpha, rule, geodesi
 def train_triples(
     ids, offsets, pieces, keep_share, draw_share, draw_other,
     word_vectors, context_vectors, document_vectors,
-    kept, figures,
+    kept, new_rows, figures,
     first_position, last_position, units, order_key, draw_key,
     window, negative, documents, rule, geodesic,
     alpha_first, alpha_last, margin,
@@ -490,7 +497,7 @@ def train_triples(
 
     A word's context vector is the anchor of the words around it; its document's vector is the anchor of the word.
     """
-    stride = word_vectors.shape[1]
+    stride = new_rows.shape[1]
     # Longer than needed: no two threads must write to one cache line.
     gram, weights = np.zeros(256, np.float32), np.zeros(256, np.float32)
     ahead = np.zeros(256, np.int64)
@@ -506,43 +513,49 @@ def train_triples(
         for k in range(DRAWN_AHEAD):
             random += _GOLDEN
             ahead[k] = draw_word(mix(random), draw_share, draw_other)
-            prefetch(row_address(word_vectors, ahead[k]), stride)
+            prefetch_row(word_vectors, ahead[k], stride)
         turn = 0
         for center in range(first, last):
             word = np.int64(kept[center])
             if center + window + 1 < count:
-                prefetch(row_address(word_vectors, np.int64(kept[center + window + 1])), stride)
+                prefetch_row(word_vectors, np.int64(kept[center + window + 1]), stride)
             if center + 1 < count:
-                prefetch(row_address(context_vectors, np.int64(kept[center + 1])), stride)
+                prefetch_row(context_vectors, np.int64(kept[center + 1]), stride)
             random += _GOLDEN
             reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
             low, high = max(0, center - reach), min(count, center + reach + 1)
             pairs = high - low - 1 + documents
             figures[PAIRS] += pairs
-            own_anchor = row_address(context_vectors, word)
+            own_anchor = row_of(context_vectors, word)
             for pair in range(pairs):
                 if pair == high - low - 1:
-                    target, anchor = word, row_address(document_vectors, document)
+                    target, anchor = word, row_of(document_vectors, document)
                 else:
                     target, anchor = np.int64(kept[low + pair + (low + pair >= center)]), own_anchor
-                target_row = row_address(word_vectors, target)
+                target_row = row_of(word_vectors, target)
                 f = row_product(target_row, anchor, stride)
                 for _ in range(negative):
                     drawn = ahead[turn]
                     random += _GOLDEN
                     ahead[turn] = draw_word(mix(random), draw_share, draw_other)
-                    prefetch(row_address(word_vectors, ahead[turn]), stride)
+                    prefetch_row(word_vectors, ahead[turn], stride)
                     turn = (turn + 1) % DRAWN_AHEAD
                     if drawn in (word, target):
                         continue
                     # Most margins hold, and then this product is all there is to do.
-                    drawn_row = row_address(word_vectors, drawn)
+                    drawn_row = row_of(word_vectors, drawn)
                     h = row_product(drawn_row, anchor, stride)
                     figures[COMPARED] += 1
                     if f - h < gap:
                         figures[VIOLATED] += 1
                         figures[LOSS] += gap - f + h
                         move_triple(target_row, drawn_row, anchor, stride, gram, weights, alpha, rule, geodesic)
+                        count_move(word_vectors, target)
+                        count_move(word_vectors, drawn)
+                        if pair == high - low - 1:
+                            count_move(document_vectors, document)
+                        else:
+                            count_move(context_vectors, word)
                         f = row_product(target_row, anchor, stride)
 
 
@@ -563,7 +576,7 @@ def train_joint(
     Every vector moves by Eq. (8): its Riemannian gradient times the cosine distance to its descent direction; a drawn
     word by `rule` instead.
     """
-    stride = word_vectors.shape[1]
+    stride = new_rows.shape[1]
     one = np.float32(1.0)
     gap = np.float32(margin)
     nothing = row_address(new_rows, 4)  # a row of zeros
@@ -581,10 +594,10 @@ def train_joint(
         figures[TOKENS] += tokens
         figures[WORDS] += last - first
         random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
-        rows[3] = others[1] = row_address(document_vectors, document)
+        rows[3] = others[1] = row_of(document_vectors, document)
         for center in range(first, last):
             word = np.int64(kept[center])
-            rows[0] = others[3] = row_address(word_vectors, word)
+            rows[0] = others[3] = row_of(word_vectors, word)
             random += _GOLDEN
             reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
             low, high = max(0, center - reach), min(count, center + reach + 1)
@@ -592,13 +605,13 @@ def train_joint(
             for place in range(low, high):
                 if place == center:
                     continue
-                rows[2] = others[0] = row_address(context_vectors, np.int64(kept[place]))
+                rows[2] = others[0] = row_of(context_vectors, np.int64(kept[place]))
                 for _ in range(negative):
                     random += _GOLDEN
                     drawn = draw_word(mix(random), draw_share, draw_other)
                     if drawn == word:
                         continue
-                    rows[1] = others[2] = row_address(word_vectors, drawn)
+                    rows[1] = others[2] = row_of(word_vectors, drawn)
                     tile_scores(rows, 0, others, 0, scores, 6, stride)
                     uv, ud, un = scores[0], scores[1], scores[2]
                     nv, nd, vd = scores[6], scores[7], scores[13]
@@ -628,6 +641,109 @@ def train_joint(
                     inverse_roots(scales, 4)
                     for r in range(4):
                         store_scaled(new_rows, r, scales[r], rows[r], stride)
+                    count_move(word_vectors, word)
+                    count_move(word_vectors, drawn)
+                    count_move(context_vectors, np.int64(kept[place]))
+                    count_move(document_vectors, document)
+
+
+# --- the shards of a round, brought together --------------------------------------------------------------------------
+
+
+@compiled
+def tokens_at(first_position, last_position, units, order_key, offsets, pieces):
+    """Tokens of the units at positions [first_position, last_position)."""
+    total = 0
+    for position in range(first_position, last_position):
+        unit = visited_unit(position, units, order_key) if order_key else position
+        documents = offsets.size - 1
+        if unit < documents:
+            start, closing = offsets[unit], offsets[unit + 1]
+        else:
+            start, closing = pieces[unit - documents, 1], offsets[pieces[unit - documents, 0] + 1]
+        total += min(closing - start, PIECE)
+    return total
+
+
+@compiled
+def forget_touched(slots, touched, used):
+    """Make a worker's slots ready for another shard; the copies of the last one stay."""
+    for slot in range(used):
+        slots[touched[slot]] = -1
+
+
+@compiled
+def way_gone(steps, rate, known):
+    """Share 1 - exp(-rate * steps) of its way that a vector has gone; `known` holds it for few steps."""
+    return known[steps] if steps < known.size else -math.expm1(-rate * steps)
+
+
+@compiled
+def is_ours(number, part, parts):
+    """Whether a row belongs to this one of at most 64 parts."""
+    return ((number & 63) * parts) >> 6 == part
+
+
+@compiled
+def merge_shards(places, used, touched, moves, copies, table, home, following, sums, part, parts, rate):
+    """Bring the copies of S shards back to the table, one of `parts` parts of the rows.
+
+    A row x of which m shards hold copies x_i moves to x + w * sum(x_i - x), and back to the sphere. Where the copies
+    took few steps, their sum is what one shard after the other would have done: w = 1. Where they took many, each came
+    to rest by itself, and the sum would overshoot. After n_i steps a copy has gone the share 1 - exp(-rate n_i) of the
+    way to where it comes to rest, and all of them in turn would have gone 1 - exp(-rate sum(n_i)): w is the latter over
+    the sum of the former. Sums run in the order of the shards, so `parts` changes nothing.
+
+    Args:
+        places: (numbered rows,) row of the table behind each number.
+        used: (S,) copies of each shard.
+        touched, moves: (S * C,), copies: (S * C, stride), as in `Overlay`.
+        table: (R, stride), updated.
+        home, following: (numbered rows,), -1 throughout, and (S * C,): scratch, chains of the copies of each row.
+        sums: (1, stride) scratch.
+    """
+    shards, capacity = used.size, touched.size // used.size
+    stride = table.shape[1]
+    one = np.float32(1.0)
+    known = np.empty(1024)
+    for steps in range(known.size):
+        known[steps] = -math.expm1(-rate * steps)
+    # Backwards, so that each chain runs forwards.
+    for shard in range(shards - 1, -1, -1):
+        for copy in range(shard * capacity, shard * capacity + used[shard]):
+            number = np.int64(touched[copy])
+            if is_ours(number, part, parts):
+                following[copy] = home[number]
+                home[number] = copy
+    for shard in range(shards):
+        start, stop = shard * capacity, shard * capacity + used[shard]
+        for copy in range(start, stop):
+            ahead = min(copy + MERGED_AHEAD, stop - 1)
+            if home[touched[ahead]] == ahead:
+                prefetch(row_address(table, np.int64(places[touched[ahead]])), stride)
+                while ahead >= 0:
+                    prefetch(row_address(copies, ahead), stride)
+                    ahead = np.int64(following[ahead])
+            number = np.int64(touched[copy])
+            if not is_ours(number, part, parts) or home[number] != copy:
+                continue
+            home[number] = -1
+            address = row_address(table, np.int64(places[number]))
+            other = np.int64(following[copy])
+            if other < 0:
+                store_scaled(copies, copy, one, address, stride)
+                continue
+            count, steps, gone = 1, moves[copy], way_gone(moves[copy], rate, known)
+            store_scaled(copies, copy, one, row_address(sums, 0), stride)
+            while other >= 0:
+                blend_rows(row_address(copies, other), one, one, sums, 0, stride)
+                count += 1
+                steps += moves[other]
+                gone += way_gone(moves[other], rate, known)
+                other = np.int64(following[other])
+            weight = way_gone(steps, rate, known) / gone if gone > 0 else 1.0
+            square = blend_rows(address, np.float32(1.0 - weight * count), np.float32(weight), sums, 0, stride)
+            store_scaled(sums, 0, one / np.float32(math.sqrt(square)), address, stride)
 
 
 # --- new documents, words fixed ---------------------------------------------------------------------------------------

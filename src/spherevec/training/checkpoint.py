@@ -1,0 +1,302 @@
+"""Checkpoints: everything that an unfinished run needs to go on, complete on disk or not there at all.
+
+checkpoint.json         settings, text, position and learned numbers, and the size and SHA-256 of the vectors' file
+vectors.safetensors     `words`, `contexts` and, if they are learned, `documents`, (n, dim) float32 each
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import shutil
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import TrainConfig
+from spherevec.corpus import EncodedCorpus
+from spherevec.errors import ConfigError, FormatError, SpherevecError
+from spherevec.io.files import atomic_folder, check_replaceable, previous_version
+from spherevec.io.safetensors_file import read_tensors, write_tensors
+from spherevec.training.backends.base import Backend, Figures, Floats
+from spherevec.training.offsets import Offsets
+from spherevec.training.position import Position
+from spherevec.training.schedule import CHUNK_ROWS
+
+FORMAT = "spherevec-checkpoint"
+FORMAT_VERSION = 1
+MANIFEST, VECTORS = "checkpoint.json", "vectors.safetensors"
+_FILES = {MANIFEST, VECTORS}
+_LONGEST_MANIFEST = 1 << 26
+_HASHED_AT_ONCE = 1 << 22
+
+# What a run may change when it goes on: results do not depend on it, or not by more than on the machine's mood.
+_FREE_SETTINGS = {"threads"}
+_SETTLED_BY_TEXT = {"epochs", "sample"}
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class Every:
+    """How often to save: after so many seconds, or after so many epochs."""
+
+    seconds: float = math.inf
+    epochs: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Every | None:
+        """From "90s", "10m", "2h" or "2e"; None from "off"."""
+        if text == "off":
+            return None
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])|([1-9]\d*)e", text) if isinstance(text, str) else None
+        if found is None or (found[1] and float(found[1]) == 0):
+            raise ConfigError(
+                f"checkpoint_every must be a time such as 90s, 10m or 2h, epochs such as 2e, or off; not {text!r}"
+            )
+        return cls(epochs=int(found[3])) if found[3] else cls(seconds=float(found[1]) * _SECONDS[found[2]])
+
+
+class Saver:
+    """Saves a run from time to time, and when it is interrupted."""
+
+    def __init__(
+        self,
+        folder: Path,
+        every: Every,
+        backend: Backend,
+        offsets: Offsets,
+        config: TrainConfig,
+        corpus: EncodedCorpus,
+    ) -> None:
+        self._folder, self._every = folder, every
+        self._backend, self._offsets, self._config, self._corpus = backend, offsets, config, corpus
+        self._fingerprint: dict[str, Any] | None = None
+        self._last = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time, within an epoch."""
+        return time.monotonic() - self._last >= self._every.seconds
+
+    def due_after(self, epoch: int) -> bool:
+        """Whether it is time, after `epoch` epochs."""
+        return self.due() or (self._every.epochs > 0 and epoch % self._every.epochs == 0)
+
+    def save(self, position: Position) -> None:
+        """Save; a checkpoint that cannot be written is no reason to give up a run that goes well."""
+        try:
+            self._write(position)
+        except SpherevecError as error:
+            warnings.warn(f"checkpoint not saved, training goes on: {error}", stacklevel=2)
+        self._last = time.monotonic()
+
+    def save_interrupted(self, position: Position, interrupt: KeyboardInterrupt) -> None:
+        """Save, and note in the exception what became of the run."""
+        if position.epoch == 0 and position.left is None:
+            return
+        try:
+            self._write(position)
+        except SpherevecError as error:
+            interrupt.add_note(f"not saved: {error}")
+        else:
+            where = f"in epoch {position.epoch + 1} of {self._config.epochs}"
+            if position.epoch == self._config.epochs:
+                where = "after the last epoch"
+            interrupt.add_note(f"saved {where} in {self._folder}; run the same again with --resume to go on")
+
+    def _write(self, position: Position) -> None:
+        config, backend = self._config, self._backend
+        if self._fingerprint is None:
+            self._fingerprint = fingerprint(self._corpus)
+        sizes = {"words": len(self._corpus.vocabulary), "contexts": len(self._corpus.vocabulary)}
+        if config.documents:
+            sizes["documents"] = self._corpus.n_documents
+        with atomic_folder(self._folder, overwrite=True, ours=_FILES) as new:
+            rows = {name: _Rows(backend, name, (count, config.vector_size)) for name, count in sizes.items()}
+            write_tensors(new / VECTORS, rows)
+            about = {
+                "format": FORMAT,
+                "format_version": FORMAT_VERSION,
+                "config": config.as_dict(),
+                "corpus": self._fingerprint,
+                "position": position.as_dict(),
+                "figures": asdict(backend.figures()),
+                "offsets": self._offsets.state(),
+                "files": {VECTORS: {"bytes": (new / VECTORS).stat().st_size, "sha256": _sha256(new / VECTORS)}},
+            }
+            (new / MANIFEST).write_text(json.dumps(about, indent=1) + "\n", encoding="ascii")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was read; its vectors are mapped."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    corpus: Mapping[str, Any]
+    position: Position
+    figures: Figures
+    offsets: Mapping[str, Any]
+    tables: Mapping[str, NDArray[np.float32]]
+
+    def check(self, config: TrainConfig, corpus: EncodedCorpus, blocks: int) -> None:
+        """Refuse to go on with another text or other settings, and say which.
+
+        Args:
+            config: the settled settings of the run that is to go on.
+            blocks: of an epoch of that run.
+        """
+        settings = config.as_dict()
+        differing = {name for name in settings if self.config.get(name) != settings[name]} - _FREE_SETTINGS
+        # Where the text differs, so may what was settled by it. Settings that shape the text are named before it.
+        self._refuse_settings(differing - _SETTLED_BY_TEXT, settings)
+        now = fingerprint(corpus)
+        changed = [f"{name}: {self.corpus.get(name)!r} then, {value!r} now" for name, value in now.items()
+                   if name != "sha256" and self.corpus.get(name) != value]  # fmt: skip
+        if not changed and self.corpus.get("sha256") != now["sha256"]:
+            changed = ["as many words as then, but others or in another order"]
+        if changed:
+            raise ConfigError(
+                f"{self.folder}: cannot resume, the text has changed ({'; '.join(changed)}); "
+                "give the text of then, or remove the folder to start over"
+            )
+        self._refuse_settings(differing, settings)
+        shapes = {"words": (now["words"], config.vector_size), "contexts": (now["words"], config.vector_size)}
+        if config.documents:
+            shapes["documents"] = (now["documents"], config.vector_size)
+        left = self.position.left or ()
+        if (
+            {name: table.shape for name, table in self.tables.items()} != shapes
+            or any(not 0 <= first < last <= blocks for first, last in left)
+            or not 0 <= self.position.epoch <= config.epoch_count
+            or len(self.position.record) != self.position.epoch
+            or not 0 <= self.position.refitted <= corpus.n_documents
+        ):
+            raise FormatError(f"{self.folder}: does not fit its own settings; remove the folder to start over")
+
+    def _refuse_settings(self, differing: set[str], settings: Mapping[str, Any]) -> None:
+        changed = [f"{name}: {self.config.get(name)!r} then, {settings[name]!r} now" for name in sorted(differing)]
+        if changed:
+            raise ConfigError(
+                f"{self.folder}: cannot resume with other settings ({'; '.join(changed)}); "
+                "give those of then, or remove the folder to start over"
+            )
+
+    def restore(self, backend: Backend, offsets: Offsets) -> None:
+        """Bring a new run to where the old one was."""
+        for name, table in self.tables.items():
+            for start in range(0, len(table), CHUNK_ROWS):
+                backend.load(name, start, table[start : start + CHUNK_ROWS])
+        backend.restore_figures(self.figures)
+        offsets.restore(self.offsets)
+
+
+def find(folder: Path) -> Path | None:
+    """Where the checkpoint is that belongs to `folder`, if there is one."""
+    places = (folder, previous_version(folder))
+    return next((place for place in places if (place / MANIFEST).is_file()), None)
+
+
+def check_free(folder: Path) -> None:
+    """Refuse, before any work is done, to write over something else, or over an unfinished run that nobody resumes."""
+    if find(folder) is not None:
+        raise ConfigError(
+            f"{folder}: holds an unfinished training; give --resume (resume=True) to go on with it, "
+            "or remove the folder to start over"
+        )
+    check_replaceable(folder, overwrite=True, ours=_FILES)
+
+
+def remove(folder: Path) -> None:
+    """Remove a checkpoint whose run has come to its end."""
+    for place in (folder, previous_version(folder)):
+        if (place / MANIFEST).is_file():
+            (place / MANIFEST).unlink()
+            shutil.rmtree(place)
+
+
+def load(folder: Path) -> Checkpoint | None:
+    """The checkpoint in `folder`, checked against its checksums; None where there is none."""
+    place = find(folder)
+    if place is None:
+        check_replaceable(folder, overwrite=True, ours=_FILES)
+        return None
+    try:
+        about = _manifest(place)
+        entry = about["files"][VECTORS]
+        path = place / VECTORS
+        if path.is_symlink() or path.stat().st_size != entry["bytes"] or _sha256(path) != entry["sha256"]:
+            raise ValueError(f"{VECTORS} is not what was written")
+        return Checkpoint(
+            folder=place,
+            config=dict(about["config"]),
+            corpus=dict(about["corpus"]),
+            position=Position.from_dict(about["position"]),
+            figures=Figures(**about["figures"]),
+            offsets=dict(about["offsets"]),
+            tables=read_tensors(path),
+        )
+    except OSError as error:
+        raise FormatError(f"{place}: cannot read: {error.strerror or error}") from None
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FormatError(f"{place}: damaged checkpoint ({error}); remove the folder to start over") from None
+
+
+def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
+    """What tells a text from another: its sizes, and a hash of all its words in order."""
+    digest = hashlib.sha256()
+    for array in (corpus.vocabulary.counts, corpus.offsets, corpus.ids):
+        for start in range(0, len(array), _HASHED_AT_ONCE):
+            digest.update(np.ascontiguousarray(array[start : start + _HASHED_AT_ONCE]).data)
+    for names in (corpus.vocabulary.words, corpus.document_names or []):
+        for name in names:
+            digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+    corpus.drop_pages()
+    return {
+        "documents": corpus.n_documents,
+        "tokens": corpus.n_tokens,
+        "words": len(corpus.vocabulary),
+        "tokenizer": corpus.tokenizer,
+        "sha256": digest.hexdigest(),
+    }
+
+
+class _Rows:
+    """A backend's table in the shape of an array, of which `write_tensors` takes some rows at a time."""
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, backend: Backend, table: str, shape: tuple[int, int]) -> None:
+        self._backend, self._table, self.shape = backend, table, shape
+        self.nbytes = shape[0] * shape[1] * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Floats:
+        start, stop, _ = rows.indices(len(self))
+        return self._backend.read(self._table, start, stop)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if path.is_symlink() or path.stat().st_size > _LONGEST_MANIFEST:
+        raise ValueError(f"{MANIFEST} is no plain file, or too large")
+    about = json.loads(path.read_bytes())
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ValueError(f"{MANIFEST} does not describe a checkpoint")
+    if about.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"format version {about.get('format_version')!r}, this release reads {FORMAT_VERSION}")
+    return about
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

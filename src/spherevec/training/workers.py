@@ -1,0 +1,214 @@
+"""The threads of a run: who trains which block when, how they stop, and what is left when they have."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+
+import numpy as np
+
+from spherevec.training.backends.base import Backend, Block, RoundsBackend
+from spherevec.training.offsets import Offsets
+from spherevec.training.position import Ranges
+
+TICK = 0.2  # seconds between two reports
+
+
+class BlockQueues:
+    """The blocks of an epoch, as workers take them and finish them.
+
+    Args:
+        workers: how many take blocks.
+        in_shares: give each worker one contiguous share of the blocks, as the authors' program does with a file;
+            otherwise workers take the next block as they become free.
+        left: the numbers [first, last) of the blocks that are left of an epoch begun before; all by default.
+    """
+
+    def __init__(
+        self, blocks: Sequence[Block], workers: int, *, in_shares: bool = False, left: Ranges | None = None
+    ) -> None:
+        self.blocks = blocks
+        self._lock = threading.Lock()
+        self._pending = np.zeros(len(blocks), bool)
+        for first, last in ((0, len(blocks)),) if left is None else left:
+            self._pending[first:last] = True
+        numbers = np.flatnonzero(self._pending)
+        edges = np.linspace(0, len(numbers), (workers if in_shares else 1) + 1).astype(int)
+        self._shares = [deque(share.tolist()) for share in np.split(numbers, edges[1:-1])]
+
+    def take(self, worker: int, count: int = 1) -> list[int]:
+        """The numbers of the next blocks for a worker, at most `count`."""
+        with self._lock:
+            share = self._shares[worker % len(self._shares)]
+            return [share.popleft() for _ in range(min(count, len(share)))]
+
+    def finish(self, numbers: list[int]) -> None:
+        self._pending[numbers] = False
+
+    @property
+    def left(self) -> Ranges:
+        """What is not finished, by number: runs [first, last)."""
+        steps = np.diff(self._pending, prepend=False, append=False)
+        edges = np.flatnonzero(steps).reshape(-1, 2).tolist()
+        return tuple((first, last) for first, last in edges)
+
+    @property
+    def done(self) -> float:
+        """The share of the epoch that is finished."""
+        return 1.0 - float(np.count_nonzero(self._pending)) / max(len(self.blocks), 1)
+
+
+def train_blocks(
+    backend: Backend,
+    queues: BlockQueues,
+    offsets: Offsets,
+    *,
+    learns: bool,
+    tick: Callable[[float], None],
+    pause: Callable[[], bool] = lambda: False,
+) -> None:
+    """Train blocks on the backend's workers until none is left or `pause` says so, and reporting now and then.
+
+    Blocks that are begun are finished, also when an exception comes out: then `queues` tells what is left.
+
+    Args:
+        learns: adjust the offsets after every block; they mean something to the likelihood alone.
+    """
+    stop = threading.Event()
+
+    def work(worker: int) -> None:
+        while not stop.is_set() and (numbers := queues.take(worker)):
+            backend.train(worker, _with_offsets(queues.blocks[numbers[0]], offsets))
+            if learns:
+                learn(backend, offsets)
+            queues.finish(numbers)
+
+    _run_threads(work, backend.workers, stop, queues, tick, pause)
+
+
+def train_rounds(
+    backend: RoundsBackend,
+    queues: BlockQueues,
+    offsets: Offsets,
+    *,
+    learns: bool,
+    tick: Callable[[float], None],
+    pause: Callable[[], bool] = lambda: False,
+) -> None:
+    """As `train_blocks`, in rounds: the blocks of a round are shards that all start from the same vectors.
+
+    A round that is begun is finished. Offsets are adjusted between rounds.
+    """
+    workers = min(backend.workers, backend.shards)
+    stop, lock = threading.Event(), threading.Lock()
+    numbers: list[int] = []
+    blocks: list[Block] = []
+    shards: Iterator[tuple[int, Block]] = iter(())
+
+    def begin() -> None:
+        nonlocal numbers, blocks, shards
+        numbers = [] if stop.is_set() else queues.take(0, backend.shards)
+        blocks = [_with_offsets(queues.blocks[number], offsets) for number in numbers]
+        shards = iter(enumerate(blocks))
+        backend.begin_round(blocks)
+
+    def end() -> None:
+        backend.end_round()
+        if learns:
+            offsets.learn(backend.figures)
+        queues.finish(numbers)
+        begin()
+
+    trained, merged = threading.Barrier(workers), threading.Barrier(workers, action=end)
+
+    def work(worker: int) -> None:
+        try:
+            while blocks:
+                for shard, block in _taken(shards, lock):
+                    backend.train_shard(worker, shard, block)
+                trained.wait()
+                backend.merge(worker, workers, blocks)
+                merged.wait()
+        except BaseException:
+            trained.abort()
+            merged.abort()
+            raise
+
+    begin()
+    _run_threads(work, workers, stop, queues, tick, pause)
+
+
+def _with_offsets(block: Block, offsets: Offsets) -> Block:
+    return replace(block, word_offset=offsets.words, document_offset=offsets.documents)
+
+
+def _run_threads(
+    work: Callable[[int], None],
+    workers: int,
+    stop: threading.Event,
+    queues: BlockQueues,
+    tick: Callable[[float], None],
+    pause: Callable[[], bool],
+) -> None:
+    """Run `work` on threads, and look after them from this one. No thread is left when this ends, however it ends."""
+    # None begins before all are there, and none if they never are: they may wait for one another.
+    decided, complete = threading.Event(), False
+
+    def start(worker: int) -> None:
+        decided.wait()
+        if complete:
+            work(worker)
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="spherevec")
+    try:
+        pending = {pool.submit(start, worker) for worker in range(workers)}
+        complete = True
+        decided.set()
+        while pending:
+            done, pending = wait(pending, timeout=TICK, return_when=FIRST_EXCEPTION)
+            errors = [error for future in done if (error := future.exception()) is not None]
+            if errors:
+                # A thread that waited for another fails with it; the cause is the other's.
+                raise min(errors, key=lambda error: isinstance(error, threading.BrokenBarrierError))
+            tick(queues.done)
+            if pause():
+                stop.set()
+    finally:
+        stop.set()
+        decided.set()
+        _shut_down(pool)
+
+
+def _shut_down(pool: ThreadPoolExecutor) -> None:
+    """Wait for the threads, even if another interruption comes meanwhile: a block is soon done."""
+    interruption: KeyboardInterrupt | None = None
+    while True:
+        try:
+            pool.shutdown()
+            break
+        except KeyboardInterrupt as again:
+            interruption = again
+    if interruption is not None:
+        raise interruption
+
+
+def _taken(shards: Iterator[tuple[int, Block]], lock: threading.Lock) -> Iterator[tuple[int, Block]]:
+    """The shards of an iterator that several threads take from."""
+    while True:
+        with lock:
+            taken = next(shards, None)
+        if taken is None:
+            return
+        yield taken
+
+
+def learn(backend: Backend, offsets: Offsets) -> None:
+    """Adjust the offsets after a block, or take those of a backend that adjusts them while it trains."""
+    learned = getattr(backend, "learned_offsets", None)
+    if learned is None:
+        offsets.learn(backend.figures)
+    else:
+        offsets.words, offsets.documents = learned()

@@ -1,0 +1,326 @@
+"""Hostile files: a few hundred damaged inputs for every reader, lying headers, and bombs.
+
+`python -m bench.fuzz` feeds the same readers with millions of inputs, guided by coverage.
+"""
+
+import gzip
+import io
+import lzma
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import textwrap
+import tracemalloc
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from bench.fuzz import TARGETS, feed
+
+from spherevec.corpus import EncodedCorpus, encode, read_documents
+from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
+from spherevec.io import import_vectors
+
+EXAMPLES = 60
+
+
+def damaged(seeds, words, luck):
+    """A valid input with some bytes changed, cut, repeated, or joined with another one."""
+    data = bytearray(luck.choice(seeds))
+    for _ in range(luck.randint(1, 6)):
+        at, end = sorted(luck.randint(0, len(data)) for _ in range(2))
+        match luck.randrange(7):
+            case 0:
+                data[at : at + 1] = bytes([luck.randrange(256)])
+            case 1:
+                del data[at:end]
+            case 2:
+                data[at:at] = data[at:end]
+            case 3 if words:
+                data[at:at] = luck.choice(words)
+            case 4:
+                del data[at:]
+            case 5:
+                data[at:at] = luck.choice(seeds)[end:]
+            case _:
+                data[at : at + 4] = struct.pack("<I", luck.choice([0, 1, 2**31 - 1, 2**32 - 1, luck.randrange(2**32)]))
+    return bytes(data[:4096])
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_damaged_reads_well_or_is_refused_in_one_line(name):
+    target = TARGETS[name]
+    seeds = target.seeds()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        assert any([feed(name, seed, folder) for seed in seeds]), "no reader takes what it should"
+
+        @given(luck=st.randoms(use_true_random=False))
+        @settings(max_examples=EXAMPLES, deadline=None, database=None)
+        def try_it(luck):
+            feed(name, damaged(seeds, target.words, luck), folder)
+
+        try_it()
+
+
+def test_a_surprise_is_not_swallowed(tmp_path, monkeypatch):
+    def surprise(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("spherevec.io.word2vec_text.read_rows", surprise)
+    with pytest.raises(ZeroDivisionError):
+        feed("word2vec", b"1 2\na 1 0\n", tmp_path)
+
+
+# --- headers that lie -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("word2vec", b"1000000000 300\na 1 0\n"),
+        ("word2vec", b"2 65536\na 1 0\n"),
+        ("word2vec-bin", b"1000000000 300\na 1234"),
+        ("word2vec-bin", b"1 1000000000\na 1234"),
+        ("jose", b"9" * 5000 + b" 2\na 1 0\n"),
+        (None, gzip.compress(b"1000000000 300\n" + b"a 1 0\n" * 1000)),
+    ],
+)
+def test_a_billion_vectors_are_refused_before_they_get_memory(tmp_path, name, content):
+    path = tmp_path / "v"
+    path.write_bytes(content)
+    with pytest.raises(FormatError):  # once before, so that no import is counted
+        import_vectors(path, name)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=r"header"):
+            import_vectors(path, name)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "fault"),
+    [
+        ("ids.bin", lambda data: struct.pack("<i", 3) + data[4:], "holds a number that is no word's"),
+        ("ids.bin", lambda data: struct.pack("<i", -1) + data[4:], "holds a number that is no word's"),
+        ("offsets.bin", lambda data: data[:8] + struct.pack("<q", 9) + data[16:], "goes back near document 0"),
+        ("offsets.bin", lambda data: struct.pack("<q", 1) + data[8:], "does not go from 0 to 6"),
+        ("offsets.bin", lambda data: data[:-8] + struct.pack("<q", 5), "does not go from 0 to 6"),
+        ("counts.bin", lambda data: bytes(8) + data[8:], "a word that never occurs"),
+        ("words.json", lambda data: b'["a", 1, "c"]', "is not a list of names"),
+        ("words.json", lambda data: b"[" * 100_000, "is not JSON"),
+        ("corpus.json", lambda data: data.replace(b'"n_tokens": 6', b'"n_tokens": -6'), "n_tokens is -6"),
+        ("corpus.json", lambda data: data.replace(b'"n_tokens": 6', b'"n_tokens": 6e0'), r"n_tokens is 6\.0"),
+        ("corpus.json", lambda data: data.replace(b'"named": false', b'"named": 1'), "named is 1"),
+    ],
+)
+def test_an_encoded_corpus_that_would_mislead_the_kernels_is_refused(tmp_path, file, damage, fault):
+    encode(["a b a", "b a c"], tmp_path / "c", min_count=1).close()
+    path = tmp_path / "c" / file
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(CorpusError, match=rf"damaged corpus \(.*{fault}.*\); encode the text again"):
+        EncodedCorpus.open(tmp_path / "c")
+
+
+# --- encodings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "hex", "rot13", "a\0b", "utf-8\n", "", "idna" * 100])
+def test_names_that_are_no_text_encoding_are_refused(tmp_path, encoding):
+    path = tmp_path / "t.txt"
+    path.write_bytes(b"a b\n")
+    with pytest.raises(ConfigError, match="cannot be used"):
+        list(read_documents(path, encoding=encoding))
+
+
+def test_wide_text_without_its_mark_is_told(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes("one two".encode("utf-16-le"))
+    with pytest.raises(CorpusError, match=r"not valid utf-16 \(UTF-16 stream does not start with BOM\); name the file"):
+        list(read_documents(path, encoding="utf-16"))
+
+
+# --- bombs ------------------------------------------------------------------------------------------------------------
+
+PEAK = """
+    import resource, sys
+    from spherevec.corpus.readers import open_source, read_documents
+    from spherevec.errors import SpherevecError
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    length = 0
+    try:
+        if sys.argv[2] == "pieces":
+            for piece in open_source(sys.argv[1]).pieces:
+                length += len(piece)
+        else:
+            for text in read_documents(sys.argv[1], text_field=sys.argv[3] or None):
+                length += len(text)
+    except SpherevecError as error:
+        print(error)
+    print(length)
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def read_elsewhere(path, what, field=""):
+    """What reading prints, in a process of its own: any error, the bytes read, and the megabytes it took."""
+    command = [sys.executable, "-c", textwrap.dedent(PEAK), str(path), what, field]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    *message, length, megabytes = done.stdout.splitlines()
+    return message, int(length), int(megabytes)
+
+
+def packed(ending, data):
+    if ending == ".gz":
+        return gzip.compress(data)
+    if ending == ".xz":
+        return lzma.compress(data, preset=0)
+    return pytest.importorskip("zstandard").ZstdCompressor(19).compress(data)
+
+
+needs_resource = pytest.mark.skipif(sys.platform == "win32", reason="measures with the resource module")
+
+
+@needs_resource
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
+def test_a_gigabyte_from_two_megabytes_passes_by(tmp_path, ending):
+    path = tmp_path / f"bomb.txt{ending}"
+    path.write_bytes(packed(ending, b"a few words\n" * ((1 << 25) // 12)) * 32)
+    assert path.stat().st_size < 2_200_000
+    message, length, megabytes = read_elsewhere(path, "pieces")
+    assert message == [] and length > 1_073_000_000
+    assert megabytes < 100
+
+
+@needs_resource
+@pytest.mark.parametrize(
+    ("name", "field", "start", "says", "most"),
+    [
+        ("b.txt.zst", "", b"", "line 1: longer than 256 MB; split it into several", 700),
+        ("b.jsonl.zst", "t", b'{"t": "', "line 1: longer than 64 MB; split it into several", 300),
+        ("b.csv.zst", "t", b't\n"', "line 2: longer than 64 MB; split it into several", 300),
+    ],
+)
+def test_a_text_without_end_is_refused(tmp_path, name, field, start, says, most):
+    path = tmp_path / name
+    path.write_bytes(packed(".zst", start + b"a" * (1 << 25)) + packed(".zst", b"a" * (1 << 25)) * 10)
+    message, _, megabytes = read_elsewhere(path, "texts", field)
+    assert says in message[0]
+    assert megabytes < most
+
+
+def test_a_word_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("spherevec.corpus.readers.LONGEST_TEXT", 1 << 20)
+    path = tmp_path / "t.txt"
+    path.write_bytes(b"a b\n" + b"x" * (3 << 20))
+    with pytest.raises(CorpusError, match=r"t.txt: over 1 MB without a space or a line break; is this text\?"):
+        encode(path, tmp_path / "out", min_count=1, _block_size=1 << 16)
+
+
+def test_a_row_of_endless_cells_is_refused(tmp_path, monkeypatch):
+    """Each line and each cell is short, but the row goes on."""
+    monkeypatch.setattr("spherevec.corpus.tables.LONGEST_RECORD", 1 << 16)
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"t,u\n" + b'"\n",' * 100_000)
+    with pytest.raises(CorpusError, match=r"t.csv, line \d+: a row of over 0 MB; split it"):
+        list(read_documents(path, text_field="t"))
+
+
+def test_an_xz_file_that_asks_for_gigabytes_is_refused(tmp_path):
+    data = bytearray(lzma.compress(b"a few words\n", preset=0))
+    header = slice(12, 12 + 4 * (data[12] + 1))
+    data[16] = 40  # the size of the dictionary: 4 GB
+    data[header.stop - 4 : header.stop] = struct.pack("<I", zlib.crc32(bytes(data[12 : header.stop - 4])))
+    path = tmp_path / "t.txt.xz"
+    path.write_bytes(data)
+    assert lzma.decompress(bytes(data)) == b"a few words\n"
+    with pytest.raises(CorpusError, match=r"t.txt.xz: not a valid .xz file \(Memory usage limit"):
+        list(read_documents(path))
+
+
+def test_xz_parts_may_be_padded(tmp_path):
+    path = tmp_path / "t.txt.xz"
+    path.write_bytes(lzma.compress(b"one\n") + bytes(200_000) + lzma.compress(b"two\n") + bytes(4))
+    assert list(read_documents(path)) == ["one", "two"]
+
+
+@needs_resource
+def test_a_parquet_file_of_a_thousand_bytes_takes_no_gigabytes(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    text = pyarrow.array(["word " * 1_000_000])
+    rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 70, pyarrow.int32()), text)
+    path = tmp_path / "t.parquet"
+    limit = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
+    pyarrow.parquet.write_table(pyarrow.table({"t": rows}), path, compression="zstd", **limit)
+    assert path.stat().st_size < 1500
+    message, length, megabytes = read_elsewhere(path, "texts", "t")
+    assert message == [] and length == 70 * 5_000_000
+    assert megabytes < 700
+
+
+def test_messages_stay_short(tmp_path):
+    (tmp_path / "t.jsonl").write_text("{" + ", ".join(f'"{"k" * 100}{i}": 1' for i in range(5000)) + "}\n")
+    (tmp_path / "v").write_text("x" * 60_000 + " nan 1\n")
+    for call in (
+        lambda: list(read_documents(tmp_path / "t.jsonl", text_field="text")),
+        lambda: import_vectors(tmp_path / "v", "glove"),
+    ):
+        with pytest.raises(SpherevecError) as caught:
+            call()
+        assert len(str(caught.value)) < 2000
+
+
+# --- names and checksums ----------------------------------------------------------------------------------------------
+
+
+def test_any_kind_of_link_in_a_model_folder_is_refused(tmp_path):
+    from bench.fuzz import _model_files
+
+    from spherevec.model import Model
+
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for name, content in _model_files().items():
+        (folder / name).write_bytes(content)
+    Model.load(folder, verify=True)
+    for file in sorted(folder.iterdir()):
+        file.rename(outside / file.name)
+        for target in (outside / file.name, os.path.join("..", "outside", file.name), "/dev/zero"):
+            file.symlink_to(target)
+            with pytest.raises(FormatError, match="not a plain file"):
+                Model.load(folder)
+            file.unlink()
+        os.mkfifo(file)  # must not wait for a writer
+        with pytest.raises(FormatError, match="not a plain file"):
+            Model.load(folder)
+        file.unlink()
+        (outside / file.name).rename(file)
+    Model.load(folder, verify=True)
+
+
+def test_a_folder_of_texts_may_hold_links_out_but_none_that_never_end(tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("one two")
+    (tmp_path / "texts" / "loop").symlink_to(tmp_path / "texts")
+    os.mkfifo(tmp_path / "texts" / "pipe.txt")
+    assert list(read_documents(tmp_path / "texts")) == ["one two "]
+
+
+def test_the_seeds_differ_from_what_chance_makes_of_them():
+    luck = random.Random(1)
+    seeds = TARGETS["jsonl"].seeds()
+    assert len({damaged(seeds, (), luck) for _ in range(100)}) > 90
+    assert io.BytesIO(damaged(seeds, (), luck)).getbuffer().nbytes <= 4096
