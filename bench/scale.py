@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def _child(text: Path, settings: dict[str, Any]) -> None:
     model = spherevec.train(text, tokenizer="whitespace", epochs=1, workdir=text.parent, progress=progress, **settings)
     began["end"] = time.perf_counter()
     order = ["reading", "compiling", "training", "finishing", "end"]
-    seconds = {phase: began[after] - began[phase] for phase, after in zip(order, order[1:], strict=False)}
+    seconds = {phase: began[after] - began[phase] for phase, after in pairwise(order)}
     assert model.docs is not None
     tables = (model.words, model.contexts, model.docs)
     json.dump(

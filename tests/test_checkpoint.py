@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +135,7 @@ from test_checkpoint import *
 folder, settings, kills = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
 schedule.BLOCK_TOKENS, schedule.SHARD_TOKENS, workers.TICK, run.REFIT_TOKENS = 900, 300, 0.001, 2000
 corpus = encode(DOCUMENTS, folder / "encoded", min_count=1)
-settings = SETTINGS | {"epochs": 25} | settings
+settings = SETTINGS | {"epochs": 5 + kills} | settings
 print(digest(spherevec.train(corpus, **settings)), flush=True)
 saved = folder / "c"
 chance = random.Random(int(sys.argv[4]))
@@ -160,7 +161,7 @@ def position():
     return None if found is None else found.position
 
 def kill(child, is_time):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not is_time():
         if os.waitpid(child, os.WNOHANG)[0]:
             children.remove(child)
@@ -199,12 +200,10 @@ print((folder / "digest").read_text())
 def killed(folder, kills, **settings):
     """Digests of an undisturbed run and of one that was killed so often, and the pairs of the latter by epoch."""
     script = [sys.executable, "-c", KILLING, str(folder), json.dumps(settings), str(kills), "7"]
-    done = subprocess.run(script, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=120)
+    done = subprocess.run(script, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=300)
     assert done.returncode == 0, done.stderr
     undisturbed, places, within, result, *pairs = done.stdout.split(maxsplit=4)
-    assert int(places) > kills / 2
-    if kills >= 20:
-        assert int(within) > kills / 4  # saved in the middle of an epoch
+    assert int(places) >= kills / 2 and int(within) >= kills / 5  # in the middle of an epoch
     # One process may have died while it wrote, and one leftover of it may remain; not one of each.
     leftovers = [path.name for path in folder.iterdir() if path.name not in ("encoded", "c", "digest")]
     assert len(leftovers) <= 1, leftovers
@@ -235,7 +234,7 @@ def test_kills_change_no_bit_of_other_runs(tmp_path, settings):
 @pytest.mark.parametrize("order", ["shuffled", "file"])
 def test_with_two_threads_kills_lose_no_block_and_repeat_none(tmp_path, corpus, order):
     _, _, pairs = killed(tmp_path, 4, threads=2, order=order)
-    alone = spherevec.train(corpus, **SETTINGS | {"epochs": 25, "order": order})
+    alone = spherevec.train(corpus, **SETTINGS | {"epochs": 9, "order": order})
     assert pairs == [epoch["pairs"] for epoch in alone.record]
 
 
@@ -324,11 +323,14 @@ def test_a_diverged_run_is_never_saved(corpus, tmp_path, monkeypatch):
     before = (tmp_path / "c" / checkpoint.MANIFEST).read_bytes()
 
     def diverge(self, worker, block):
-        self._tables["words"][0] = np.nan
+        self._tables["contexts"][0] = np.nan
+        time.sleep(0.01)
 
     monkeypatch.setattr("spherevec.training.backends.cpu.CpuBackend.train", diverge)
     with pytest.raises(SpherevecError, match="diverged"):
         train(corpus, tmp_path / "c")
+    (note,) = interrupted(corpus, tmp_path / "c", lambda progress: (progress.done or 0) > 0.3)
+    assert note.startswith("not saved: the vectors diverged")
     assert (tmp_path / "c" / checkpoint.MANIFEST).read_bytes() == before
 
 

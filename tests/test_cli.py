@@ -473,6 +473,7 @@ def test_help_needs_no_heavy_imports(arguments):
 
 def test_help_lists_the_promised_commands():
     listed = succeed("--help").stdout
-    for name in ["demo", "train", "neighbors", "analogy", "cluster", "evaluate", "export", "import", "info"]:
+    names = ["demo", "train", "neighbors", "analogy", "cluster", "evaluate", "export", "import", "info", "reproduce"]
+    for name in names:
         assert f"\n  {name} " in listed
     assert "[word2vec|word2vec-bin|" in succeed("export", "--help").stdout

@@ -345,7 +345,7 @@ def test_new_documents_are_fitted_as_the_trained_ones_and_as_on_the_cpu():
     import spherevec
 
     rng = np.random.default_rng(8)
-    texts = [" ".join(f"w{word}" for word in document) for document in zipf_documents(rng, 200)]
+    texts = [" ".join(f"w{word}" for word in document) for document in zipf_documents(rng, 200) if document]
     model = spherevec.train(texts, device="cuda", vector_size=30, min_count=1, epochs=3)
     fitted = model.infer([*reversed(texts)], device="cuda")[::-1]
     np.testing.assert_array_equal(fitted, model.docs.vectors)

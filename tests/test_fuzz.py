@@ -60,7 +60,8 @@ def test_what_is_damaged_reads_well_or_is_refused_in_one_line(name):
     seeds = target.seeds()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        assert any([feed(name, seed, folder) for seed in seeds]), "no reader takes what it should"
+        taken = sum(feed(name, seed, folder) for seed in seeds)
+        assert taken, "the reader takes nothing"
 
         @given(luck=st.randoms(use_true_random=False))
         @settings(max_examples=EXAMPLES, deadline=None, database=None)
@@ -184,7 +185,7 @@ def packed(ending, data):
         return gzip.compress(data)
     if ending == ".xz":
         return lzma.compress(data, preset=0)
-    return pytest.importorskip("zstandard").ZstdCompressor(19).compress(data)
+    return pytest.importorskip("zstandard").ZstdCompressor(3).compress(data)
 
 
 needs_resource = pytest.mark.skipif(sys.platform == "win32", reason="measures with the resource module")
@@ -194,7 +195,8 @@ needs_resource = pytest.mark.skipif(sys.platform == "win32", reason="measures wi
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
 def test_a_gigabyte_from_two_megabytes_passes_by(tmp_path, ending):
     path = tmp_path / f"bomb.txt{ending}"
-    path.write_bytes(packed(ending, b"a few words\n" * ((1 << 25) // 12)) * 32)
+    parts = 4 if ending == ".zst" else 32  # zstd packs best in one part, and is quick
+    path.write_bytes(packed(ending, b"a few words\n" * ((1 << 30) // parts // 12)) * parts)
     assert path.stat().st_size < 2_200_000
     message, length, megabytes = read_elsewhere(path, "pieces")
     assert message == [] and length > 1_073_000_000
@@ -233,6 +235,8 @@ def test_a_row_of_endless_cells_is_refused(tmp_path, monkeypatch):
     path.write_bytes(b"t,u\n" + b'"\n",' * 100_000)
     with pytest.raises(CorpusError, match=r"t.csv, line \d+: a row of over 0 MB; split it"):
         list(read_documents(path, text_field="t"))
+    path.write_bytes(b"t,u\n" + b"short,row\n" * 100_000)
+    assert sum(1 for _ in read_documents(path, text_field="t")) == 100_000
 
 
 def test_an_xz_file_that_asks_for_gigabytes_is_refused(tmp_path):
@@ -255,14 +259,12 @@ def test_xz_parts_may_be_padded(tmp_path):
 
 @needs_resource
 def test_a_parquet_file_of_a_thousand_bytes_takes_no_gigabytes(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
-
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     text = pyarrow.array(["word " * 1_000_000])
     rows = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 70, pyarrow.int32()), text)
     path = tmp_path / "t.parquet"
     limit = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
-    pyarrow.parquet.write_table(pyarrow.table({"t": rows}), path, compression="zstd", **limit)
+    parquet.write_table(pyarrow.table({"t": rows}), path, compression="zstd", **limit)
     assert path.stat().st_size < 1500
     message, length, megabytes = read_elsewhere(path, "texts", "t")
     assert message == [] and length == 70 * 5_000_000
@@ -298,7 +300,7 @@ def test_any_kind_of_link_in_a_model_folder_is_refused(tmp_path):
     Model.load(folder, verify=True)
     for file in sorted(folder.iterdir()):
         file.rename(outside / file.name)
-        for target in (outside / file.name, os.path.join("..", "outside", file.name), "/dev/zero"):
+        for target in (outside / file.name, Path("..", "outside", file.name), "/dev/zero"):
             file.symlink_to(target)
             with pytest.raises(FormatError, match="not a plain file"):
                 Model.load(folder)

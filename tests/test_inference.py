@@ -213,8 +213,9 @@ def test_settings_of_another_release_do_not_stand_in_the_way(default_model, new_
 
 
 def test_the_learned_offset_matters(default_model, new_texts):
-    moved = Model(default_model.words, config=default_model.config, parameters={"document_offset": 9.0})
-    kept = Model(default_model.words, config=default_model.config, parameters=default_model.parameters)
+    same = {"targets": default_model.targets, "config": default_model.config}
+    moved = Model(default_model.words, **same, parameters={"document_offset": 9.0})
+    kept = Model(default_model.words, **same, parameters=default_model.parameters)
     with_words = [text for text in new_texts if text]
     np.testing.assert_array_equal(kept.infer(with_words), default_model.infer(with_words))
     assert not np.array_equal(moved.infer(with_words), default_model.infer(with_words))
@@ -236,9 +237,8 @@ def test_no_texts_give_no_rows(default_model):
 
 @pytest.mark.parametrize("tokenizer", ["custom", "tokens"])
 def test_a_model_that_cannot_split_text_says_so(default_model, tokenizer):
-    own = Model(
-        default_model.words, config=default_model.config, parameters=default_model.parameters, tokenizer=tokenizer
-    )
+    same = {name: getattr(default_model, name) for name in ("targets", "config", "parameters")}
+    own = Model(default_model.words, **same, tokenizer=tokenizer)
     with pytest.raises(ConfigError, match=rf"tokenizer '{tokenizer}'.*give lists of words"):
         own.infer(["a1 b2"])
     expected = default_model.infer(["a1 b2"])
@@ -301,7 +301,8 @@ def test_what_depends_on_the_model_is_prepared_once(default_model, new_texts):
 def test_search_by_a_new_text(default_model, among):
     sentence = "b1 b2 nowhere b3 b1 b5"
     found = default_model.search_text(sentence, among, topn=5)
-    assert found == getattr(default_model, among).similar_by_vector(default_model.infer([sentence])[0], 5)
+    table = default_model.targets if among == "words" else getattr(default_model, among)
+    assert found == table.similar_by_vector(default_model.infer([sentence])[0], 5)
     assert default_model.search_text(sentence.split(), among, topn=5) == found
 
 

@@ -38,6 +38,7 @@ def a_model(n=20, seed=0, **extra):
         KeyedVectors(names, unit(n, seed=seed), np.arange(n)),
         KeyedVectors(names, unit(n, seed=seed + 1)),
         KeyedVectors(None, unit(7, seed=seed + 2)),
+        targets=KeyedVectors(names, unit(n, seed=seed + 3)),
         config={"objective": "vmf", "epochs": 3},
         record=[{"epoch": 1, "loss": 0.5}],
         **extra,
@@ -45,7 +46,7 @@ def a_model(n=20, seed=0, **extra):
 
 
 def same(a, b):
-    for name in ("words", "contexts", "docs"):
+    for name in ("words", "contexts", "targets", "docs"):
         ours, theirs = getattr(a, name), getattr(b, name)
         assert (ours is None) == (theirs is None)
         if ours is not None:
@@ -66,13 +67,21 @@ def leftovers(folder):
 names = st.lists(st.sampled_from(ODD) | st.text(max_size=8), min_size=1, max_size=12, unique=True)
 
 
-@given(words=names, docs=st.none() | names, contexts=st.booleans(), mmap=st.booleans(), data=st.data())
+@given(
+    words=names,
+    docs=st.none() | names,
+    contexts=st.booleans(),
+    targets=st.booleans(),
+    mmap=st.booleans(),
+    data=st.data(),
+)
 @settings(max_examples=40, deadline=None)
-def test_what_goes_in_comes_out(words, docs, contexts, mmap, data):
+def test_what_goes_in_comes_out(words, docs, contexts, targets, mmap, data):
     model = Model(
         KeyedVectors(words, unit(len(words)), data.draw(st.none() | st.just(range(len(words))))),
         KeyedVectors(words, unit(len(words), seed=1)) if contexts else None,
         None if docs is None else KeyedVectors(docs, unit(len(docs), seed=2)),
+        targets=KeyedVectors(words, unit(len(words), seed=3)) if targets else None,
         tokenizer="whitespace",
         parameters={"concentration": 8.25},
         provenance={"source": data.draw(st.text())},

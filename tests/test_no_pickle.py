@@ -16,7 +16,18 @@ from spherevec.errors import SpherevecError
 from spherevec.model import KeyedVectors, Model
 
 PACKAGE = Path(spherevec.__file__).parent
-UNSAFE_MODULES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "yaml", "jsonpickle"}
+UNSAFE_MODULES = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "cloudpickle",
+    "marshal",
+    "shelve",
+    "joblib",
+    "yaml",
+    "jsonpickle",
+}
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 
 

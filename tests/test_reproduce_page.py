@@ -253,7 +253,7 @@ def test_html_needs_nothing_else_and_marks_the_papers_columns():
     text = as_html("Title", BLOCKS)
     assert "<h2>A &lt; B</h2>" in text and "Run <code>spherevec</code> &amp; look." in text
     assert '<img src="data:image/svg+xml;base64,' in text and 'alt="What &quot;it&quot; shows"' in text
-    assert "<strong>0.500 <small>± 0.100</small></strong>" in text
+    assert "<strong>0.500 <small>±0.100</small></strong>" in text
     assert '<th colspan="1" class=group>paper</th>' in text
     assert re.search(r'<td class="n paper group">0.4</td>', text)
     assert not re.search(r'(src|href)="(?!data:)', text)

@@ -364,7 +364,9 @@ def test_progress_tells_the_phases_and_the_figures(monkeypatch):
     monkeypatch.setattr(schedule, "BLOCK_TOKENS", 500)
     monkeypatch.setattr(workers, "TICK", 0.002)
     seen = []
-    trained = spherevec.train(DOCUMENTS, **SETTINGS | {"epochs": 5, "sample": 0.0, "add_contexts": False}, progress=seen.append)
+    trained = spherevec.train(
+        DOCUMENTS, **SETTINGS | {"epochs": 5, "sample": 0.0, "add_contexts": False}, progress=seen.append
+    )
     phases = [progress.phase for progress in seen]
     assert list(dict.fromkeys(phases)) == ["reading", "compiling", "training", "finishing"]
     training = [progress for progress in seen if progress.phase == "training"]
@@ -387,20 +389,28 @@ def test_progress_tells_the_phases_and_the_figures(monkeypatch):
 # --- what is trained --------------------------------------------------------------------------------------------------
 
 
-def test_words_are_the_sum_of_both_vectors_on_the_sphere(corpus):
-    settings = {"threads": 1, "epochs": 2, "vector_size": 12, "documents": False}
+def test_words_are_the_direction_of_the_sum_of_both_vectors(corpus):
+    settings = SETTINGS | {"documents": False}
     summed = spherevec.train(corpus, **settings)
     alone = spherevec.train(corpus, **settings, add_contexts=False)
+    assert alone.targets is None and alone.words_of_documents is alone.words
+    assert np.array_equal(summed.targets.vectors, alone.words.vectors)
+    assert np.array_equal(summed.contexts.vectors, alone.contexts.vectors)
     both = alone.words.vectors.astype(np.float64) + alone.contexts.vectors
     assert np.abs(summed.words.vectors - both / np.linalg.norm(both, axis=1, keepdims=True)).max() < 1e-6
-    assert np.array_equal(summed.contexts.vectors, alone.contexts.vectors)
-    assert np.abs(summed.words.vectors - alone.words.vectors).max() > 0.1
 
 
-def test_documents_are_refitted_to_the_words_that_the_model_has(corpus):
-    model = spherevec.train(corpus, threads=1, epochs=2, vector_size=12)
-    fitter = fitter_of(model)
-    again = fitter.fit(np.asarray(corpus.ids), np.asarray(corpus.offsets))
+def test_opposite_vectors_have_no_sum_and_stay():
+    words = np.eye(3, dtype=np.float32)
+    contexts = np.stack([-words[0], words[1], words[0]])
+    expected = [[1, 0, 0], [0, 1, 0], [np.sqrt(0.5), 0, np.sqrt(0.5)]]
+    np.testing.assert_allclose(trainer.directions_of_sums(words, contexts), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("add_contexts", [True, False])
+def test_documents_are_refitted_to_the_vectors_that_infer_uses(corpus, add_contexts):
+    model = spherevec.train(corpus, **SETTINGS, add_contexts=add_contexts)
+    again = fitter_of(model).fit(np.asarray(corpus.ids), np.asarray(corpus.offsets))
     filled = np.diff(corpus.offsets) > 0
     assert np.array_equal(model.docs.vectors[filled], again[filled])
 
@@ -449,8 +459,8 @@ def test_given_vectors_are_the_start(corpus):
 
 
 def test_training_goes_on_from_a_model(model):
-    further = spherevec.train(DOCUMENTS[:100], **SETTINGS | {"alpha": 0.0, "add_contexts": False}, initial=model)
-    for table in ("words", "contexts"):
+    further = spherevec.train(DOCUMENTS[:100], **SETTINGS | {"alpha": 0.0}, initial=model)
+    for table in ("words", "targets", "contexts"):
         ours, theirs = getattr(further, table), getattr(model, table)
         np.testing.assert_allclose(ours.vectors, theirs[list(ours)], rtol=0, atol=5e-7)
 

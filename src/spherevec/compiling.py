@@ -10,7 +10,6 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache
 
-
 # Below this, LLVM may find no memory while it compiles, and then ends the process without a word to Python.
 _HEADROOM = 160 << 20
 
@@ -25,7 +24,9 @@ def _check_headroom() -> None:
     except (ImportError, OSError):
         return
     if limit != resource.RLIM_INFINITY and limit - used < _HEADROOM:
-        raise MemoryError(f"the memory limit of {limit >> 20} MB leaves {(limit - used) >> 20} MB to compile kernels in")
+        raise MemoryError(
+            f"the memory limit of {limit >> 20} MB leaves {(limit - used) >> 20} MB to compile kernels in"
+        )
 
 
 _check_headroom()

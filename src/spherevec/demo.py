@@ -112,7 +112,7 @@ def _train(source: Any, quiet: bool, settings: dict[str, Any]) -> Model:
 def _word_table(model: Model, words: Sequence[str]) -> Any:
     """A column for each word: the words nearest to it."""
     table = _table()
-    plain = _plain_words(model, _SHOWN_RANKS)
+    plain = _plain_words(model.words, _SHOWN_RANKS)
     columns = []
     for word in words:
         table.add_column(word, no_wrap=True)
@@ -194,7 +194,7 @@ def _clusters(model: Model, k: int) -> tuple[NDArray[np.int32], list[list[str]]]
 
     assert model.docs is not None
     found = SphericalKMeans(k, n_init=3, random_state=1).fit(model.docs.vectors)
-    words = _plain_words(model, _SHOWN_RANKS)
+    words = _plain_words(model.words_of_documents, _SHOWN_RANKS)
     return found.labels_, name_clusters(found.cluster_centers_, words, _WORDS_SHOWN, distinctive=True)  # type: ignore[arg-type]
 
 
@@ -205,15 +205,15 @@ def _content_words(model: Model) -> list[str]:
     assert model.docs is not None
     k = min(len(EXAMPLE_WORDS), len(model.docs))
     centers = SphericalKMeans(k, random_state=1).fit(model.docs.vectors).cluster_centers_
-    named = name_clusters(centers, _plain_words(model, _EXAMPLE_RANKS), 1, distinctive=True)  # type: ignore[arg-type]
+    named = name_clusters(centers, _plain_words(model.words_of_documents, _EXAMPLE_RANKS), 1, distinctive=True)  # type: ignore[arg-type]
     return list(dict.fromkeys(words[0] for words in named))
 
 
-def _plain_words(model: Model, ranks: int) -> KeyedVectors:
+def _plain_words(words: KeyedVectors, ranks: int) -> KeyedVectors:
     """The words among the most frequent ones that are made of three letters or more, or all if there are none."""
-    names = (model.words.names or [])[:ranks]
+    names = (words.names or [])[:ranks]
     rows = [row for row, word in enumerate(names) if word.isalpha() and len(word) > 2] or list(range(len(names)))
-    return KeyedVectors([names[row] for row in rows], model.words.vectors[rows])
+    return KeyedVectors([names[row] for row in rows], words.vectors[rows])
 
 
 def _typical(docs: KeyedVectors) -> int:

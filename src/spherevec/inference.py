@@ -170,7 +170,8 @@ def fitter_of(model: Model) -> DocumentFitter:
     config = TrainConfig(vector_size=model.vector_size, **shared)
     offset = model.parameters.get("document_offset", config.offset)
     tables = [table for table in (model.docs, model.words) if table is not None]
-    return DocumentFitter(model.words.vectors, model.counts, config, offset, lambda: _common_direction(tables))
+    words = model.words_of_documents.vectors
+    return DocumentFitter(words, model.counts, config, offset, lambda: _common_direction(tables))
 
 
 def vocabulary_of(words: KeyedVectors) -> Vocabulary:

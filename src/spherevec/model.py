@@ -32,6 +32,7 @@ class Model:
         words: the word vectors, with their counts if known.
         contexts: the same words as contexts of others.
         docs: one vector a document.
+        targets: the same words as documents are fitted to them, where `words` are the sum of these and `contexts`.
         config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
         record: one mapping of figures an epoch.
         tokenizer: how text was split: "words", "whitespace", "custom" (a function) or "tokens" (lists of words).
@@ -45,6 +46,7 @@ class Model:
         contexts: KeyedVectors | None = None,
         docs: KeyedVectors | None = None,
         *,
+        targets: KeyedVectors | None = None,
         config: Mapping[str, Any] | None = None,
         record: Iterable[Mapping[str, Any]] = (),
         tokenizer: str = "words",
@@ -53,14 +55,16 @@ class Model:
     ) -> None:
         if not words.named:
             raise FormatError("the words of a model need names; give KeyedVectors a list of words")
-        if contexts is not None and contexts.index_to_key != words.index_to_key:
-            raise FormatError("contexts must have the same keys as words, in the same order")
-        for name, table in (("contexts", contexts), ("docs", docs)):
+        for name, table in (("contexts", contexts), ("targets", targets)):
+            if table is not None and table.index_to_key != words.index_to_key:
+                raise FormatError(f"{name} must have the same keys as words, in the same order")
+        for name, table in (("contexts", contexts), ("targets", targets), ("docs", docs)):
             if table is not None and table.vector_size != words.vector_size:
                 raise FormatError(f"{name} have dimension {table.vector_size}, words have {words.vector_size}")
         self.words = words
         self.contexts = contexts
         self.docs = docs
+        self.targets = targets
         self.config: dict[str, Any] | None = None if config is None else dict(config)
         self.record: list[dict[str, Any]] = [dict(epoch) for epoch in record]
         self.tokenizer = tokenizer
@@ -76,6 +80,11 @@ class Model:
     def counts(self) -> NDArray[np.int64] | None:
         """How often each word occurred, (n,)."""
         return self.words.counts
+
+    @property
+    def words_of_documents(self) -> KeyedVectors:
+        """The words as documents are fitted to them: `targets`, or `words` where these are the same."""
+        return self.words if self.targets is None else self.targets
 
     @property
     def vector_size(self) -> int:
@@ -115,6 +124,10 @@ class Model:
             raise ConfigError(f"{query!r} cannot be a document: this model was trained without documents")
         if isinstance(query, str) and query not in source:
             raise UnknownKeyError(query, self.words)
+        if source is self.docs and among == "words":
+            table = self.words_of_documents
+        elif source is self.words and among == "docs":
+            source = self.words_of_documents
         row = source.position(query)
         return table.similar_by_vector(source.vectors[row], topn, exclude=[row] if source is table else ())
 
@@ -137,7 +150,7 @@ class Model:
         vectors, unknown = self.infer([text], tokenizer=tokenizer, return_unknown=True)
         if unknown[0] == 1:
             raise CorpusError(f"no word of {text!r:.60} is known to the model: nothing to search by; use other words")
-        return table.similar_by_vector(vectors[0], topn)
+        return (self.words_of_documents if among == "words" else table).similar_by_vector(vectors[0], topn)
 
     @overload
     def infer(
@@ -212,7 +225,7 @@ class Model:
 
     def check(self) -> None:
         """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
-        for name in _TABLES:
+        for name in (*_TABLES, "targets"):
             table = getattr(self, name)
             if table is not None:
                 table.check(name)
@@ -241,7 +254,7 @@ class Model:
             "provenance": self.provenance,
             "record": self.record,
         }
-        stored = native.StoredModel(self.words, self.contexts, self.docs, about)
+        stored = native.StoredModel(self.words, self.contexts, self.docs, self.targets, about)
         native.save(stored, folder, overwrite=overwrite)
 
     @classmethod
@@ -254,7 +267,7 @@ class Model:
         """
         stored = native.load(folder, memory_map=mmap, verify=verify)
         try:
-            model = cls(stored.words, stored.contexts, stored.docs, **_understood(stored.about))
+            model = cls(stored.words, stored.contexts, stored.docs, targets=stored.targets, **_understood(stored.about))
         except FormatError as error:
             raise FormatError(f"{folder}: {error}") from None
         if verify:

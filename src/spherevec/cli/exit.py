@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -118,4 +118,5 @@ def _one_line(text: str) -> str:
 
 def _drop_output() -> None:
     """What could not be written must not be tried again when Python exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):  # a program that calls `main` may have put something else in its place
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
     model.json              what the model is, how it was trained, and the size and SHA-256 of every other file
     words.safetensors       `vectors` (n, dim) float32 and, if known, `counts` (n,) int64
     contexts.safetensors    the same words as contexts; optional
+    targets.safetensors     the same words as documents are fitted to them, where that is another vector; optional
     docs.safetensors        one vector a document; optional
     vocabulary.json         the words, one a line
     documents.json          the names of documents, one a line, if they have names
@@ -35,7 +36,7 @@ FORMAT_VERSION = 1
 MANIFEST = "model.json"
 VOCABULARY = "vocabulary.json"
 DOCUMENTS = "documents.json"
-_TENSORS = {"words": "words.safetensors", "contexts": "contexts.safetensors", "docs": "docs.safetensors"}
+_TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "targets", "docs")}
 _FILES = {MANIFEST, VOCABULARY, DOCUMENTS, *_TENSORS.values()}
 _LONGEST_MANIFEST = 1 << 26
 
@@ -47,6 +48,7 @@ class StoredModel:
     words: KeyedVectors
     contexts: KeyedVectors | None = None
     docs: KeyedVectors | None = None
+    targets: KeyedVectors | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -101,14 +103,14 @@ def _load(folder: Path, memory_map: bool, verify: bool) -> StoredModel:
     if "words" not in tables:
         raise FormatError(f"{folder}: holds no {_TENSORS['words']}; copy the whole folder again")
     about = {key: value for key, value in manifest.items() if key not in ("format", "format_version", "sizes", "files")}
-    return StoredModel(tables["words"], tables.get("contexts"), tables.get("docs"), about)
+    return StoredModel(**tables, about=about)
 
 
 def _names_of(
     table: str, folder: Path, files: set[str], tables: Mapping[str, KeyedVectors], count: int
 ) -> list[str] | None:
     """The keys of one table, as many as it has vectors."""
-    if table == "contexts" and "words" in tables:
+    if table in ("contexts", "targets") and "words" in tables:
         names: list[str] | None = tables["words"].names
     elif table == "docs":
         names = _read_names(folder / DOCUMENTS) if DOCUMENTS in files else None

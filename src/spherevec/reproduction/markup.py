@@ -118,4 +118,4 @@ def _inline(text: str) -> str:
 
 def _figure(text: str) -> str:
     """A deviation stands small beside its mean."""
-    return _DEVIATION.sub(r" <small>\1</small>", _inline(text))
+    return _DEVIATION.sub(lambda found: f" <small>{found[1].replace('± ', '±')}</small>", _inline(text))

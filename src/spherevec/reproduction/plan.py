@@ -63,10 +63,10 @@ FULL = Scale(
 )
 QUICK = Scale(
     "quick",
-    every={NEWS: 15, REVIEWS: 8},
-    wiki_words=300_000,
+    every={NEWS: 20, REVIEWS: 10},
+    wiki_words=250_000,
     min_count={WIKI: 5, NEWS: 3, REVIEWS: 3},
-    epochs={WIKI: 3, NEWS: 3, REVIEWS: 3},
+    epochs={WIKI: 2, NEWS: 2, REVIEWS: 2},
     shares=(1.0,),
     seeds=1,
     repeats=1,

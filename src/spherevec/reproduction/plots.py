@@ -124,7 +124,7 @@ def quality_against_time(results: Results) -> Drawing | None:
         for method in results.rows("words", WIKI)
         if (seconds := _seconds_on_wiki(results, method.name)) and (found := results.similarity(method.name, "men"))
     ]
-    panels.append(("Spearman on MEN, Wikipedia", "seconds, by the rate on 20 Newsgroups", words))
+    panels.append(("Spearman on MEN, Wikipedia", "seconds, from the rate", words))
     panels = [panel for panel in panels if panel[2]]
     if not panels:
         return None
@@ -148,7 +148,7 @@ def quality_against_time(results: Results) -> Drawing | None:
             "quality-time",
             svg(drawn),
             "Quality against training time: up is better, left is quicker (time on a logarithmic scale). Documents in"
-            " shuffled order.",
+            " shuffled order; seconds on Wikipedia follow from the rate on 20 Newsgroups.",
         )
 
 

@@ -20,7 +20,6 @@ class Position:
         before: the figures at the start of that epoch.
         seconds: spent on that epoch.
         record: the figures of each finished epoch.
-        summed: whether contexts have been added to the words at the end.
         refitted: how many documents have been fitted once more at the end.
     """
 
@@ -29,7 +28,6 @@ class Position:
     before: Figures = field(default_factory=Figures)
     seconds: float = 0.0
     record: tuple[dict[str, Any], ...] = ()
-    summed: bool = False
     refitted: int = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -44,6 +42,5 @@ class Position:
             before=Figures(**values["before"]),
             seconds=float(values["seconds"]),
             record=tuple(dict(epoch) for epoch in values["record"]),
-            summed=bool(values["summed"]),
             refitted=int(values["refitted"]),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, cast
 
@@ -69,8 +68,19 @@ class Run:
         while self.position.epoch < self._config.epoch_count:
             self._train_epoch()
             if self._saver and self._saver.due_after(self.position.epoch):
-                self._saver.save(self.position)
+                self._save()
+        self._check_all()
         return self.position.record
+
+    def _check_all(self) -> None:
+        """Stop unless every vector is finite: with the hinge, NaN in a context or a document reaches no word."""
+        sizes = {"words": len(self._inputs.keep_share), "contexts": len(self._inputs.keep_share)}
+        if self._config.documents:
+            sizes["documents"] = len(self._inputs.offsets) - 1
+        for table, rows in sizes.items():
+            for start in range(0, rows, CHUNK_ROWS):
+                if not np.isfinite(self._backend.read(table, start, min(start + CHUNK_ROWS, rows)).sum()):
+                    raise diverged(self._config)
 
     def _train_epoch(self) -> None:
         backend, config, position = self._backend, self._config, self.position
@@ -86,9 +96,8 @@ class Run:
                 train_rounds(cast(RoundsBackend, backend), queues, self._offsets, **how)
             else:
                 train_blocks(backend, queues, self._offsets, **how)
-            if queues.left and self._saver:
-                checked_resultant_length(backend, len(self._inputs.keep_share), config)  # a diverged run is no good
-                self._saver.save(self.position)
+            if queues.left:
+                self._save()
         seconds = self._seconds()
         figures = backend.figures() - position.before
         entry = {
@@ -104,25 +113,6 @@ class Run:
         }
         self._state = (Position(position.epoch + 1, record=(*position.record, entry)), None)
 
-    def add_contexts(self) -> None:
-        """Turn each word vector to the direction of u + v; see docs/recipe.md."""
-        if self.position.summed:
-            return
-        # On a thread of its own: an interruption comes before or after, never between two words.
-        with ThreadPoolExecutor(1, thread_name_prefix="spherevec") as pool:
-            pool.submit(self._add_contexts).result()
-
-    def _add_contexts(self) -> None:
-        words = len(self._inputs.keep_share)
-        for start in range(0, words, CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, words)
-            own = self._backend.read("words", start, stop)
-            both = own + self._backend.read("contexts", start, stop)
-            opposite = np.linalg.norm(both, axis=1) < 1e-6  # these have no sum to speak of
-            both[opposite] = own[opposite]
-            self._backend.load("words", start, sphere.normalize(both))
-        self._state = (replace(self.position, summed=True), None)
-
     def refit_documents(self) -> None:
         """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
         inputs, documents = self._inputs, len(self._inputs.offsets) - 1
@@ -134,8 +124,23 @@ class Run:
             refit_range(self._backend, first, last, self._config, self._offsets)
             self._corpus.drop_pages()
             self._state = (replace(self.position, refitted=last), None)
-            if self._pause() and self._saver:
-                self._saver.save(self.position)
+            if self._pause():
+                self._save()
+
+    def save_interrupted(self, interrupt: KeyboardInterrupt) -> None:
+        """Save what an interruption leaves, and note in it what became of the run."""
+        if self._saver is None:
+            return
+        try:
+            self._check_all()
+            self._saver.save_interrupted(self.position, interrupt)
+        except TrainingError as error:
+            interrupt.add_note(f"not saved: {error}")
+
+    def _save(self) -> None:
+        if self._saver is not None:
+            self._check_all()  # a diverged run must not replace a good checkpoint
+            self._saver.save(self.position)
 
     def _pause(self) -> bool:
         return self._saver is not None and self._saver.due()

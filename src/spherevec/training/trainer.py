@@ -129,13 +129,10 @@ def train_corpus(
         saved = None  # lets go of its file
     try:
         record = run.train()
-        if config.add_contexts:
-            run.add_contexts()
         if refits:
             run.refit_documents()
     except KeyboardInterrupt as interrupt:
-        if saver:
-            saver.save_interrupted(run.position, interrupt)
+        run.save_interrupted(interrupt)
         raise
     report(Progress("finishing", 1.0))
     return build_model(backend.take(), corpus, config, record, offsets)
@@ -198,7 +195,7 @@ def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: 
             backend.load(table, start, sphere.normalize(numbers))
     if initial is None:
         return
-    given = {"words": initial} if isinstance(initial, KeyedVectors) else {"words": initial.words}
+    given = {"words": initial} if isinstance(initial, KeyedVectors) else {"words": initial.words_of_documents}
     if isinstance(initial, Model) and initial.contexts is not None:
         given["contexts"] = initial.contexts
     for table, vectors in given.items():
@@ -221,8 +218,13 @@ def build_model(
     offsets: Offsets,
 ) -> Model:
     vocabulary, likelihood = corpus.vocabulary, config.objective == "vmf"
-    words = KeyedVectors(vocabulary.words, tables["words"], vocabulary.counts)
     contexts = KeyedVectors(vocabulary.words, tables["contexts"])
+    targets = KeyedVectors(vocabulary.words, tables["words"]) if config.add_contexts else None
+    words = KeyedVectors(
+        vocabulary.words,
+        directions_of_sums(tables["words"], tables["contexts"]) if config.add_contexts else tables["words"],
+        vocabulary.counts,
+    )
     docs = None
     if config.documents:
         settle_empty_documents(tables["documents"], corpus.offsets)
@@ -236,12 +238,25 @@ def build_model(
         words,
         contexts,
         docs,
+        targets=targets,
         config=replace(config, threads=config.thread_count).as_dict(),
         parameters={"word_offset": offsets.words, "document_offset": offsets.documents} if likelihood else {},
         record=record,
         tokenizer=corpus.tokenizer,
         provenance=provenance,
     )
+
+
+def directions_of_sums(words: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """u + v back on the sphere, (n, dim); why, docs/recipe.md says."""
+    sums = np.empty_like(words)
+    for start in range(0, len(words), CHUNK_ROWS):
+        here = slice(start, start + CHUNK_ROWS)
+        both = words[here] + contexts[here]
+        opposite = np.linalg.norm(both, axis=1) < 1e-6  # these have no direction
+        both[opposite] = words[here][opposite]
+        sums[here] = sphere.normalize(both)
+    return sums
 
 
 def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:

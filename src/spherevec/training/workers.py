@@ -80,11 +80,14 @@ def train_blocks(
     stop = threading.Event()
 
     def work(worker: int) -> None:
-        while not stop.is_set() and (numbers := queues.take(worker)):
+        # One block at least, however soon the next pause is due: a run that saves all the time still comes to an end.
+        while numbers := queues.take(worker):
             backend.train(worker, _with_offsets(queues.blocks[numbers[0]], offsets))
             if learns:
                 learn(backend, offsets)
             queues.finish(numbers)
+            if stop.is_set():
+                return
 
     _run_threads(work, backend.workers, stop, queues, tick, pause)
 
