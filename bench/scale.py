@@ -139,7 +139,8 @@ def main() -> None:
                 print(
                     f"{name:32} x {share:<5g} {figures['tokens'] / 1e6:6.1f} M words, {figures['words']:>9,} distinct, "
                     f"{figures['documents']:>10,} documents: peak {figures['peak_mb']:6,.0f} MB (vectors "
-                    f"{figures['vectors_mb']:5,.0f}), {figures['train_rate'] / 1e6:.2f} M words/s; processor seconds: {phases}",
+                    f"{figures['vectors_mb']:5,.0f}), {figures['train_rate'] / 1e6:.2f} M words/s; "
+                    f"processor seconds: {phases}",
                     flush=True,
                 )
     if arguments.json:
