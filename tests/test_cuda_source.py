@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,10 @@ def compiled(compiler, source, options):
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     assert compiler.nvrtcCreateProgram(ctypes.byref(program), source, b"kernel.cu", 0, None, None) == 0
     arguments = [option.encode() for option in options]
-    failed = compiler.nvrtcCompileProgram(program, len(arguments), (ctypes.c_char_p * len(arguments))(*arguments))
+    pointers = (ctypes.c_char_p * len(arguments))(*arguments)
+    # On a thread of its own: the compiler leaves the one it runs on with the locale "C", in which files are ASCII.
+    with ThreadPoolExecutor(1) as pool:
+        failed = pool.submit(compiler.nvrtcCompileProgram, program, len(arguments), pointers).result()
     compiler.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
     compiler.nvrtcGetProgramLog(program, log)

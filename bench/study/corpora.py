@@ -1,7 +1,7 @@
 """What the study trains and scores on: sets to search on, and others to confirm what the search found.
 
-A search and its confirmation are scored by different pairs of words, and by different posts of 20 Newsgroups where small
-parts of it are trained on. They share half of Wikipedia, the training posts, and the movie reviews, which are too few.
+A search and its confirmation are scored by different pairs of words, and by different posts where small parts of 20
+Newsgroups are trained on. They share half of Wikipedia, the training posts, and the movie reviews, which are too few.
 """
 
 from __future__ import annotations
