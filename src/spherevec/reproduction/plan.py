@@ -58,7 +58,7 @@ FULL = Scale(
     wiki_words=None,
     min_count={WIKI: 10, NEWS: 5, REVIEWS: 5},
     epochs={WIKI: 5, NEWS: 10, REVIEWS: 10},
-    shares=(0.25, 0.5, 0.75, 1.0),
+    shares=(0.25, 0.5, 1.0),
     repeats=3,
 )
 QUICK = Scale(
