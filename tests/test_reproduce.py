@@ -15,7 +15,7 @@ import pytest
 
 from spherevec.corpus import EncodedCorpus
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError, SpherevecError
-from spherevec.reproduction import corpora, queue, store
+from spherevec.reproduction import corpora, measure, queue, store
 from spherevec.reproduction.corpora import Corpora, document_order, places_of
 from spherevec.reproduction.methods import METHODS
 from spherevec.reproduction.plan import FULL, KINDS, NEWS, QUICK, REVIEWS, WIKI, Cell, all_cells
@@ -271,15 +271,23 @@ def test_vectors_are_put_back_in_the_order_of_the_labels(data, tmp_path):
     place = corpora_of(data, tmp_path / "c")
     cell = Cell("documents", NEWS, "sif", "shuffled", 1)
     with EncodedCorpus.open(place.of(cell)) as corpus:
-        from spherevec.reproduction.measure import _random_words
+        from spherevec.reproduction.measure import _words_to_weigh
 
-        words = _random_words(corpus, TINY.dim)
+        words = _words_to_weigh(cell, corpus, TINY.dim)
     from spherevec.reproduction.words_file import save_words
 
     save_words(words, tmp_path / "words.npz")
     request = Request(cell, TINY, place.of(cell), data, 1, tmp_path, given=tmp_path / "words.npz")
     figures = Processes().measure(request, lambda share: None)
     assert figures["classification"][2]["micro_f1"]["mean"] > 0.9
+
+
+def test_a_method_that_weighs_given_words_can_be_timed(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "_WARM_UP", 1)  # a first run that knows fewer words than the counted one
+    cell = Cell("time", NEWS, "sif", "any", 1)
+    around = measure.Surroundings(TINY, corpora_of(data, tmp_path / "c").of(cell), data, 1)
+    figures = measure.measure(cell, around, None, lambda share: None).figures
+    assert len(figures["seconds"]) == 1 and figures["seconds"][0] > 0
 
 
 def test_a_cell_that_fails_is_noted_and_the_others_go_on(data, tmp_path, monkeypatch):

@@ -94,9 +94,9 @@ def _times(cell: Cell, around: Surroundings, report: Report) -> dict[str, Any]:
     """
     method = METHODS[cell.method]
     with EncodedCorpus.open(around.corpus) as corpus:
-        words = _random_words(corpus, around.scale.dim) if cell.method == "sif" else None
         with TemporaryDirectory() as folder, write_first(corpus, _WARM_UP, Path(folder) / "few") as few:
-            _fitted(cell, around, few, words, 1, report)
+            _fitted(cell, around, few, _words_to_weigh(cell, few, around.scale.dim), 1, report)
+        words = _words_to_weigh(cell, corpus, around.scale.dim)
         figures: dict[str, Any] = {"tokens": corpus.n_tokens, "documents": corpus.n_documents, "seconds": []}
         for epochs in (1, 2) if method.by_epochs else (1,):
             seconds, trained = _fitted(cell, around, corpus, words, epochs, report)
@@ -135,8 +135,10 @@ def _texts(cell: Cell, around: Surroundings, documents: int) -> list[str]:
     return [whole[place] for place in places_of(cell, len(whole), around.scale)[:documents].tolist()]
 
 
-def _random_words(corpus: EncodedCorpus, dim: int) -> KeyedVectors:
-    """Vectors for a method that weighs given ones: how long that takes does not depend on what they are."""
+def _words_to_weigh(cell: Cell, corpus: EncodedCorpus, dim: int) -> KeyedVectors | None:
+    """Random vectors for a method that weighs given ones: how long that takes does not depend on what they are."""
+    if cell.method != "sif":
+        return None
     rng = np.random.default_rng(1)
     vectors = random_directions(len(corpus.vocabulary), dim, rng).astype(np.float32)
     return KeyedVectors(corpus.vocabulary.words, vectors, corpus.vocabulary.counts)

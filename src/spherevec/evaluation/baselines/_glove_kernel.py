@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from spherevec.compiling import njit
 from spherevec.training.backends._vector_ops import prefetch, row_address
 
 # NaN and infinity stay visible: no "nnan", no "ninf".

@@ -42,7 +42,9 @@ def count_cooccurrences(corpus: EncodedCorpus, window: int, threads: int) -> Coo
 
     padded = np.empty(corpus.n_tokens + (corpus.n_documents + 1) * window, np.int32)
     kernel.pad_documents(corpus.ids, corpus.offsets, window, padded)
-    starts = np.concatenate([[0], np.cumsum(corpus.vocabulary.counts)]).astype(np.int64)
+    # Counted here: a part of a corpus may carry the vocabulary of the whole.
+    occurrences = np.bincount(corpus.ids, minlength=len(corpus.vocabulary))
+    starts = np.concatenate([[0], np.cumsum(occurrences)]).astype(np.int64)
     places = np.empty(corpus.n_tokens, np.int32 if len(padded) < 2**31 else np.int64)
     kernel.list_places(padded, starts, places)
     parts = _even_parts(starts)
