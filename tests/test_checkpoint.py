@@ -128,7 +128,8 @@ def test_blocks_that_are_left():
 # --- killed -----------------------------------------------------------------------------------------------------------
 
 # Trains in child processes of a process that has everything loaded, so that twenty of them start in no time. Each is
-# killed a random while after it has made progress, every fourth one whether it has or not.
+# killed a random while after it has made progress, every fourth one whether it has or not. One that has saved
+# something of the next epoch waits to be killed: no machine is so fast that it finishes before.
 KILLING = """
 import atexit, json, os, random, signal, sys, time
 from test_checkpoint import *
@@ -140,9 +141,15 @@ print(digest(spherevec.train(corpus, **settings)), flush=True)
 saved = folder / "c"
 chance = random.Random(int(sys.argv[4]))
 
-def start():
+def start(waits=lambda position: False):
     child = os.fork()
     if child == 0:
+        save = checkpoint.Saver.save
+        def save_and_wait(self, position):
+            save(self, position)
+            while waits(position):
+                time.sleep(1)
+        checkpoint.Saver.save = save_and_wait
         model = spherevec.train(corpus, **settings, checkpoint=saved, checkpoint_every="0.0001s", resume=True)
         (folder / "digest").write_text(digest(model) + " " + json.dumps([epoch["pairs"] for epoch in model.record]))
         os._exit(0)
@@ -172,21 +179,22 @@ def kill(child, is_time):
     children.remove(child)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
 
-def inode():
-    return saved.stat().st_ino if saved.exists() else 0
+def changed():
+    return saved.stat().st_ctime_ns if saved.exists() else 0
 
 places = []
 for number in range(kills):
-    before, child = inode(), start()
+    epoch = places[-1].epoch if places and places[-1] else 0
+    before, child = changed(), start(lambda position: position.epoch > epoch and position.left)
     ends = time.monotonic() + chance.uniform(0, 0.1)
-    kill(child, lambda: time.monotonic() > ends and (number % 4 == 3 or inode() != before))
+    kill(child, lambda: time.monotonic() > ends and (number % 4 == 3 or changed() != before))
     places.append(position())
 def refitted():
     try:
         return json.loads((saved / checkpoint.MANIFEST).read_bytes())["position"]["refitted"] > 0
     except (OSError, ValueError):
         return False
-kill(start(), refitted)
+kill(start(lambda position: position.refitted), refitted)
 assert position().refitted > 0
 child = start()
 assert os.waitpid(child, 0)[1] == 0
