@@ -445,6 +445,8 @@ def _child(name: str, inputs: int, keep: Path, seconds: int) -> None:
         dictionary.write_text("".join(f'"{word}"\n' for word in escaped))
         place = Path(folder) / "place"
         place.mkdir()
+        for seed in target.seeds():
+            feed(name, seed, place)  # kernels are compiled now, which may take longer than an input should
         taken = fed = 0
 
         def one_input(data: bytes) -> None:

@@ -125,6 +125,31 @@ def test_blocks_that_are_left():
     assert [resumed.take(0) for _ in range(8)] == [[1], [2], [3], [4], [7], [8], [9], []]
 
 
+def shares_of_neighbours(model):
+    """Of the nearest words of each word, and documents of each document, how many are of its topic; chance is 1/6."""
+    from test_training_topics import TOPICS
+
+    numbers = np.array([int(word[1:]) for word in model.words])
+    tables = ((model.words.vectors, numbers % TOPICS), (model.docs.vectors, np.arange(len(model.docs)) % TOPICS))
+    shares = []
+    for vectors, topics in tables:
+        cosines = vectors @ vectors.T
+        np.fill_diagonal(cosines, -2)
+        shares.append(f"{(topics[np.argsort(-cosines)[:, :5]] == topics[:, None]).mean():.4f}")
+    return ",".join(shares)
+
+
+def text_of_topics():
+    from test_training_topics import written_text
+
+    return written_text()[0]
+
+
+# What killed runs train on, and what is told of their models.
+TOLD = {"digest": (lambda: DOCUMENTS, digest), "neighbours": (text_of_topics, shares_of_neighbours)}
+QUALITY_TOLERANCE = 0.03  # without kills, the figures of four runs lay within 0.005
+
+
 # --- killed -----------------------------------------------------------------------------------------------------------
 
 # Trains in child processes of a process that has everything loaded, so that twenty of them start in no time. Each is
@@ -135,9 +160,10 @@ import atexit, json, os, random, signal, sys, time
 from test_checkpoint import *
 folder, settings, kills = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
 schedule.BLOCK_TOKENS, schedule.SHARD_TOKENS, workers.TICK, run.REFIT_TOKENS = 900, 300, 0.001, 2000
-corpus = encode(DOCUMENTS, folder / "encoded", min_count=1)
+texts, told = TOLD[sys.argv[5]]
+corpus = encode(texts(), folder / "encoded", min_count=1)
 settings = SETTINGS | {"epochs": 5 + kills} | settings
-print(digest(spherevec.train(corpus, **settings)), flush=True)
+print(told(spherevec.train(corpus, **settings)), flush=True)
 saved = folder / "c"
 chance = random.Random(int(sys.argv[4]))
 
@@ -151,7 +177,7 @@ def start(waits=lambda position: False):
                 time.sleep(1)
         checkpoint.Saver.save = save_and_wait
         model = spherevec.train(corpus, **settings, checkpoint=saved, checkpoint_every="0.0001s", resume=True)
-        (folder / "digest").write_text(digest(model) + " " + json.dumps([epoch["pairs"] for epoch in model.record]))
+        (folder / "digest").write_text(told(model) + " " + json.dumps([epoch["pairs"] for epoch in model.record]))
         os._exit(0)
     children.add(child)
     return child
@@ -205,9 +231,9 @@ print((folder / "digest").read_text())
 """
 
 
-def killed(folder, kills, **settings):
-    """Digests of an undisturbed run and of one that was killed so often, and the pairs of the latter by epoch."""
-    script = [sys.executable, "-c", KILLING, str(folder), json.dumps(settings), str(kills), "7"]
+def killed(folder, kills, told="digest", **settings):
+    """What is `TOLD` of an undisturbed run and of one that is killed so often, and the pairs of the latter by epoch."""
+    script = [sys.executable, "-c", KILLING, str(folder), json.dumps(settings), str(kills), "7", told]
     done = subprocess.run(script, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=300)
     assert done.returncode == 0, done.stderr
     undisturbed, places, within, result, *pairs = done.stdout.split(maxsplit=4)
@@ -244,6 +270,17 @@ def test_with_two_threads_kills_lose_no_block_and_repeat_none(tmp_path, corpus, 
     _, _, pairs = killed(tmp_path, 4, threads=2, order=order)
     alone = spherevec.train(corpus, **SETTINGS | {"epochs": 9, "order": order})
     assert pairs == [epoch["pairs"] for epoch in alone.record]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_with_two_threads_kills_cost_no_quality(tmp_path):
+    """Steps are so small that every epoch counts: with half of them, words find half as many of their topic."""
+    settings = {"threads": 2, "alpha": 0.0005, "window": 5, "sample": 0.0}
+    undisturbed, result, _ = killed(tmp_path, 4, "neighbours", **settings)
+    half = shares_of_neighbours(spherevec.train(text_of_topics(), **SETTINGS | settings | {"epochs": 4}))
+    whole, after_kills, of_half = (np.array(told.split(","), float) for told in (undisturbed, result, half))
+    assert np.abs(after_kills - whole).max() < QUALITY_TOLERANCE
+    assert of_half[0] < whole[0] - 5 * QUALITY_TOLERANCE, "it would not show if half of the training were lost"
 
 
 # --- interrupted ------------------------------------------------------------------------------------------------------

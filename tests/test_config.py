@@ -137,7 +137,17 @@ def test_overrides_win_over_a_recipe(name):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "epochs"), [(0, 100), (1000, 100), (500_000, 100), (1_000_000, 50), (4_500_000, 12), (10**10, 10)]
+    ("tokens", "epochs"),
+    [
+        (0, 100),
+        (1000, 100),
+        (80_000, 50),
+        (100_000, 40),
+        (2_000_000, 40),
+        (5_700_000, 22),
+        (12_000_000, 10),
+        (10**10, 10),
+    ],
 )
 def test_epochs_are_chosen_by_the_length_of_the_text_unless_given(tokens, epochs):
     assert TrainConfig().settled(tokens, 1000).epochs == epochs

@@ -38,7 +38,8 @@ def plain_inputs(documents, words, sample=0.0):
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     counts = np.maximum(np.bincount(ids, minlength=words), 1).astype(np.int64)
     pieces = trainer.further_pieces(offsets, PIECE)
-    return Inputs(ids, offsets, pieces, keep_shares(counts, sample), *alias_table(counts))
+    shares = keep_shares(counts, sample), keep_shares(counts, sample / 10)  # while training, and while refitting
+    return Inputs(ids, offsets, pieces, *shares, *alias_table(counts))
 
 
 def zipf_documents(rng, count=80, words=60, longest=25):

@@ -6,12 +6,14 @@ import ctypes
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import spherevec
 from spherevec.cli import main
 from spherevec.config import TrainConfig
+from spherevec.corpus import encode
 from spherevec.errors import ConfigError, MissingExtraError
 from spherevec.training.backends import cuda
 
@@ -125,17 +127,47 @@ def test_without_cupy_one_line_says_what_to_install(without_cupy, tmp_path, caps
     assert capsys.readouterr().err.strip().splitlines()[-1].endswith("pip install 'spherevec[cuda]'")
 
 
+def unread():
+    """Texts of which none may be asked for."""
+    pytest.fail("a text was read")
+    yield ""
+
+
+def test_without_cupy_training_on_a_card_is_refused_before_any_text_is_read(without_cupy, tmp_path, capsys):
+    with pytest.raises(MissingExtraError, match=r"pip install 'spherevec\[cuda\]'$"):
+        spherevec.train(unread(), device="cuda", workdir=tmp_path / "work")
+    assert not (tmp_path / "work").exists()
+    missing = str(tmp_path / "missing.txt")
+    assert main(["train", missing, "--out", str(tmp_path / "m"), "--device", "cuda", "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert error == "spherevec: error: device='cuda' needs an extra: pip install 'spherevec[cuda]'\n"
+    with encode(["a b a b"] * 20, tmp_path / "encoded", min_count=1) as corpus:
+        corpus.close()  # whoever looks into it now is told off
+        with pytest.raises(MissingExtraError):
+            spherevec.train(corpus, device="cuda")
+
+
+def test_without_a_card_training_is_refused_before_any_text_is_read(monkeypatch):
+    """CuPy is there, and finds nothing."""
+    runtime = SimpleNamespace(getDeviceCount=lambda: 0, CUDARuntimeError=RuntimeError)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+    cuda.card.cache_clear()
+    try:
+        with pytest.raises(ConfigError, match=r"^device='cuda' finds no NVIDIA card; use device='cpu'$"):
+            spherevec.train(unread(), device="cuda")
+        runtime.getDeviceCount = lambda: 1
+        with pytest.raises(ConfigError, match=r"dimension 1024 at most, not 1025; use device='cpu'$"):
+            spherevec.train(unread(), device="cuda", vector_size=1025)
+    finally:
+        cuda.card.cache_clear()
+
+
 def test_without_cupy_inference_on_a_card_is_refused_before_any_text_is_read(without_cupy):
     model = spherevec.train(["a b a b", "b a b a"] * 20, min_count=1, epochs=1)
-
-    def texts():
-        pytest.fail("a text was read")
-        yield ""
-
     with pytest.raises(MissingExtraError, match=r"pip install 'spherevec\[cuda\]'$"):
-        model.infer(texts(), device="cuda")
+        model.infer(unread(), device="cuda")
     with pytest.raises(ConfigError, match=r"device must be one of cpu, cuda, not 'gpu'"):
-        model.infer(texts(), device="gpu")
+        model.infer(unread(), device="gpu")
 
 
 def test_a_card_and_reproducible_results_contradict_each_other():

@@ -10,7 +10,7 @@ import pytest
 import spherevec
 from spherevec import inference, sphere
 from spherevec.cli import main
-from spherevec.config import INFERENCE_ALPHA, INFERENCE_EPOCHS, TrainConfig
+from spherevec.config import INFERENCE_ALPHAS, INFERENCE_EPOCHS, TrainConfig
 from spherevec.corpus import encode_texts
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.inference import DocumentFitter, infer_batches
@@ -89,12 +89,13 @@ def test_documents_are_fitted_as_a_textbook_would(settings):
     fitter = DocumentFitter(words, counts, config, 0.7, lambda: fallback)
     ours = fitter.fit(ids, offsets, epochs=3, alpha=0.02, threads=2)
 
-    keep = keep_shares(counts, config.sample)
-    inputs = Inputs(ids, offsets, np.empty((0, 2), np.int64), keep, *alias_table(counts))
-    oracle = OracleBackend(inputs, config.for_inference(3, 0.02))
+    fit = config.for_inference(3, 0.02)
+    shares = keep_shares(counts, config.sample), keep_shares(counts, fit.sample)
+    inputs = Inputs(ids, offsets, np.empty((0, 2), np.int64), *shares, *alias_table(counts))
+    oracle = OracleBackend(inputs, fit)
     oracle.load("words", 0, words)
     before = oracle.vectors["documents"][:] = fallback  # a document with words has another start
-    oracle.refit_documents(0, len(documents), config.for_inference(3, 0.02), 0.7, least_steps=0)
+    oracle.refit_documents(0, len(documents), fit, 0.7, least_steps=0)
     theirs = oracle.vectors["documents"]
     assert np.abs(ours - theirs).max() < 3e-5 < oracle.closest_call
     filled = [bool(document) for document in documents]
@@ -123,7 +124,7 @@ def test_vectors_are_unit_rows_in_plain_float32(model, new_texts):
 
 def test_longer_fits_and_other_rates_differ(default_model, new_texts):
     short, long = new_texts[:5], [" ".join(map(str, new_texts)) for _ in range(2)]
-    settings = {"epochs": INFERENCE_EPOCHS, "alpha": INFERENCE_ALPHA}
+    settings = {"epochs": INFERENCE_EPOCHS, "alpha": INFERENCE_ALPHAS["vmf"]}
     np.testing.assert_array_equal(default_model.infer(long), default_model.infer(long, **settings))
     # Ten passes over a short text make too few steps.
     assert not np.array_equal(default_model.infer(short), default_model.infer(short, **settings))

@@ -35,7 +35,8 @@ def plain_inputs(documents, words, sample=0.0):
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     counts = np.maximum(np.bincount(ids, minlength=words), 1).astype(np.int64)
     pieces = schedule.further_pieces(offsets, kernel.PIECE)
-    return Inputs(ids, offsets, pieces, keep_shares(counts, sample), *alias_table(counts))
+    shares = keep_shares(counts, sample), keep_shares(counts, sample / 10)  # while training, and while refitting
+    return Inputs(ids, offsets, pieces, *shares, *alias_table(counts))
 
 
 def load_random_vectors(rng, *backends):

@@ -238,7 +238,7 @@ def test_an_epoch_has_several_rounds_however_short_the_text(tokens, shards):
     documents = max(shards, tokens // 100) if tokens > 3000 else 100
     offsets = np.linspace(0, tokens, documents + 1).astype(np.int64)
     nothing = np.zeros(0, np.int64)
-    inputs = trainer.Inputs(np.broadcast_to(np.int32(0), tokens), offsets, nothing.reshape(0, 2), *[nothing] * 3)
+    inputs = trainer.Inputs(np.broadcast_to(np.int32(0), tokens), offsets, nothing.reshape(0, 2), *[nothing] * 4)
     config = TrainConfig(epochs=1, sample=0.1, reproducible=True)
     assert len(schedule.epoch_blocks(inputs, config, 0)) == pytest.approx(shards, rel=0.02)
 

@@ -20,7 +20,6 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.errors import TrainingError
 from spherevec.training import trainer
-from spherevec.training.backends.cpu import CpuBackend
 from spherevec.training.offsets import Offsets
 from spherevec.training.run import Run
 
@@ -92,7 +91,7 @@ def test_no_settings_within_their_ranges_make_a_vector_diverge(corpus, objective
 def a_run(corpus, **changes):
     config = TrainConfig(**SETTINGS | {"epochs": 1} | changes).settled(corpus.n_tokens, len(corpus.vocabulary))
     inputs = trainer.prepare(corpus, config)
-    backend = CpuBackend(inputs, config)
+    backend = trainer.make_backend(inputs, config)
     trainer.fill(backend, corpus, config, None)
     return backend, Run(backend, inputs, config, corpus, Offsets(1.0, 8.0), lambda progress: None)
 
@@ -193,6 +192,8 @@ EVERY_KERNEL = """
     for objective in OBJECTIVES:
         model = train(**objective, threads=2, vector_size=18)
         assert_sound(model)
+    long = " ".join(TEXTS * 2)  # is cut among shards
+    assert_sound(spherevec.train([long, *TEXTS], **SETTINGS | {"threads": 2, "reproducible": True, "vector_size": 18}))
     assert model.infer(["a b zz", ""]).shape == (2, 18)
     SphericalKMeans(3, n_init=1, random_state=1).fit(model.docs.vectors)
     encode(["l'été İstanbul 日本’s x " * 50] * 20, sys.argv[1], min_count=1, threads=2, _block_size=100)
@@ -211,35 +212,37 @@ def test_kernels_under_numbas_bounds_check(tmp_path):
 
 
 GUARDED = """
-    import ctypes, mmap, sys
+    import ctypes, itertools, mmap, sys
     sys.path.insert(0, {tests!r})
     from test_threads import *
+    from spherevec.training.backends import cpu, cpu_rounds, document_table
+    from spherevec.training.backends._vector_ops import padded_width
 
     PAGE, PROT_NONE = mmap.PAGESIZE, 0
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     kept = []
 
-    def guarded(table, at_end):
-        # The same rows in memory of their own, between two pages that nobody may touch.
-        size = -(-table.nbytes // PAGE) * PAGE
+    def guarded_rows(rows, width):
+        # As `padded_rows`, in memory of their own, between two pages that nobody may touch.
+        stride = padded_width(width)
+        size = -(-rows * stride * 4 // PAGE) * PAGE
         memory = mmap.mmap(-1, size + 2 * PAGE)
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         for page in (address, address + PAGE + size):
             assert libc.mprotect(page, PAGE, PROT_NONE) == 0
-        start = PAGE + (size - table.nbytes if at_end else 0)
-        rows = np.frombuffer(memory, np.float32, table.size, start).reshape(table.shape)
-        rows[:] = table
+        start = PAGE + (size - rows * stride * 4 if at_end else 0)
         kept.append(memory)
-        return rows
+        return np.frombuffer(memory, np.float32, rows * stride, start).reshape(rows, stride)
 
-    with encode(TEXTS, sys.argv[1], min_count=1) as corpus:
-        for at_end in (False, True):
+    # All tables, and the copies that the shards of a round make of their rows.
+    cpu.padded_rows = cpu_rounds.padded_rows = document_table.padded_rows = guarded_rows
+    with encode([" ".join(TEXTS * 2), *TEXTS], sys.argv[1], min_count=1) as corpus:
+        for at_end, reproducible in itertools.product((False, True), repeat=2):
             for objective in OBJECTIVES:
                 for changes in ({"vector_size": 16}, {"vector_size": 20, "batch": objective.get("batch", 5)}):
-                    backend, run = a_run(corpus, **objective | changes, threads=2, epochs=3)
-                    for name, table in backend._tables.items():
-                        backend._tables[name] = guarded(table, at_end)
+                    settings = objective | changes | {"reproducible": reproducible}
+                    backend, run = a_run(corpus, **settings, threads=2, epochs=3)
                     run.train()
                     run.refit_documents()
                     last = int(sys.argv[2])

@@ -189,7 +189,7 @@ def test_too_many_vectors_for_the_memory_say_so(corpus):
     inputs = trainer.prepare(corpus, TrainConfig(sample=1e-3))
     endless = Inputs(
         inputs.ids, np.broadcast_to(np.int64(0), 10**13), inputs.pieces,
-        inputs.keep_share, inputs.draw_share, inputs.draw_other,
+        inputs.keep_share, inputs.refit_keep_share, inputs.draw_share, inputs.draw_other,
     )  # fmt: skip
     with pytest.raises(TrainingError, match=r"not enough memory for .* GiB.*documents=False"):
         trainer.make_backend(endless, TrainConfig(sample=1e-3))
@@ -225,7 +225,7 @@ def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each():
     lengths = np.array([10] * 900 + [1000] * 9 + [3 * PIECE])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     nothing = np.zeros(0, np.int64)
-    inputs = Inputs(np.zeros(offsets[-1], np.int32), offsets, schedule.further_pieces(offsets, PIECE), *[nothing] * 3)
+    inputs = Inputs(np.zeros(offsets[-1], np.int32), offsets, schedule.further_pieces(offsets, PIECE), *[nothing] * 4)
     edges = schedule.block_edges(inputs, 3000, in_file_order=True)
     assert (edges[0], edges[-1], inputs.units) == (0, 912, 912)
     whole = [offsets[last] - offsets[first] for first, last in pairwise(edges) if last < 909]

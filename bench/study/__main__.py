@@ -1,10 +1,11 @@
 """The study behind the default recipe: every setting alone, on data to search on and on other data to confirm.
 
-    python -m bench.study --out study.jsonl [--seeds 3] [--device cpu|cuda] [--only TEXT ...] [--peers word2vec ...]
+    python -m bench.study --out study.jsonl [--seeds 3] [--device cpu|cuda]
+    python -m bench.study --out study.jsonl --data confirm --rows default word2vec doc2vec-dbow
     python -m bench.study --out study.jsonl --table
 
-Each run is one line of the file; runs that are in it already are not repeated. `--only` chooses runs whose data set or
-variant contains one of the texts.
+Each run is one line of the file; runs that are in it already are not repeated. `--data` chooses data sets whose names
+contain one of the texts, `--rows` variants and peers by name; without it, all variants and no peer.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import numpy as np
 from bench.study.corpora import StudySet, study_sets
 from bench.study.measure import measure, measure_peer
 from bench.study.variants import VARIANTS
+from spherevec.config import TrainConfig
+from spherevec.evaluation.baselines import BASELINES
 
 Key = tuple[str, str, int]
 
@@ -33,10 +36,8 @@ def finished(out: Path) -> dict[Key, dict[str, Any]]:
 
 
 def wanted(arguments: argparse.Namespace, sets: dict[str, StudySet]) -> list[Key]:
-    names = [*VARIANTS, *arguments.peers]
-    runs = [(data, name, seed) for seed in range(1, arguments.seeds + 1) for data in sets for name in names]
-    texts = arguments.only
-    return [run for run in runs if not texts or any(text in run[0] or text == run[1] for text in texts)]
+    chosen = [data for data in sets if any(text in data for text in arguments.data)]
+    return [(data, row, seed) for seed in range(1, arguments.seeds + 1) for data in chosen for row in arguments.rows]
 
 
 def study(arguments: argparse.Namespace) -> None:
@@ -82,10 +83,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=TrainConfig().thread_count)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--peers", nargs="*", default=[], help="word2vec, doc2vec-dbow, tfidf-svd, …")
+    parser.add_argument("--data", nargs="*", default=[""], metavar="TEXT")
+    parser.add_argument("--rows", nargs="*", default=list(VARIANTS), choices=[*VARIANTS, *BASELINES], metavar="NAME")
     arguments = parser.parse_args()
     table(arguments.out) if arguments.table else study(arguments)
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.study.corpora import StudySet
-from bench.study.variants import REFIT_SHARES
+from bench.study.variants import REFITS
 from spherevec import sphere
-from spherevec.config import INFERENCE_CONCENTRATION, TrainConfig
+from spherevec.config import INFERENCE_CONCENTRATION, INFERENCE_SAMPLE, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.evaluation.baselines import BASELINES
 from spherevec.inference import DocumentFitter
@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 def measure(
     chosen: StudySet, corpus: EncodedCorpus, settings: dict[str, Any], seed: int, device: str
 ) -> dict[str, Any]:
-    """Figures of u, of v and of u + v, and of documents fitted to u and to u + v with several concentrations."""
+    """Figures of u, of v and of u + v, and of documents as trained, fitted to u in several ways, and to u + v."""
     started = time.perf_counter()
     config = TrainConfig.from_mapping(
         {"epochs": chosen.epochs, "min_count": chosen.min_count, **settings}
@@ -52,20 +52,30 @@ def measure(
         }
     if chosen.score_documents and model.docs is not None:
         result["documents"] = {"as trained": chosen.score_documents(model.docs.vectors)}
-        for form in ("u", "u + v"):
-            for share in REFIT_SHARES if config.objective == "vmf" else (1.0,):
-                rows = fitted(forms[form], corpus, config, share, model.parameters.get("document_offset", 0.0), device)
-                result["documents"][f"fitted to {form}, {share:g} of the concentration"] = chosen.score_documents(rows)
+        refits = REFITS if config.objective == "vmf" and settings.keys() <= {"threads"} else {"default": {}}
+        offset = model.parameters.get("document_offset", 0.0)
+        fits = [("u", name) for name in refits] + [("u + v", "default")]
+        for form, name in fits:
+            rows = fitted(forms[form], corpus, config, refits[name], offset, device)
+            result["documents"][f"fitted to {form}: {name}"] = chosen.score_documents(rows)
     return result
 
 
 def fitted(
-    words: Floats, corpus: EncodedCorpus, config: TrainConfig, share: float, offset: float, device: str
+    words: Floats, corpus: EncodedCorpus, config: TrainConfig, refit: dict[str, float], offset: float, device: str
 ) -> Floats:
-    """Documents fitted to fixed words with a share of the trained concentration."""
-    config = config.with_(concentration=config.concentration * share / INFERENCE_CONCENTRATION)
+    """Documents fitted to fixed words; `refit` as in `REFITS`."""
+    # Fitting takes its own shares of what it is given.
+    config = config.with_(
+        concentration=config.concentration
+        * refit.get("concentration", INFERENCE_CONCENTRATION)
+        / INFERENCE_CONCENTRATION,
+        sample=config.sample_share * refit.get("sample", INFERENCE_SAMPLE) / INFERENCE_SAMPLE,
+        negative=config.negative * int(refit.get("negative", 1)),
+    )
     fitter = DocumentFitter(words, corpus.vocabulary.counts, config, offset, lambda: words[0])
-    return fitter.fit(np.asarray(corpus.ids), np.asarray(corpus.offsets), threads=config.threads, device=device)
+    ids, offsets = np.asarray(corpus.ids), np.asarray(corpus.offsets)
+    return fitter.fit(ids, offsets, alpha=refit.get("alpha"), threads=config.threads, device=device)
 
 
 def measure_peer(name: str, chosen: StudySet, corpus: EncodedCorpus, seed: int, threads: int) -> dict[str, Any]:

@@ -15,15 +15,20 @@ from typing import Any
 
 from spherevec.errors import ConfigError
 
-# Epochs when the user gives none: enough to train on this many tokens, within bounds.
-TRAINED_TOKENS = 50_000_000
-FEWEST_EPOCHS, MOST_EPOCHS = 10, 100
+# Epochs when the user gives none: enough to train on this many tokens, within bounds ...
+TRAINED_TOKENS = 120_000_000
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 40
+# ... and more of them for a text so short that 40 would make too few steps.
+FEWEST_TRAINED_TOKENS, MOST_EPOCHS_OF_TINY_TEXTS = 4_000_000, 100
 SMALLEST_SAMPLE = 3e-5
 
-# Fitting a document to fixed words: passes over it, but at least so many steps, and the learning rate at the start.
-INFERENCE_EPOCHS, INFERENCE_STEPS, INFERENCE_ALPHA = 10, 1000, 0.03
-# ... and the share of the concentration: a hundred numbers fitted to a few dozen words make these look too sharp.
-INFERENCE_CONCENTRATION = 0.75
+# Fitting a document to fixed words: passes over it, but at least so many steps, and the learning rate at the start,
+# for the likelihood and for the hinges.
+INFERENCE_EPOCHS, INFERENCE_STEPS = 10, 1000
+INFERENCE_ALPHAS = MappingProxyType({"vmf": 0.01, "hinge": 0.03, "joint": 0.03})
+# The likelihood is fitted with a share of the concentration, since a hundred numbers fitted to a few dozen words make
+# these look too sharp, and with a share of `sample`: frequent words say little of a document.
+INFERENCE_CONCENTRATION, INFERENCE_SAMPLE = 0.75, 1 / 3
 
 
 def setting(
@@ -86,7 +91,7 @@ class TrainConfig:
     alpha: float = setting(0.01, "Learning rate at the start; decays linearly to nearly nothing.", low=0.0, high=10.0)
     epochs: int | None = setting(
         None,
-        "Passes over the text; chosen by its length when not given: 10, and more below 5 million words.",
+        "Passes over the text; chosen by its length when not given: 10 above 12 million words, 40 for short texts.",
         low=1,
         high=100_000,
     )
@@ -142,7 +147,9 @@ class TrainConfig:
         """This configuration with everything chosen that depends on the text: its tokens, and its distinct words."""
         epochs, sample = self.epochs, self.sample
         if epochs is None:
-            epochs = int(min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(TRAINED_TOKENS / max(tokens, 1)))))
+            epochs = min(max(math.ceil(TRAINED_TOKENS / max(tokens, 1)), FEWEST_EPOCHS), MOST_EPOCHS)
+            tiny = min(math.ceil(FEWEST_TRAINED_TOKENS / max(tokens, 1)), MOST_EPOCHS_OF_TINY_TEXTS)
+            epochs = max(epochs, tiny)
         if sample is None:
             # In a small vocabulary every word is frequent; none is thinned out that has no more than its even share.
             sample = max(SMALLEST_SAMPLE, 1 / max(words, 1))
@@ -150,11 +157,17 @@ class TrainConfig:
 
     def for_inference(self, epochs: int | None = None, alpha: float | None = None) -> TrainConfig:
         """How to fit documents to the words of a training with this configuration."""
-        return replace(
+        config = replace(
             self,
             epochs=INFERENCE_EPOCHS if epochs is None else epochs,
-            alpha=INFERENCE_ALPHA if alpha is None else alpha,
+            alpha=INFERENCE_ALPHAS[self.objective] if alpha is None else alpha,
+        )
+        if self.objective != "vmf":
+            return config
+        return replace(
+            config,
             concentration=max(INFERENCE_CONCENTRATION * self.concentration, 0.01),
+            sample=INFERENCE_SAMPLE * self.sample_share,
         )
 
     @property

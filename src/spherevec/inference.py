@@ -76,7 +76,7 @@ class DocumentFitter:
         self._config, self._offset = config, offset
         self._words: Floats = padded_rows(*word_vectors.shape)
         self._words[:, : config.vector_size] = word_vectors
-        self._keep_share = keep_shares(counts, config.sample_share)
+        self._keep_share = keep_shares(counts, config.for_inference().sample_share)
         self._draw_share, self._draw_other = alias_table(counts)
         self._fallback: Floats | None = None
         self._make_fallback = fallback

@@ -202,7 +202,7 @@ class Model:
         Args:
             texts: an iterable of strings, or of lists of words.
             epochs: passes over each text; by default 10, and more over a text of less than 100 words.
-            alpha: learning rate at the start; 0.03 by default.
+            alpha: learning rate at the start; by default 0.01, and 0.03 for the hinges.
             threads: 0 = all cores.
             device: "cpu", or "cuda" for an NVIDIA card, whose last bits differ from the CPU's.
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained

@@ -12,11 +12,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Set
 from pathlib import Path
+from typing import IO
 
 from spherevec.errors import SpherevecError
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_ZEROS_WRITTEN = 1 << 22
+_KINDS_IN_MEMORY = {"tmpfs", "ramfs"}
 
 
 @contextlib.contextmanager
@@ -154,14 +157,48 @@ def working_folder(place: str | Path | None) -> Iterator[Path]:
     """A folder for temporary files in `place`, or where the system keeps such files, as `temporary_folder` makes it."""
     with contextlib.ExitStack() as stack:
         try:
-            parent = Path(tempfile.gettempdir() if place is None else place)
-            folder = stack.enter_context(temporary_folder(parent / "spherevec"))
+            folder = stack.enter_context(temporary_folder(temporary_place(place) / "spherevec"))
         except OSError as error:
             named = "no folder for temporary files" if place is None else f"{place}: cannot be worked in"
             raise SpherevecError(
                 f"{named}: {error.strerror or error}; choose another place (TMPDIR, or workdir)"
             ) from None
         yield folder
+
+
+def temporary_place(place: str | Path | None) -> Path:
+    """`place`, made where it is not there, or where the system keeps temporary files."""
+    folder = Path(tempfile.gettempdir() if place is None else place)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def unnamed_file(folder: Path, size: int) -> Iterator[IO[bytes]]:
+    """A file of `size` zero bytes without a name, all its blocks reserved; or OSError, with nothing used up."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        # Asked first: a disk that is filled to its brim before it says no would fail others meanwhile.
+        if size > shutil.disk_usage(folder).free:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            for start in range(0, size, _ZEROS_WRITTEN):
+                file.write(bytes(min(_ZEROS_WRITTEN, size - start)))
+            file.flush()
+        yield file
+
+
+def lies_in_memory(folder: Path) -> bool:
+    """Whether the files of a folder take memory instead of disk, as far as the system tells (Linux)."""
+    device = folder.stat().st_dev
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:
+        return False
+    number = f"{os.major(device)}:{os.minor(device)}"
+    kinds = {mount.partition(" - ")[2].split()[0] for mount in mounts if mount.split()[2] == number}
+    return not kinds.isdisjoint(_KINDS_IN_MEMORY)
 
 
 @contextlib.contextmanager

@@ -54,8 +54,8 @@ def train(
         tokenizer: "words", "whitespace" for text that is split already, or a function from a string to words.
         text_field: the column of a table that holds the text.
         encoding: of text files.
-        workdir: where the encoded corpus is kept while training (4 to 8 bytes a word); the system's folder for
-            temporary files by default.
+        workdir: where the encoded corpus is kept while training (4 to 8 bytes a word), and document vectors that would
+            not fit into memory, as long as the model is used; the system's folder for temporary files by default.
         progress: called a few times a second with a `Progress`.
         initial: word and context vectors to start from; words that it does not know start at random, and so do all
             documents.
@@ -69,8 +69,9 @@ def train(
     report = progress or _ignore
     saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
     check_checkpoint(**saving)
+    check_device(config)
     if isinstance(source, EncodedCorpus):
-        return train_corpus(source, config, progress=report, initial=initial, **saving)
+        return train_corpus(source, config, progress=report, initial=initial, workdir=workdir, **saving)
     # What a killed process has left there is removed on the way.
     with working_folder(workdir) as folder:
         report(Progress("reading", 0.0))
@@ -88,7 +89,7 @@ def train(
         corpus.forget_files()
         give_memory_back()
         with corpus:
-            return train_corpus(corpus, config, progress=report, initial=initial, **saving)
+            return train_corpus(corpus, config, progress=report, initial=initial, workdir=workdir, **saving)
 
 
 def train_corpus(
@@ -97,6 +98,7 @@ def train_corpus(
     *,
     progress: ProgressCallback | None = None,
     initial: Model | KeyedVectors | None = None,
+    workdir: str | Path | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: str = CHECKPOINT_EVERY,
     resume: bool = False,
@@ -105,11 +107,12 @@ def train_corpus(
     report = progress or _ignore
     config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
     every = check_checkpoint(checkpoint, checkpoint_every, resume)
+    check_device(config)
     saved = checkpoints.load(Path(checkpoint)) if checkpoint and resume else None
     inputs = prepare(corpus, config)
     if saved:
         saved.check(config, corpus, len(epoch_blocks(inputs, config, 0)))
-    backend = make_backend(inputs, config)
+    backend = make_backend(inputs, config, workdir)
     offsets = Offsets(config.offset, config.concentration)
     if saved:
         saved.restore(backend, offsets)
@@ -150,6 +153,15 @@ def check_checkpoint(checkpoint: str | Path | None, checkpoint_every: str, resum
     return every
 
 
+def check_device(config: TrainConfig) -> None:
+    """Refuse, before any text is read, a card that is not there or does not take such vectors."""
+    if config.device == "cuda":
+        from spherevec.training.backends.cuda import Layout, card
+
+        card()
+        Layout.of(config.vector_size)
+
+
 def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
     """The plain arrays that a backend works on."""
     counts = corpus.vocabulary.counts
@@ -159,12 +171,13 @@ def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
         offsets=corpus.offsets,
         pieces=further_pieces(corpus.offsets, PIECE),
         keep_share=keep_shares(counts, config.sample_share),
+        refit_keep_share=keep_shares(counts, config.for_inference().sample_share),
         draw_share=draw_share,
         draw_other=draw_other,
     )
 
 
-def make_backend(inputs: Inputs, config: TrainConfig) -> Backend:
+def make_backend(inputs: Inputs, config: TrainConfig, workdir: str | Path | None = None) -> Backend:
     if config.device == "cuda":
         from spherevec.training.backends.cuda import CudaBackend
 
@@ -173,7 +186,7 @@ def make_backend(inputs: Inputs, config: TrainConfig) -> Backend:
     from spherevec.training.backends.cpu_rounds import RoundsCpuBackend
 
     try:
-        return RoundsCpuBackend(inputs, config) if config.reproducible else CpuBackend(inputs, config)
+        return (RoundsCpuBackend if config.reproducible else CpuBackend)(inputs, config, workdir)
     except MemoryError:
         rows = 2 * len(inputs.keep_share) + (len(inputs.offsets) - 1) * config.documents
         need = rows * config.vector_size * 4 / 2**30
@@ -261,15 +274,20 @@ def directions_of_sums(words: NDArray[np.float32], contexts: NDArray[np.float32]
 
 def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
     """A document without a known word gets the mean direction of the others, rather than the noise it started from."""
-    empty = np.flatnonzero(np.diff(offsets) == 0)
-    if len(empty) == 0 or len(empty) == len(vectors):
+    starts = range(0, len(vectors), CHUNK_ROWS)
+
+    def empty(start: int) -> NDArray[np.bool_]:
+        return np.asarray(np.diff(offsets[start : start + CHUNK_ROWS + 1]) == 0)
+
+    if not any(empty(start).any() for start in starts):
         return
     total = np.zeros(vectors.shape[1])
-    for start in range(0, len(vectors), CHUNK_ROWS):
-        total += vectors[start : start + CHUNK_ROWS].sum(axis=0, dtype=np.float64)
-    total -= vectors[empty].sum(axis=0, dtype=np.float64)
-    if np.linalg.norm(total) > 1e-6 * len(vectors):  # otherwise the others have no common direction
-        vectors[empty] = sphere.normalize(total).astype(np.float32)
+    for start in starts:
+        total += vectors[start : start + CHUNK_ROWS][~empty(start)].sum(axis=0, dtype=np.float64)
+    if np.linalg.norm(total) > 1e-6 * len(vectors):  # otherwise there are no others, or they have no common direction
+        common = sphere.normalize(total).astype(np.float32)
+        for start in starts:
+            vectors[start : start + CHUNK_ROWS][empty(start)] = common
 
 
 def give_memory_back() -> None:

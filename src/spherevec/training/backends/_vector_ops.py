@@ -26,9 +26,14 @@ _INT = ir.IntType(64)
 _FAST = ("nsz", "arcp", "contract", "afn", "reassoc")
 
 
+def padded_width(width: int) -> int:
+    """The stride of rows of so many numbers."""
+    return -(-width // LANES) * LANES
+
+
 def padded_rows(rows: int, width: int) -> np.ndarray:
     """A zero float32 matrix whose rows start on cache lines; columns from `width` on are padding and stay zero."""
-    stride = -(-width // LANES) * LANES
+    stride = padded_width(width)
     buffer = np.zeros(rows * stride + LINE // 4, np.float32)
     start = -buffer.ctypes.data % LINE // 4
     return buffer[start : start + rows * stride].reshape(rows, stride)

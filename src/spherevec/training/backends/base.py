@@ -29,6 +29,7 @@ class Inputs:
     offsets: NDArray[np.int64]  # (N + 1,)
     pieces: NDArray[np.int64]  # (M, 2): document, first token
     keep_share: NDArray[np.uint32]  # (V,)
+    refit_keep_share: NDArray[np.uint32]  # (V,) while documents are fitted at the end
     draw_share: NDArray[np.uint32]  # (V,)
     draw_other: NDArray[np.int32]  # (V,)
 

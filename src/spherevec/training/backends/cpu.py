@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from spherevec.training.backends import _cpu_kernel as kernel
 from spherevec.training.backends._overlay_ops import Overlay
 from spherevec.training.backends._vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.training.backends.base import Block, Figures, Floats, Inputs
+from spherevec.training.backends.document_table import document_table
+from spherevec.training.memory import available_memory
 
 SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
 
@@ -27,15 +30,23 @@ _RULES = {
 
 
 class CpuBackend:
-    """Vectors in host memory, rows padded to whole cache lines, updated by several threads without locks."""
+    """Vectors in host memory, rows padded to whole cache lines, updated by several threads without locks.
 
-    def __init__(self, inputs: Inputs, config: TrainConfig) -> None:
+    Args:
+        workdir: where document vectors are kept that would not fit into memory; see `document_table`.
+    """
+
+    def __init__(self, inputs: Inputs, config: TrainConfig, workdir: str | Path | None = None) -> None:
         self.workers = config.thread_count
         self._inputs, self._config = inputs, config
         self._width = config.vector_size
+        room = available_memory()
+        self._tables: dict[str, Floats] = {
+            name: padded_rows(len(inputs.keep_share), self._width) for name in ("words", "contexts")
+        }
+        room -= sum(table.nbytes for table in self._tables.values())
         documents = len(inputs.offsets) - 1 if config.documents else 1
-        sizes = {"words": len(inputs.keep_share), "contexts": len(inputs.keep_share), "documents": documents}
-        self._tables = {name: padded_rows(rows, self._width) for name, rows in sizes.items()}
+        self._tables["documents"] = document_table(documents, self._width, room, workdir)
         self._objective = _OBJECTIVES[config.objective]
         self._scratch = [
             kernel.BatchScratch.make(
@@ -101,7 +112,7 @@ class CpuBackend:
     def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
         inputs = self._inputs
         offsets = inputs.offsets[first : last + 1]
-        corpus = (inputs.ids, offsets, inputs.keep_share, inputs.draw_share, inputs.draw_other)
+        corpus = (inputs.ids, offsets, inputs.refit_keep_share, inputs.draw_share, inputs.draw_other)
         infer_documents(
             corpus, self._tables["words"], self._tables["documents"][first:last], config, offset, least_steps
         )

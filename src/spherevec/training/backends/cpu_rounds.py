@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +87,8 @@ class RoundsCpuBackend(CpuBackend):
 
     shards = SHARDS
 
-    def __init__(self, inputs: Inputs, config: TrainConfig) -> None:
-        super().__init__(inputs, config)
+    def __init__(self, inputs: Inputs, config: TrainConfig, workdir: str | Path | None = None) -> None:
+        super().__init__(inputs, config, workdir)
         self._figures = np.zeros((SHARDS, 64), np.float64)[:, : kernel.FIGURES]
         self._finished = np.zeros(kernel.FIGURES)  # figures of the rounds before this one
         long = np.unique(inputs.pieces[:, 0]) if config.documents else np.zeros(0)

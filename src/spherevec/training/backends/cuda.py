@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -212,6 +212,7 @@ class CudaBackend:
             self._offsets = cupy.asarray(np.ascontiguousarray(inputs.offsets))
             self._pieces = cupy.asarray(np.ascontiguousarray(inputs.pieces))
             self._sampling = _Sampling.on_device(cupy, inputs.keep_share, inputs.draw_share, inputs.draw_other)
+            self._refit_sampling = replace(self._sampling, keep_share=cupy.asarray(inputs.refit_keep_share))
             self._figures = cupy.zeros(10, np.float64)
             self._shared = cupy.zeros(SHARED.itemsize, np.uint8)
             self._versions = cupy.zeros(self._zero_row + 1 if count_lost else 1, np.uint32)
@@ -313,7 +314,7 @@ class CudaBackend:
         with self._training:
             ids, shift = self._corpus.documents(first, last)
             fit_documents(
-                self._cupy, config, self._layout, ids, self._offsets[first : last + 1], shift, self._sampling,
+                self._cupy, config, self._layout, ids, self._offsets[first : last + 1], shift, self._refit_sampling,
                 self._vectors, self._vectors[self._starts["documents"] + first :], offset, least_steps,
             )  # fmt: skip
         self._training.synchronize()

@@ -167,7 +167,7 @@ class OracleBackend:
         for document, (start, stop) in enumerate(pairwise(inputs.offsets[first : last + 1].tolist()), first):
             words = inputs.ids[start:stop].tolist()
             if words:
-                shares = inputs.keep_share[words] / 2**32
+                shares = inputs.refit_keep_share[words] / 2**32
                 self.vectors["documents"][document] = sphere.normalize(shares @ self.vectors["words"][words])
             epochs = max(config.epoch_count, math.ceil(least_steps / max(len(words), 1)))
             key = len(words)
@@ -178,7 +178,7 @@ class OracleBackend:
             for visit in range(epochs * len(words)):
                 epoch, place = divmod(visit, len(words))
                 word = words[place]
-                if not is_kept(word, place, mix((key + epoch * _GOLDEN) & _64_BITS), inputs.keep_share):
+                if not is_kept(word, place, mix((key + epoch * _GOLDEN) & _64_BITS), inputs.refit_keep_share):
                     continue
                 drawn, drawn_next = drawn_next, randoms.words(config.negative)
                 alpha = config.alpha * (1 - visit / (epochs * len(words)))

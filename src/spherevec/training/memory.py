@@ -1,0 +1,76 @@
+"""How much memory this process may still fill with data of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_SYSTEM, _PROCESS, _GROUPS = Path("/proc/meminfo"), Path("/proc/self"), Path("/sys/fs/cgroup")
+
+
+def available_memory() -> float:
+    """Bytes, by whatever is tightest: the machine, a control group, RLIMIT_DATA; infinite where nothing is told.
+
+    RLIMIT_AS is left out: it counts addresses, of which a mapped file takes as many as memory does.
+    """
+    return min(_of_machine(), _of_groups(_PROCESS / "cgroup", _GROUPS), _of_data_limit())
+
+
+def _of_machine() -> float:
+    with suppress(OSError):
+        for line in _SYSTEM.read_text().splitlines():
+            name, _, amount = line.partition(":")
+            if name == "MemAvailable":
+                return float(amount.split()[0]) * 1024
+    with suppress(ValueError, OSError, AttributeError):
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    return math.inf
+
+
+def _of_data_limit() -> float:
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        used = int((_PROCESS / "statm").read_text().split()[5]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return math.inf
+    return math.inf if limit == resource.RLIM_INFINITY else float(limit - used)
+
+
+def _of_groups(membership: Path, root: Path) -> float:
+    """What the tightest of the control groups around this process leaves; pages of files give way and do not count.
+
+    Args:
+        membership: names the groups, as /proc/self/cgroup does.
+        root: where the groups are mounted; those of the first version that limit memory in a folder `memory`.
+    """
+    room = math.inf
+    for group, limit_file, own_pages in _memory_groups(membership, root):
+        with suppress(OSError, ValueError, KeyError):
+            limit = (group / limit_file).read_text().strip()
+            if limit != "max":
+                usage = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+                room = min(room, float(int(limit) - int(usage[own_pages])))
+    return room
+
+
+def _memory_groups(membership: Path, root: Path) -> Iterator[tuple[Path, str, str]]:
+    """A process's group and those around it: folder, name of the limit's file, name of its anonymous pages."""
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mounted, names = root, ("memory.max", "anon")
+        elif "memory" in controllers.split(","):
+            mounted, names = root / "memory", ("memory.limit_in_bytes", "total_rss")
+        else:
+            continue
+        inner = mounted / path.strip("/")
+        yield from ((group, *names) for group in (inner, *inner.parents) if group.is_relative_to(mounted))
