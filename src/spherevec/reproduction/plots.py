@@ -179,7 +179,8 @@ def learning_curves(results: Results) -> Drawing | None:
             axes[2].plot(epochs, lengths, label=f"{recipe}, {label}", **style)
         for axis, title in zip(axes, [*titles, "mean resultant length"], strict=True):
             axis.set(title=title, xlabel="epoch")
-            axis.set_ylim(bottom=0)
+            # The last one has four lines, and needs room above them for its legend.
+            axis.set_ylim(0, axis.get_ylim()[1] * (1.5 if axis is axes[2] else 1.0))
             axis.xaxis.get_major_locator().set_params(integer=True)
             if axis.has_data():
                 axis.legend(fontsize=8)
@@ -187,7 +188,8 @@ def learning_curves(results: Results) -> Drawing | None:
             "learning",
             svg(drawn),
             "Learning curves. The two losses are different functions and cannot be compared with each other. The mean"
-            " resultant length is that of the word vectors: 0 is a perfect spread, 1 is all in one direction.",
+            " resultant length is that of the word vectors while they are trained: 0 is a perfect spread, 1 is all in"
+            " one direction.",
         )
 
 
