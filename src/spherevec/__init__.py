@@ -13,9 +13,9 @@ _HOMES = {
     "train_corpus": "spherevec.training",
     "load": "spherevec.model",
     "Model": "spherevec.model",
-    "KeyedVectors": "spherevec.keyed_vectors",
+    "KeyedVectors": "spherevec.model.keyed_vectors",
     "TrainConfig": "spherevec.config",
-    "SphericalEmbedding": "spherevec.estimator",
+    "SphericalEmbedding": "spherevec.estimators",
     "SphericalKMeans": "spherevec.clustering",
     "VonMisesFisherMixture": "spherevec.clustering",
     "name_clusters": "spherevec.clustering",
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_clusters
     from spherevec.config import TrainConfig
     from spherevec.errors import SpherevecError
-    from spherevec.estimator import SphericalEmbedding
-    from spherevec.keyed_vectors import KeyedVectors
+    from spherevec.estimators import SphericalEmbedding
+    from spherevec.model import KeyedVectors
     from spherevec.model import Model, load
     from spherevec.training import train, train_corpus
 

@@ -25,7 +25,6 @@ from spherevec.cli.checks import (
 )
 from spherevec.cli.exit import exit_code_of, tidy_termination
 from spherevec.cli.options import LateChoice, given_settings, training_settings
-from spherevec.cli.reproduce import reproduce
 from spherevec.config import RECIPES
 from spherevec.errors import ConfigError
 
@@ -68,7 +67,7 @@ def demo(corpus: Path | None, quiet: bool) -> None:
 
     The text is the docstrings of Python, numpy, scipy and scikit-learn, found on this machine.
     """
-    from spherevec.demo import tour
+    from spherevec.demo.tour import tour
 
     tour(corpus, quiet)
 
@@ -175,8 +174,8 @@ def infer(
     model = load_model(folder)
 
     from spherevec.corpus import read_documents
-    from spherevec.inference import infer_batches
-    from spherevec.io.npy_rows import write_rows
+    from spherevec.model.inference import infer_batches
+    from spherevec.storage.npy_rows import write_rows
 
     known = unknown = 0
 
@@ -255,7 +254,7 @@ def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: 
     import numpy as np
 
     from spherevec.clustering import name_clusters
-    from spherevec.io.files import atomic_file
+    from spherevec.storage.files import atomic_file
 
     with atomic_file(out, overwrite=force) as file:
         found = _clusterer(method, k).fit(docs.vectors)
@@ -366,7 +365,6 @@ def info(folder: Path, as_json: bool) -> None:
     display.print_info(load_model(folder).describe(), as_json)
 
 
-cli.add_command(reproduce)
 
 
 def _clusterer(method: str, k: int) -> Any:

@@ -11,7 +11,7 @@ from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
     from spherevec.evaluation import LabelledTexts
-    from spherevec.keyed_vectors import KeyedVectors
+    from spherevec.model.keyed_vectors import KeyedVectors
     from spherevec.model import Model
 
 
@@ -79,7 +79,8 @@ def check_model_folder(out: Path, force: bool) -> None:
     """Refuse before any work is done what would be refused when the model is written."""
     import tempfile
 
-    from spherevec.io import files, native
+    from spherevec.model import folder as native
+from spherevec.storage import files
 
     check_free(out, force)
     target = files._target(out)

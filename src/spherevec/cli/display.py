@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from spherevec.evaluation import AnalogyResult, SimilarityResult
-    from spherevec.keyed_vectors import Key
+    from spherevec.model.keyed_vectors import Key
     from spherevec.model import Model
     from spherevec.training.progress import Progress
 

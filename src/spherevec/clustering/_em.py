@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.clustering import _clustering_kernel as kernel
+from spherevec.clustering import kernels as kernel
 from spherevec.clustering._lloyd import mean_directions
 from spherevec.clustering._slices import SliceRunner
 from spherevec.sphere import FloatArray, vmf_concentration, vmf_log_normalizer, vmf_mean_resultant

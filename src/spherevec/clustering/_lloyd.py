@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.clustering import _clustering_kernel as kernel
+from spherevec.clustering import kernels as kernel
 from spherevec.clustering._slices import SliceRunner
 from spherevec.errors import ConfigError
 from spherevec.sphere import FloatArray, normalize

@@ -131,7 +131,7 @@ def _merge(tables: Sequence[Table]) -> list[npt.NDArray[np.int32]]:
 def _renumbered(
     ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    from spherevec.corpus import _tokenizer_kernel as kernel
+    from spherevec.corpus import tokenizer_kernel as kernel
 
     new_ids = np.empty(len(ids) + 1, np.int32)  # one more, where the kernel puts a dropped last word
     new_ends = np.empty_like(ends)

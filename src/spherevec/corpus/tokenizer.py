@@ -66,7 +66,7 @@ class CharacterTables(NamedTuple):
 
 @cache
 def character_tables(tokenizer: str) -> CharacterTables:
-    from spherevec.corpus import _tokenizer_kernel as kernel
+    from spherevec.corpus import tokenizer_kernel as kernel
 
     byte_lower = np.arange(256, dtype=np.uint8)
     if tokenizer == "whitespace":

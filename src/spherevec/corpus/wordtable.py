@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus import _tokenizer_kernel as kernel
+from spherevec.corpus import tokenizer_kernel as kernel
 from spherevec.corpus.tokenizer import character_tables
 from spherevec.errors import CorpusError
 

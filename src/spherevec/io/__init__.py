@@ -22,7 +22,7 @@ from spherevec.io import (
     word2vec_text,
 )
 from spherevec.io.outside import Changes, opened
-from spherevec.keyed_vectors import KeyedVectors
+from spherevec.model.keyed_vectors import KeyedVectors
 
 __all__ = ["FORMATS", "Changes", "Format", "export_vectors", "import_vectors"]
 

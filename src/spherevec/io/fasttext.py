@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spherevec.io import word2vec_text
-from spherevec.keyed_vectors import KeyedVectors
+from spherevec.model.keyed_vectors import KeyedVectors
 
 read = word2vec_text.read
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from spherevec.io import word2vec_text
 from spherevec.io.fasttext import write
 from spherevec.io.outside import Changes
-from spherevec.keyed_vectors import KeyedVectors
+from spherevec.model.keyed_vectors import KeyedVectors
 
 __all__ = ["read", "write"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
-from spherevec.keyed_vectors import KeyedVectors
+from spherevec.model.keyed_vectors import KeyedVectors
 
 Float32 = NDArray[np.float32]
 

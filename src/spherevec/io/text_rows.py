@@ -11,7 +11,7 @@ import numpy as np
 
 from spherevec.errors import FormatError
 from spherevec.io.outside import GrowingRows, Source, decoded
-from spherevec.keyed_vectors import KeyedVectors
+from spherevec.model.keyed_vectors import KeyedVectors
 
 # Room for a word and for each of its numbers in one line; a longer line is no vector.
 LONGEST_WORD = 1 << 16

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.errors import ConfigError, FormatError, SpherevecError
-from spherevec.io.files import atomic_folder, check_replaceable, previous_version
-from spherevec.io.safetensors_file import read_tensors, write_tensors
-from spherevec.training.backends.base import Backend, Figures, Floats
-from spherevec.training.offsets import Offsets
+from spherevec.storage.files import atomic_folder, check_replaceable, previous_version
+from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.engine.base import Backend, Figures, Floats
+from spherevec.engine.bias import Offsets
 from spherevec.training.position import Position
-from spherevec.training.schedule import CHUNK_ROWS
+from spherevec.engine.schedule import CHUNK_ROWS
 
 FORMAT = "spherevec-checkpoint"
 FORMAT_VERSION = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from spherevec.training.backends.base import Figures
+from spherevec.engine.base import Figures
 
 Ranges = tuple[tuple[int, int], ...]
 

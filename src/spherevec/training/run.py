@@ -13,12 +13,12 @@ from spherevec import sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.errors import TrainingError
-from spherevec.training.backends.base import Backend, Inputs, RoundsBackend
+from spherevec.engine.base import Backend, Inputs, RoundsBackend
 from spherevec.training.checkpoint import Saver
-from spherevec.training.offsets import Offsets
+from spherevec.engine.bias import Offsets
 from spherevec.training.position import Position
 from spherevec.training.progress import Progress, ProgressCallback
-from spherevec.training.schedule import CHUNK_ROWS, epoch_blocks
+from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks
 from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
 
 HEALTH_ROWS = 4096  # word vectors looked at for a live figure

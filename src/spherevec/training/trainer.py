@@ -16,15 +16,15 @@ from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.errors import ConfigError, TrainingError
-from spherevec.io.files import working_folder
+from spherevec.storage.files import working_folder
 from spherevec.model import KeyedVectors, Model
 from spherevec.training import checkpoint as checkpoints
-from spherevec.training.backends.base import PIECE, Backend, Inputs
-from spherevec.training.offsets import Offsets
+from spherevec.engine.base import PIECE, Backend, Inputs
+from spherevec.engine.bias import Offsets
 from spherevec.training.progress import Progress, ProgressCallback
 from spherevec.training.run import Run, refit_range
-from spherevec.training.sampling import alias_table, keep_shares
-from spherevec.training.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
+from spherevec.engine.sampling import alias_table, keep_shares
+from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
 
 CHECKPOINT_EVERY = "10m"
 
@@ -156,7 +156,7 @@ def check_checkpoint(checkpoint: str | Path | None, checkpoint_every: str, resum
 def check_device(config: TrainConfig) -> None:
     """Refuse, before any text is read, a card that is not there or does not take such vectors."""
     if config.device == "cuda":
-        from spherevec.training.backends.cuda import Layout, card
+        from spherevec.engine.cuda.backend import Layout, card
 
         card()
         Layout.of(config.vector_size)
@@ -179,11 +179,11 @@ def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
 
 def make_backend(inputs: Inputs, config: TrainConfig, workdir: str | Path | None = None) -> Backend:
     if config.device == "cuda":
-        from spherevec.training.backends.cuda import CudaBackend
+        from spherevec.engine.cuda.backend import CudaBackend
 
         return CudaBackend(inputs, config)
-    from spherevec.training.backends.cpu import CpuBackend
-    from spherevec.training.backends.cpu_rounds import RoundsCpuBackend
+    from spherevec.engine.cpu.backend import CpuBackend
+    from spherevec.engine.cpu.deterministic import RoundsCpuBackend
 
     try:
         return (RoundsCpuBackend if config.reproducible else CpuBackend)(inputs, config, workdir)

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from spherevec.training.backends.base import Backend, Block, RoundsBackend
-from spherevec.training.offsets import Offsets
+from spherevec.engine.base import Backend, Block, RoundsBackend
+from spherevec.engine.bias import Offsets
 from spherevec.training.position import Ranges
 
 TICK = 0.2  # seconds between two reports

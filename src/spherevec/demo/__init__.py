@@ -1,0 +1,1 @@
+"""The tour of `spherevec demo`, and the text it is about."""

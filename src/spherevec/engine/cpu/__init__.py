@@ -1,0 +1,1 @@
+"""Training on the threads of this machine, compiled by Numba."""

@@ -1,0 +1,858 @@
+"""The compiled training kernels, all in one file: Numba's cache does not notice edits in another one.
+
+Each kernel trains a run of *units* on one thread, without the interpreter's lock. A unit is a document, or one piece
+of a document longer than `PIECE` tokens. Everything random about a unit (which words are kept, window sizes, drawn
+words) is a hash of the seed, the epoch and the unit, so it does not depend on which thread trains it.
+
+Names used throughout, for a real pair of a word and its neighbour (or its document):
+    anchor     the vector that does the predicting: a context vector, or a document vector
+    target     a word vector: the real word first, then the drawn ones (negatives)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.compiling import njit
+from spherevec.engine.cpu.overlay_ops import count_move, prefetch_row, row_of
+from spherevec.engine.cpu.vector_ops import (
+    ANCHOR_TILE,
+    LANES,
+    TARGET_TILE,
+    blend_rows,
+    combine_anchors,
+    combine_row,
+    combine_targets,
+    inverse_roots,
+    logistic_weights,
+    padded_rows,
+    prefetch,
+    row_address,
+    row_product,
+    row_scores,
+    store_scaled,
+    tile_scores,
+    triple_gram,
+    triple_step,
+)
+from spherevec.engine.base import DRAWN_AHEAD, LOSS_EVERY, PIECE
+
+# NaN and infinity stay visible: no "nnan", no "ninf".
+FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
+compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
+
+
+MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are brought together
+
+# Objectives and rules, as the kernels see them.
+VMF, HINGE, JOINT = 0, 1, 2
+RULE_COSINE_DISTANCE, RULE_COSINE, RULE_TWICE_COSINE = 0, 1, 2
+
+# Slots of the figures that a kernel reports.
+TOKENS, WORDS, PAIRS, LOSS, VIOLATED, COMPARED = 0, 1, 2, 3, 4, 5
+WORD_COSINE, WORD_DRAWN, DOCUMENT_COSINE, DOCUMENT_DRAWN = 6, 7, 8, 9
+FIGURES = 10
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+# --- randomness -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def mix(x):
+    """Scramble 64 bits (the finaliser of splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@compiled
+def visited_unit(position, count, key):
+    """The unit at `position` of a random order of `count` units: a keyed permutation that needs no memory.
+
+    Four Feistel rounds permute the smallest even number of bits that can hold `count`; results beyond it are permuted
+    again until one falls inside.
+    """
+    half = np.uint64(1)
+    while (np.uint64(1) << (half + half)) < np.uint64(count):
+        half += np.uint64(1)
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    value = np.uint64(position)
+    while True:
+        left, right = value >> half, value & mask
+        for turn in range(4):
+            scrambled = mix(right + key + np.uint64(turn) * _GOLDEN) & mask
+            left, right = right, left ^ scrambled
+        value = (left << half) | right
+        if value < np.uint64(count):
+            return np.int64(value)
+
+
+@compiled
+def draw_word(random, draw_share, draw_other):
+    """One word from the alias table: the upper half of `random` picks the slot, the lower half decides within it."""
+    slot = np.int64(((random >> np.uint64(32)) * np.uint64(draw_share.size)) >> np.uint64(32))
+    return slot if (random & np.uint64(0xFFFFFFFF)) < np.uint64(draw_share[slot]) else np.int64(draw_other[slot])
+
+
+@compiled
+def draw_reach(random, window, batch, extra):
+    """How many words before and after a word are its context, 1..window each.
+
+    The first is uniform. The second is uniform among those that fill the last batch (with `extra` anchors besides the
+    words), if there are any; over all, each of its values comes up about as often as the others.
+    """
+    before = 1 + np.int64((random >> np.uint64(32)) % np.uint64(window))
+    smallest = 1 + (-before - extra - 1) % batch
+    if smallest > window:
+        smallest, batch = 1, 1
+    choices = (window - smallest) // batch + 1
+    return before, smallest + batch * np.int64((random & np.uint64(0xFFFFFFFF)) % np.uint64(choices))
+
+
+@compiled
+def is_kept(word, place, key, keep_share):
+    """Whether the token at `place` of the corpus survives the thinning of frequent words this epoch."""
+    return (mix(key + np.uint64(place) * _GOLDEN) >> np.uint64(32)) <= np.uint64(keep_share[word])
+
+
+# --- the corpus -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def read_unit(unit, ids, offsets, pieces, keep_share, key, window, kept):
+    """Copy the surviving words of a unit, and up to `window` of its neighbours on each side, into `kept`.
+
+    Returns (document, words in `kept`, first and last word that belong to the unit itself, raw tokens).
+    """
+    documents = offsets.size - 1
+    if unit < documents:
+        document, start = unit, offsets[unit]
+    else:
+        document, start = pieces[unit - documents, 0], pieces[unit - documents, 1]
+    opening, closing = offsets[document], offsets[document + 1]
+    stop = min(start + PIECE, closing)
+
+    left, before = start, 0
+    while left > opening and before < window and start - left < PIECE:
+        left -= 1
+        before += is_kept(ids[left], left, key, keep_share)
+    count = 0
+    first = 0
+    last = 0
+    place = left
+    while place < closing:
+        if place == start:
+            first = count
+        if place >= stop and (count - last >= window or place - stop >= PIECE):
+            break
+        if is_kept(ids[place], place, key, keep_share):
+            kept[count] = ids[place]
+            count += 1
+        place += 1
+        if place <= stop:
+            last = count
+    return document, count, first, last, stop - start
+
+
+# --- one batch: several anchors against the real word and the drawn ones ----------------------------------------------
+
+
+@compiled
+def push_of(rule, h):
+    """How far a drawn word at cosine `h` is pushed."""
+    if rule == RULE_COSINE_DISTANCE:
+        return np.float32(1.0) + h
+    if rule == RULE_COSINE:
+        return h
+    return np.float32(2.0) * h
+
+
+@compiled
+def along_geodesic(address, new, block_row, square, stride):
+    """Turn new[block_row] = x + z, for a tangent step z at x, into exp_x(z); returns its squared norm.
+
+    `square` is |x + z|² = 1 + |z|².
+    """
+    angle = np.float32(math.sqrt(max(square - np.float32(1.0), np.float32(0.0))))
+    if angle < np.float32(1e-3):  # both maps agree to the last bit
+        return square
+    along = np.float32(math.sin(angle)) / angle
+    return blend_rows(address, np.float32(math.cos(angle)) - along, along, new, block_row, stride)
+
+
+class BatchScratch(NamedTuple):
+    """Room for one thread's batches: A anchors, T targets (whole tiles of both), rows of `stride` numbers."""
+
+    kept: NDArray[np.int32]  # (PIECE + 2 window + 2,) words of a unit
+    drawn: NDArray[np.int64]  # (negative,) drawn words, as rows
+    drawn_next: NDArray[np.int64]
+    anchors: NDArray[np.int64]  # (A,) addresses
+    targets: NDArray[np.int64]  # (T,)
+    new_anchors: NDArray[np.float32]  # (A + 1, stride), the last row stays zero
+    new_targets: NDArray[np.float32]  # (T, stride)
+    scores: NDArray[np.float32]  # (A * T,) rounded up to whole LANES, as the next five
+    real: NDArray[np.float32]  # 1 where the target is the real word
+    kappas: NDArray[np.float32]  # concentration of each pair
+    shifts: NDArray[np.float32]  # offset of each pair
+    pull: NDArray[np.float32]  # weight of target t in the step of anchor a
+    push: NDArray[np.float32]  # weight of anchor a in the step of target t
+    keep_anchor: NDArray[np.float32]  # (A,)
+    keep_target: NDArray[np.float32]  # (T,)
+    anchor_scales: NDArray[np.float32]  # (A,) rounded up to whole LANES
+    target_scales: NDArray[np.float32]  # (T,) rounded up to whole LANES
+
+    @classmethod
+    def make(cls, width: int, window: int, negative: int, batch: int, objective: int) -> BatchScratch:
+        anchors = -(-batch // ANCHOR_TILE) * ANCHOR_TILE
+        targets = -(-(negative + 1) // TARGET_TILE) * TARGET_TILE
+        new_anchors = padded_rows(anchors + 1, width)
+        nothing = new_anchors.ctypes.data + anchors * new_anchors.strides[0]
+        flat = [np.zeros(-(-anchors * targets // LANES) * LANES, np.float32) for _ in range(6)]
+        scores, real, kappas, shifts, pull, push = flat
+        real[: anchors * targets : targets] = 1
+        return cls(
+            kept=np.zeros(PIECE + 2 * window + 2, np.int32),
+            drawn=np.zeros(negative, np.int64),
+            drawn_next=np.zeros(negative, np.int64),
+            anchors=np.full(anchors, nothing, np.int64),
+            targets=np.full(targets, nothing, np.int64),
+            new_anchors=new_anchors,
+            new_targets=padded_rows(targets, width),
+            scores=scores,
+            real=real,
+            kappas=kappas,
+            shifts=shifts,
+            pull=pull,
+            push=pull if objective == VMF else push,  # one likelihood moves both sides; the hinges' steps differ
+            keep_anchor=np.zeros(anchors, np.float32),
+            keep_target=np.zeros(targets, np.float32),
+            anchor_scales=np.ones(-(-anchors // LANES) * LANES, np.float32),
+            target_scales=np.ones(-(-targets // LANES) * LANES, np.float32),
+        )
+
+
+@compiled
+def set_concentration(scratch, first_anchor, last_anchor, kappa, shift):
+    """Use a concentration and an offset for some anchors of the next batches."""
+    targets = scratch.targets.size
+    for cell in range(first_anchor * targets, last_anchor * targets):
+        scratch.kappas[cell] = kappa
+        scratch.shifts[cell] = shift
+
+
+@compiled
+def weigh_vmf(scratch, word, used, alpha):
+    """Steps of the von Mises–Fisher likelihood: alpha * kappa * (real - probability of being real)."""
+    targets = scratch.targets.size
+    # Absent rows are zero, so whatever weight they get moves nothing.
+    logistic_weights(scratch.scores, scratch.real, scratch.kappas, scratch.shifts, scratch.pull, alpha, used * targets)
+    for t in range(1, scratch.drawn.size + 1):
+        if scratch.drawn[t - 1] == word:
+            for a in range(used):
+                scratch.pull[a * targets + t] = 0
+
+
+@compiled
+def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
+    """Steps of one hinge for each anchor and drawn word, scaled to the strength of two drawn words."""
+    targets = scratch.targets.size
+    one = np.float32(1.0)
+    step = alpha * np.float32(2.0 / scratch.drawn.size)
+    for i in range(used * targets):
+        scratch.pull[i] = 0
+        scratch.push[i] = 0
+    for a in range(rows):
+        f = scratch.scores[a * targets]
+        for t in range(1, scratch.drawn.size + 1):
+            h = scratch.scores[a * targets + t]
+            if scratch.drawn[t - 1] != word and f - h < gap:
+                scratch.pull[a * targets] += step * (one - f + h)
+                scratch.pull[a * targets + t] -= step * (one - f + h)
+                scratch.push[a * targets] += step * (one - f)
+                scratch.push[a * targets + t] -= step * push_of(rule, h)
+
+
+@compiled
+def softplus(x):
+    """log(1 + exp(x)), without overflow."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+@compiled
+def measure_batch(scratch, word, rows, document_row, figures, objective, gap):
+    """Add the loss of a batch, how many drawn words come too close and their cosines to the figures."""
+    targets = scratch.targets.size
+    for a in range(rows):
+        f = scratch.scores[a * targets]
+        cosine, drawn = (WORD_COSINE, WORD_DRAWN) if a != document_row else (DOCUMENT_COSINE, DOCUMENT_DRAWN)
+        if objective == VMF:
+            figures[LOSS] += softplus(scratch.shifts[a * targets] - scratch.kappas[a * targets] * f)
+        for t in range(1, scratch.drawn.size + 1):
+            if scratch.drawn[t - 1] == word:
+                continue
+            h = scratch.scores[a * targets + t]
+            figures[VIOLATED] += f - h < gap
+            figures[COMPARED] += 1
+            figures[cosine] += h
+            figures[drawn] += 1
+            if objective == VMF:
+                figures[LOSS] += softplus(scratch.kappas[a * targets] * h - scratch.shifts[a * targets])
+            else:
+                figures[LOSS] += max(np.float32(0.0), gap - f + h)
+
+
+@compiled
+def move_batch(scratch, word, rows, used, stride, geodesic):
+    """Let every vector of the batch take its step and return to the sphere."""
+    anchors, targets = scratch.anchors, scratch.targets
+    width = targets.size
+    for t in range(width):
+        scratch.keep_target[t] = 1
+    for a in range(used):
+        stays = np.float32(1.0)
+        for t in range(width):
+            stays -= scratch.pull[a * width + t] * scratch.scores[a * width + t]
+            scratch.keep_target[t] -= scratch.push[a * width + t] * scratch.scores[a * width + t]
+        scratch.keep_anchor[a] = stays
+
+    for a in range(0, used, ANCHOR_TILE):
+        for t in range(0, width, TARGET_TILE):
+            combine_anchors(
+                anchors, a, scratch.keep_anchor, targets, t, scratch.pull, width, 1,
+                scratch.new_anchors, scratch.anchor_scales, stride,
+            )  # fmt: skip
+    for t in range(0, width, TARGET_TILE):
+        for a in range(0, used, ANCHOR_TILE):
+            combine_targets(
+                targets, t, scratch.keep_target, anchors, a, scratch.push, 1, width,
+                scratch.new_targets, scratch.target_scales, stride,
+            )  # fmt: skip
+    negative = scratch.drawn.size
+    if geodesic:
+        for a in range(rows):
+            scratch.anchor_scales[a] = along_geodesic(
+                anchors[a], scratch.new_anchors, a, scratch.anchor_scales[a], stride
+            )
+        for t in range(negative + 1):
+            scratch.target_scales[t] = along_geodesic(
+                targets[t], scratch.new_targets, t, scratch.target_scales[t], stride
+            )
+    inverse_roots(scratch.anchor_scales, rows)
+    inverse_roots(scratch.target_scales, negative + 1)
+    for a in range(rows):
+        store_scaled(scratch.new_anchors, a, scratch.anchor_scales[a], anchors[a], stride)
+    store_scaled(scratch.new_targets, 0, scratch.target_scales[0], targets[0], stride)
+    for t in range(1, negative + 1):
+        if scratch.drawn[t - 1] != word:
+            store_scaled(scratch.new_targets, t, scratch.target_scales[t], targets[t], stride)
+
+
+@compiled
+def train_batches(
+    ids, offsets, pieces, keep_share, draw_share, draw_other,
+    word_vectors, context_vectors, document_vectors,
+    scratch, figures,
+    first_position, last_position, units, order_key, draw_key,
+    window, batch, documents, objective, rule, geodesic,
+    alpha_first, alpha_last, concentration, word_offset, document_offset, margin,
+):  # fmt: skip
+    """Train the units at positions [first_position, last_position) of this epoch's order, a few anchors at a time.
+
+    A batch compares up to `batch` anchors (the context vectors around a word, and its document's vector) with the
+    word and some drawn ones. All scores are taken before any vector moves; then each vector takes the sum of its steps
+    at once. A vector that stands in a batch twice keeps the later of its two steps.
+    """
+    stride = scratch.new_anchors.shape[1]
+    nothing = row_address(scratch.new_anchors, scratch.anchors.size)
+    kept, drawn, drawn_next = scratch.kept, scratch.drawn, scratch.drawn_next
+    anchors, targets = scratch.anchors, scratch.targets
+    negative = drawn.size
+    gap = np.float32(margin)
+    kappa, word_shift, document_shift = np.float32(concentration), np.float32(word_offset), np.float32(document_offset)
+    set_concentration(scratch, 0, anchors.size, kappa, word_shift)
+
+    for position in range(first_position, last_position):
+        progress = (position - first_position) / (last_position - first_position)
+        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
+        unit = visited_unit(position, units, order_key) if order_key else position
+        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
+        figures[TOKENS] += tokens
+        figures[WORDS] += last - first
+        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+        for k in range(negative):
+            random += _GOLDEN
+            drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+            prefetch_row(word_vectors, drawn_next[k], stride)
+
+        for center in range(first, last):
+            word = np.int64(kept[center])
+            if center + 1 < count:
+                prefetch_row(word_vectors, np.int64(kept[center + 1]), stride)
+            if center + window + 1 < count:
+                prefetch_row(context_vectors, np.int64(kept[center + window + 1]), stride)
+            random += _GOLDEN
+            before, after = draw_reach(mix(random), window, batch, documents)
+            low, high = max(0, center - before), min(count, center + after + 1)
+            neighbours = high - low - 1
+            total = neighbours + documents
+            figures[PAIRS] += total
+            targets[0] = row_of(word_vectors, word)
+
+            for start in range(0, total, batch):
+                rows = min(batch, total - start)
+                used = (rows + ANCHOR_TILE - 1) // ANCHOR_TILE * ANCHOR_TILE
+                count_move(word_vectors, word)
+                for k in range(negative):
+                    drawn[k] = drawn_next[k]
+                    targets[k + 1] = row_of(word_vectors, drawn[k])
+                    if drawn[k] != word:
+                        count_move(word_vectors, drawn[k])
+                    random += _GOLDEN
+                    drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+                    prefetch_row(word_vectors, drawn_next[k], stride)
+                document_row = -1
+                for a in range(rows):
+                    place = low + start + a
+                    if start + a == neighbours:
+                        document_row = a
+                        anchors[a] = row_of(document_vectors, document)
+                        count_move(document_vectors, document)
+                        set_concentration(scratch, a, a + 1, kappa, document_shift)
+                    else:
+                        context = np.int64(kept[place + (place >= center)])
+                        anchors[a] = row_of(context_vectors, context)
+                        count_move(context_vectors, context)
+                for a in range(rows, used):
+                    anchors[a] = nothing
+                for a in range(0, used, ANCHOR_TILE):
+                    for t in range(0, targets.size, TARGET_TILE):
+                        tile_scores(anchors, a, targets, t, scratch.scores, targets.size, stride)
+                if objective == VMF:
+                    weigh_vmf(scratch, word, used, alpha)
+                else:
+                    weigh_hinge(scratch, word, rows, used, alpha, gap, rule)
+                if (center - first) % LOSS_EVERY == 0:
+                    measure_batch(scratch, word, rows, document_row, figures, objective, gap)
+                move_batch(scratch, word, rows, used, stride, geodesic)
+                if document_row >= 0:
+                    set_concentration(scratch, document_row, document_row + 1, kappa, word_shift)
+
+
+# --- one triple at a time, in closed form -----------------------------------------------------------------------------
+
+
+@compiled
+def step_weights(weights, at, stay, move, own, cross, other, geodesic):
+    """Weights that take x to (stay x + move y) on the sphere, from the products own = x·x, cross = x·y, other = y·y.
+
+    The step is tangent, but for what rounding left of x's norm; measuring that norm each time keeps it from growing.
+    """
+    if geodesic:
+        rest = stay - np.float32(1.0)
+        square = rest * rest * own + np.float32(2.0) * rest * move * cross + move * move * other
+        angle = np.float32(math.sqrt(max(square, np.float32(0.0))))
+        if angle > np.float32(1e-3):
+            along = np.float32(math.sin(angle)) / angle
+            stay = np.float32(math.cos(angle)) + along * rest
+            move = along * move
+    square = stay * stay * own + np.float32(2.0) * stay * move * cross + move * move * other
+    scale = np.float32(1.0) / np.float32(math.sqrt(square))
+    weights[at] = stay * scale
+    weights[at + 1] = move * scale
+
+
+@compiled
+def move_triple(word, drawn, anchor, stride, gram, weights, alpha, rule, geodesic):
+    """The steps of a violated hinge: word and anchor are pulled together, the drawn word is pushed away.
+
+    `word`, `drawn` and `anchor` are addresses of rows.
+    """
+    triple_gram(word, drawn, anchor, gram, stride)
+    f, h, g = gram[3], gram[4], gram[5]
+    one, two = np.float32(1.0), np.float32(2.0)
+    near, far, both = alpha * (one - f), alpha * push_of(rule, h), alpha * (one - f + h)
+    step_weights(weights, 0, one - near * f, near, gram[0], f, gram[2], geodesic)
+    step_weights(weights, 2, one + far * h, -far, gram[1], h, gram[2], geodesic)
+    apart = gram[0] + gram[1] - two * g
+    step_weights(weights, 4, one - both * (f - h), both, gram[2], f - h, apart, geodesic)
+    triple_step(word, drawn, anchor, weights, stride)
+
+
+@compiled
+def train_triples(
+    ids, offsets, pieces, keep_share, draw_share, draw_other,
+    word_vectors, context_vectors, document_vectors,
+    kept, new_rows, figures,
+    first_position, last_position, units, order_key, draw_key,
+    window, negative, documents, rule, geodesic,
+    alpha_first, alpha_last, margin,
+):  # fmt: skip
+    """Train with one hinge a pair, one triple at a time, each step seeing the one before it, as the authors' program.
+
+    A word's context vector is the anchor of the words around it; its document's vector is the anchor of the word.
+    """
+    stride = new_rows.shape[1]
+    # Longer than needed: no two threads must write to one cache line.
+    gram, weights = np.zeros(256, np.float32), np.zeros(256, np.float32)
+    ahead = np.zeros(256, np.int64)
+    gap = np.float32(margin)
+    for position in range(first_position, last_position):
+        progress = (position - first_position) / (last_position - first_position)
+        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
+        unit = visited_unit(position, units, order_key) if order_key else position
+        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
+        figures[TOKENS] += tokens
+        figures[WORDS] += last - first
+        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+        for k in range(DRAWN_AHEAD):
+            random += _GOLDEN
+            ahead[k] = draw_word(mix(random), draw_share, draw_other)
+            prefetch_row(word_vectors, ahead[k], stride)
+        turn = 0
+        for center in range(first, last):
+            word = np.int64(kept[center])
+            if center + window + 1 < count:
+                prefetch_row(word_vectors, np.int64(kept[center + window + 1]), stride)
+            if center + 1 < count:
+                prefetch_row(context_vectors, np.int64(kept[center + 1]), stride)
+            random += _GOLDEN
+            reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
+            low, high = max(0, center - reach), min(count, center + reach + 1)
+            pairs = high - low - 1 + documents
+            figures[PAIRS] += pairs
+            own_anchor = row_of(context_vectors, word)
+            for pair in range(pairs):
+                if pair == high - low - 1:
+                    target, anchor = word, row_of(document_vectors, document)
+                else:
+                    target, anchor = np.int64(kept[low + pair + (low + pair >= center)]), own_anchor
+                target_row = row_of(word_vectors, target)
+                f = row_product(target_row, anchor, stride)
+                for _ in range(negative):
+                    drawn = ahead[turn]
+                    random += _GOLDEN
+                    ahead[turn] = draw_word(mix(random), draw_share, draw_other)
+                    prefetch_row(word_vectors, ahead[turn], stride)
+                    turn = (turn + 1) % DRAWN_AHEAD
+                    if drawn in (word, target):
+                        continue
+                    # Most margins hold, and then this product is all there is to do.
+                    drawn_row = row_of(word_vectors, drawn)
+                    h = row_product(drawn_row, anchor, stride)
+                    figures[COMPARED] += 1
+                    if f - h < gap:
+                        figures[VIOLATED] += 1
+                        figures[LOSS] += gap - f + h
+                        move_triple(target_row, drawn_row, anchor, stride, gram, weights, alpha, rule, geodesic)
+                        count_move(word_vectors, target)
+                        count_move(word_vectors, drawn)
+                        if pair == high - low - 1:
+                            count_move(document_vectors, document)
+                        else:
+                            count_move(context_vectors, word)
+                        f = row_product(target_row, anchor, stride)
+
+
+# --- the paper's joint hinge ------------------------------------------------------------------------------------------
+
+
+@compiled
+def train_joint(
+    ids, offsets, pieces, keep_share, draw_share, draw_other,
+    word_vectors, context_vectors, document_vectors,
+    kept, new_rows, figures,
+    first_position, last_position, units, order_key, draw_key,
+    window, negative, rule, geodesic,
+    alpha_first, alpha_last, margin,
+):  # fmt: skip
+    """Train with the paper's Eq. (3): one hinge over the word u, a context v, the document d and a drawn word n.
+
+    Every vector moves by Eq. (8): its Riemannian gradient times the cosine distance to its descent direction; a drawn
+    word by `rule` instead.
+    """
+    stride = new_rows.shape[1]
+    one = np.float32(1.0)
+    gap = np.float32(margin)
+    nothing = row_address(new_rows, 4)  # a row of zeros
+    rows = np.full(6, nothing, np.int64)  # u, n, v, d and two empty places
+    others = np.full(6, nothing, np.int64)  # v, d, n, then u
+    scores = np.zeros(24, np.float32)  # rows x (v, d, n)
+    weights = np.zeros(24, np.float32)  # rows x (v, d, n, u)
+    keep = np.zeros(4, np.float32)
+    scales = np.zeros(LANES, np.float32)
+    for position in range(first_position, last_position):
+        progress = (position - first_position) / (last_position - first_position)
+        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
+        unit = visited_unit(position, units, order_key) if order_key else position
+        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
+        figures[TOKENS] += tokens
+        figures[WORDS] += last - first
+        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+        rows[3] = others[1] = row_of(document_vectors, document)
+        for center in range(first, last):
+            word = np.int64(kept[center])
+            rows[0] = others[3] = row_of(word_vectors, word)
+            random += _GOLDEN
+            reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
+            low, high = max(0, center - reach), min(count, center + reach + 1)
+            figures[PAIRS] += high - low - 1
+            for place in range(low, high):
+                if place == center:
+                    continue
+                rows[2] = others[0] = row_of(context_vectors, np.int64(kept[place]))
+                for _ in range(negative):
+                    random += _GOLDEN
+                    drawn = draw_word(mix(random), draw_share, draw_other)
+                    if drawn == word:
+                        continue
+                    rows[1] = others[2] = row_of(word_vectors, drawn)
+                    tile_scores(rows, 0, others, 0, scores, 6, stride)
+                    uv, ud, un = scores[0], scores[1], scores[2]
+                    nv, nd, vd = scores[6], scores[7], scores[13]
+                    figures[COMPARED] += 1
+                    near, far = uv + ud, nv + nd
+                    if near - far >= gap:
+                        continue
+                    figures[VIOLATED] += 1
+                    figures[LOSS] += gap - near + far
+                    sum_length = np.float32(math.sqrt(max(np.float32(2.0) + np.float32(2.0) * vd, np.float32(1e-12))))
+                    gap_length = np.float32(math.sqrt(max(np.float32(2.0) - np.float32(2.0) * un, np.float32(1e-12))))
+                    word_step = alpha * (one - near / sum_length)
+                    drawn_step = alpha * push_of(rule, far / sum_length)
+                    context_step = alpha * (one - (uv - nv) / gap_length)
+                    document_step = alpha * (one - (ud - nd) / gap_length)
+                    weights[0] = weights[1] = word_step
+                    weights[6] = weights[7] = -drawn_step
+                    weights[14], weights[15] = -context_step, context_step
+                    weights[20], weights[21] = -document_step, document_step
+                    keep[0], keep[1] = one - word_step * near, one + drawn_step * far
+                    keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
+                    combine_anchors(rows, 0, keep, others, 0, weights, 6, 1, new_rows, scales, stride)
+                    combine_anchors(rows, 0, keep, others, 3, weights, 6, 1, new_rows, scales, stride)
+                    if geodesic:
+                        for r in range(4):
+                            scales[r] = along_geodesic(rows[r], new_rows, r, scales[r], stride)
+                    inverse_roots(scales, 4)
+                    for r in range(4):
+                        store_scaled(new_rows, r, scales[r], rows[r], stride)
+                    count_move(word_vectors, word)
+                    count_move(word_vectors, drawn)
+                    count_move(context_vectors, np.int64(kept[place]))
+                    count_move(document_vectors, document)
+
+
+# --- the shards of a round, brought together --------------------------------------------------------------------------
+
+
+@compiled
+def tokens_at(first_position, last_position, units, order_key, offsets, pieces):
+    """Tokens of the units at positions [first_position, last_position)."""
+    total = 0
+    for position in range(first_position, last_position):
+        unit = visited_unit(position, units, order_key) if order_key else position
+        documents = offsets.size - 1
+        if unit < documents:
+            start, closing = offsets[unit], offsets[unit + 1]
+        else:
+            start, closing = pieces[unit - documents, 1], offsets[pieces[unit - documents, 0] + 1]
+        total += min(closing - start, PIECE)
+    return total
+
+
+@compiled
+def forget_touched(slots, touched, used):
+    """Make a worker's slots ready for another shard; the copies of the last one stay."""
+    for slot in range(used):
+        slots[touched[slot]] = -1
+
+
+@compiled
+def way_gone(steps, rate, known):
+    """Share 1 - exp(-rate * steps) of its way that a vector has gone; `known` holds it for few steps."""
+    return known[steps] if steps < known.size else -math.expm1(-rate * steps)
+
+
+@compiled
+def is_ours(number, part, parts):
+    """Whether a row belongs to this one of at most 64 parts."""
+    return ((number & 63) * parts) >> 6 == part
+
+
+@compiled
+def merge_shards(places, used, touched, moves, copies, table, home, following, sums, part, parts, rate):
+    """Bring the copies of S shards back to the table, one of `parts` parts of the rows.
+
+    A row x of which m shards hold copies x_i moves to x + w * sum(x_i - x), and back to the sphere. Where the copies
+    took few steps, their sum is what one shard after the other would have done: w = 1. Where they took many, each came
+    to rest by itself, and the sum would overshoot. After n_i steps a copy has gone the share 1 - exp(-rate n_i) of the
+    way to where it comes to rest, and all of them in turn would have gone 1 - exp(-rate sum(n_i)): w is the latter over
+    the sum of the former. Sums run in the order of the shards, so `parts` changes nothing.
+
+    Args:
+        places: (numbered rows,) row of the table behind each number.
+        used: (S,) copies of each shard.
+        touched, moves: (S * C,), copies: (S * C, stride), as in `Overlay`.
+        table: (R, stride), updated.
+        home, following: (numbered rows,), -1 throughout, and (S * C,): scratch, chains of the copies of each row.
+        sums: (1, stride) scratch.
+    """
+    shards, capacity = used.size, touched.size // used.size
+    stride = table.shape[1]
+    one = np.float32(1.0)
+    known = np.empty(1024)
+    for steps in range(known.size):
+        known[steps] = -math.expm1(-rate * steps)
+    # Backwards, so that each chain runs forwards.
+    for shard in range(shards - 1, -1, -1):
+        for copy in range(shard * capacity, shard * capacity + used[shard]):
+            number = np.int64(touched[copy])
+            if is_ours(number, part, parts):
+                following[copy] = home[number]
+                home[number] = copy
+    for shard in range(shards):
+        start, stop = shard * capacity, shard * capacity + used[shard]
+        for copy in range(start, stop):
+            ahead = min(copy + MERGED_AHEAD, stop - 1)
+            if home[touched[ahead]] == ahead:
+                prefetch(row_address(table, np.int64(places[touched[ahead]])), stride)
+                while ahead >= 0:
+                    prefetch(row_address(copies, ahead), stride)
+                    ahead = np.int64(following[ahead])
+            number = np.int64(touched[copy])
+            if not is_ours(number, part, parts) or home[number] != copy:
+                continue
+            home[number] = -1
+            address = row_address(table, np.int64(places[number]))
+            other = np.int64(following[copy])
+            if other < 0:
+                store_scaled(copies, copy, one, address, stride)
+                continue
+            count, steps, gone = 1, moves[copy], way_gone(moves[copy], rate, known)
+            store_scaled(copies, copy, one, row_address(sums, 0), stride)
+            while other >= 0:
+                blend_rows(row_address(copies, other), one, one, sums, 0, stride)
+                count += 1
+                steps += moves[other]
+                gone += way_gone(moves[other], rate, known)
+                other = np.int64(following[other])
+            weight = way_gone(steps, rate, known) / gone if gone > 0 else 1.0
+            square = blend_rows(address, np.float32(1.0 - weight * count), np.float32(weight), sums, 0, stride)
+            store_scaled(sums, 0, one / np.float32(math.sqrt(square)), address, stride)
+
+
+# --- new documents, words fixed ---------------------------------------------------------------------------------------
+
+
+@compiled
+def text_key(ids, start, stop):
+    """A hash of a document's words, so that what is drawn for it depends on its text alone."""
+    key = np.uint64(stop - start)
+    for place in range(start, stop):
+        key = mix(key ^ (np.uint64(ids[place]) + _GOLDEN))
+    return key
+
+
+@compiled
+def start_document(ids, start, stop, keep_share, word_vectors, document_vectors, document, sums):
+    """Set a document to the mean direction of its words, each weighted by the share of it that is kept.
+
+    A document without words, or whose words cancel out, is left as it is. `sums` is a scratch row.
+    """
+    stride = word_vectors.shape[1]
+    for d in range(stride):
+        sums[d] = 0
+    for place in range(start, stop):
+        word = ids[place]
+        share = np.float32(keep_share[word]) * np.float32(2.0**-32)
+        for d in range(stride):
+            sums[d] += share * word_vectors[word, d]
+    square = np.float32(0.0)
+    for d in range(stride):
+        square += sums[d] * sums[d]
+    if square > np.float32(1e-12):
+        scale = np.float32(1.0) / np.float32(math.sqrt(square))
+        for d in range(stride):
+            document_vectors[document, d] = scale * sums[d]
+
+
+@compiled
+def infer_documents(
+    ids, offsets, keep_share, draw_share, draw_other, word_vectors,
+    document_vectors,
+    scratch,
+    first, last, epochs, least_steps, objective, geodesic, alpha_start, concentration, offset, margin,
+):  # fmt: skip
+    """Fit the vectors of documents [first, last) to fixed word vectors, by the objective's step for documents.
+
+    A document starts at the mean direction of its words and takes `epochs` passes over them, a short one as many as
+    make `least_steps`. A document without a word is left as it is.
+    """
+    stride = word_vectors.shape[1]
+    gap = np.float32(margin)
+    one, share = np.float32(1.0), np.float32(2.0 / scratch.drawn.size)  # as in weigh_hinge
+    set_concentration(scratch, 0, 1, np.float32(concentration), np.float32(offset))
+    drawn, targets, anchors, scores, pull = (
+        scratch.drawn, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
+    )  # fmt: skip
+    negative, width = drawn.size, targets.size
+    for document in range(first, last):
+        start, stop = offsets[document], offsets[document + 1]
+        start_document(ids, start, stop, keep_share, word_vectors, document_vectors, document, scratch.new_anchors[0])
+        key = text_key(ids, start, stop)
+        anchors[0] = row_address(document_vectors, document)
+        random = mix(key)
+        for k in range(negative):
+            random += _GOLDEN
+            scratch.drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+        length = stop - start
+        passes = max(epochs, (least_steps + length - 1) // length) if length else 0
+        for epoch in range(passes):
+            thinning = mix(key + np.uint64(epoch) * _GOLDEN)
+            for place in range(start, stop):
+                word = np.int64(ids[place])
+                if not is_kept(word, place - start, thinning, keep_share):
+                    continue
+                progress = (epoch * length + place - start) / (passes * length)
+                alpha = np.float32(alpha_start * (1.0 - progress))
+                targets[0] = row_address(word_vectors, word)
+                for k in range(negative):
+                    drawn[k] = scratch.drawn_next[k]
+                    targets[k + 1] = row_address(word_vectors, drawn[k])
+                    random += _GOLDEN
+                    scratch.drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+                    prefetch(row_address(word_vectors, scratch.drawn_next[k]), stride)
+                for t in range(0, width, TARGET_TILE):
+                    row_scores(anchors, 0, targets, t, scores, width, stride)
+                if objective == VMF:
+                    weigh_vmf(scratch, word, 1, alpha)
+                else:
+                    f = scores[0]
+                    for t in range(width):
+                        pull[t] = 0
+                    for t in range(1, negative + 1):
+                        h = scores[t]
+                        if drawn[t - 1] != word and f - h < gap:
+                            step = share * alpha * (one - f + h)
+                            pull[0] += step
+                            pull[t] -= step
+                stays = one
+                for t in range(width):
+                    stays -= pull[t] * scores[t]
+                scratch.keep_anchor[0] = stays
+                for t in range(0, width, TARGET_TILE):
+                    combine_row(
+                        anchors, 0, scratch.keep_anchor, targets, t, pull, width, 1,
+                        scratch.new_anchors, scratch.anchor_scales, stride,
+                    )  # fmt: skip
+                if geodesic:
+                    scratch.anchor_scales[0] = along_geodesic(
+                        anchors[0], scratch.new_anchors, 0, scratch.anchor_scales[0], stride
+                    )
+                inverse_roots(scratch.anchor_scales, 1)
+                store_scaled(scratch.new_anchors, 0, scratch.anchor_scales[0], anchors[0], stride)

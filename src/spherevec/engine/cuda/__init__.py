@@ -1,0 +1,1 @@
+"""Training on an NVIDIA GPU, through CuPy."""

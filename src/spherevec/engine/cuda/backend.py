@@ -1,0 +1,622 @@
+"""Training on an NVIDIA card: device memory, the compiled kernels of `kernels.cu` and their arguments."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import TrainConfig
+from spherevec.errors import ConfigError, MissingExtraError, TrainingError
+from spherevec.engine.base import DRAWN_AHEAD, LOSS_EVERY, PIECE, Block, Figures, Floats, Inputs
+from spherevec.engine.bias import DAMPING
+from spherevec.engine.sampling import UNIGRAM_POWER
+from spherevec.engine.schedule import BLOCK_TOKENS, LAUNCH_TOKENS
+
+SOURCE = Path(__file__).with_name("kernels.cu")
+
+LARGEST_DIMENSION = 1024
+WARP_FLOATS = 128  # of a row that one warp holds at most
+SEGMENT = 256  # tokens that a team takes at a time; few enough that the last ones of a launch end together
+RESIDENT_SHARE = 0.8  # of the memory that the vectors leave free which the ids of a corpus may take
+ROWS_COPIED = 1 << 16  # between host and device in one go
+ROUNDS = 4  # a launch has so many segments of full length for every team, at least
+WORDS_A_TEAM = 8  # and the vocabulary so many words
+CROWD = 4  # teams that write a row at the same time; of a larger crowd some do not, or they would wait for each other
+# How far those teams may move the row together, if they agree: the most that learning rate times concentration times
+# their number may come to. Beyond it each takes a share of its step.
+STEPS_AT_ONCE = 0.3
+
+_OBJECTIVES = {"vmf": 0, "hinge": 1, "joint": 2}
+_RULES = {"1+h": 0, "h": 1, "2h": 2}
+
+# As in the kernels.
+SEGMENT_BYTES = 40
+SHARED = np.dtype(
+    [
+        ("next", np.uint64),
+        ("tokens", np.uint64),
+        ("cosine", np.float64, 2),
+        ("drawn", np.float64, 2),
+        ("offset", np.float32, 2),
+        ("steps", np.uint64),
+        ("lost", np.uint64),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """How much is trained at the same time."""
+
+    teams: int  # that train a segment each
+    segment: int = SEGMENT  # tokens
+    shuffled: bool = True  # the segments of a launch, so that those of one document do not meet
+    added: bool = True  # steps are added to a row, so that none is lost, where the kernel can do that
+
+
+IN_ORDER = Concurrency(teams=1, segment=PIECE, shuffled=False, added=False)  # what one thread of the CPU does
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the floats of a row are shared out: to the warps of a team, and to their lanes."""
+
+    width: int
+    team: int
+    slice_: int
+    lane: int
+    stride: int
+
+    @classmethod
+    def of(cls, width: int) -> Layout:
+        if width > LARGEST_DIMENSION:
+            raise ConfigError(
+                f"device='cuda' takes vectors of dimension {LARGEST_DIMENSION} at most, not {width}; use device='cpu'"
+            )
+        team = -(-width // WARP_FLOATS)
+        own = -(-width // team)
+        lane = 1 if own <= 32 else 2 if own <= 64 else 4
+        slice_ = -(-own // lane) * lane
+        return cls(width, team, slice_, lane, -(-team * slice_ // 8) * 8)
+
+
+def macros(config: TrainConfig, *, added: bool = False, count_lost: bool = False) -> dict[str, int]:
+    """What the kernels are compiled for."""
+    layout = Layout.of(config.vector_size)
+    one_by_one = _one_by_one(config)
+    targets = config.negative + 1
+    tile = -(-targets // -(-targets // 8))
+    # Registers decide how many teams a multiprocessor can hold.
+    live = layout.lane * (config.batch + 2 * tile if targets <= 8 else 2 * config.batch + 2 * tile)
+    roomy = config.step == "exponential" or live > 80
+    warps = 24 if one_by_one else 8 if roomy else 16
+    if config.objective == "joint" or (one_by_one and config.step == "exponential"):
+        warps = 16
+    settings = {
+        "STRIDE": layout.stride,
+        "SLICE": layout.slice_,
+        "VEC": layout.lane,
+        "TEAM": layout.team,
+        "BATCH": config.batch,
+        "NEGATIVE": config.negative,
+        "OBJECTIVE": _OBJECTIVES[config.objective],
+        "RULE": _RULES[config.negative_rule],
+        "GEODESIC": int(config.step == "exponential"),
+        "DOCUMENTS": int(config.documents),
+        "PIECE": PIECE,
+        "LOSS_EVERY": LOSS_EVERY,
+        "DRAWN_AHEAD": DRAWN_AHEAD,
+        "BLOCKS": max(1, warps // layout.team),
+        "CROWD": CROWD,
+        "ADDED": int(added),
+        "SEGMENT_BYTES": SEGMENT_BYTES,
+        "SHARED_BYTES": SHARED.itemsize,
+        **({"COUNT_LOST": 1} if count_lost else {}),
+    }
+    return settings | {"INFER": 0, "TEAM_BYTES": _team_bytes(settings)}
+
+
+def inference_macros(config: TrainConfig) -> dict[str, int]:
+    """What the kernel is compiled for that fits documents to fixed words."""
+    objective = "vmf" if config.objective == "vmf" else "hinge"
+    return macros(TrainConfig(vector_size=config.vector_size, objective=objective, negative=config.negative,
+                              step=config.step)) | {"INFER": 1}  # fmt: skip
+
+
+def _one_by_one(config: TrainConfig) -> bool:
+    """Whether the objective takes one triple at a time."""
+    return config.objective == "joint" or (config.objective == "hinge" and config.batch == 1)
+
+
+def crowds(inputs: Inputs, config: TrainConfig) -> Floats:
+    """How many rows of each word, then of each context, a team holds at a time on average, (2 V,)."""
+    words = len(inputs.draw_share)
+    own = inputs.draw_share / 2.0**32
+    drawn = (own + np.bincount(inputs.draw_other, 1 - own, words)) / words
+    kept = drawn ** (1 / UNIGRAM_POWER) * inputs.keep_share  # drawn by counts to that power
+    kept /= kept.sum()
+    negative = 1 if _one_by_one(config) else config.negative
+    return np.concatenate([kept + negative * drawn, config.batch * kept]).astype(np.float32)
+
+
+def compiler_options(settings: dict[str, int]) -> tuple[str, ...]:
+    return ("-std=c++17", *(f"-D{name}={value}" for name, value in settings.items()))
+
+
+@cache
+def card() -> Any:
+    """CuPy, where it is installed and finds a card."""
+    try:
+        import cupy
+    except ImportError:
+        raise MissingExtraError("device='cuda'", "cuda") from None
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise ConfigError(f"device='cuda' finds no NVIDIA card ({error}); use device='cpu'") from None
+    if count == 0:
+        raise ConfigError("device='cuda' finds no NVIDIA card; use device='cpu'")
+    return cupy
+
+
+@cache
+def _module(options: tuple[str, ...]) -> Any:
+    """The compiled kernels; CuPy keeps them on disk for the next time."""
+    return card().RawModule(code=SOURCE.read_text("utf-8"), options=options, backend="nvrtc")
+
+
+class CudaBackend:
+    """Vectors in device memory, in one array: words, contexts, documents, and a row of zeros.
+
+    The ids stay on the device too if they fit; otherwise those of the next block are copied while this one trains.
+
+    Args:
+        concurrency: chosen by the card and the text when not given.
+        resident_tokens: keep at most so many ids on the device; by default what its memory allows.
+        count_lost: count the steps that are lost (slow); only where several anchors move at once.
+    """
+
+    workers = 1  # one thread drives the card
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        config: TrainConfig,
+        *,
+        concurrency: Concurrency | None = None,
+        resident_tokens: int | None = None,
+        count_lost: bool = False,
+    ) -> None:
+        self._cupy = cupy = card()
+        self._inputs, self._config = inputs, config
+        self._layout = Layout.of(config.vector_size)
+        words, documents = len(inputs.keep_share), len(inputs.offsets) - 1 if config.documents else 1
+        self._sizes = {"words": words, "contexts": words, "documents": documents}
+        self._starts = {"words": 0, "contexts": words, "documents": 2 * words}
+        self._zero_row = 2 * words + documents
+        self._check_memory()
+        self._training, self._copying, self._reading = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
+        self._concurrency = concurrency or self._fitting_concurrency()
+        # The geodesic needs a step's length, which is not known before its row is: then rows are stored.
+        added = self._concurrency.added and config.step == "retraction" and not _one_by_one(config)
+        self._module = _module(compiler_options(macros(config, added=added, count_lost=count_lost)))
+        self._train = self._module.get_function("train")
+        self._shared_size = self._shared_bytes(self._concurrency.segment)
+        with self._training:
+            self._vectors = cupy.zeros((self._zero_row + 1, self._layout.stride), np.float32)
+            self._offsets = cupy.asarray(np.ascontiguousarray(inputs.offsets))
+            self._pieces = cupy.asarray(np.ascontiguousarray(inputs.pieces))
+            self._sampling = _Sampling.on_device(cupy, inputs.keep_share, inputs.draw_share, inputs.draw_other)
+            self._refit_sampling = replace(self._sampling, keep_share=cupy.asarray(inputs.refit_keep_share))
+            self._figures = cupy.zeros(10, np.float64)
+            self._shared = cupy.zeros(SHARED.itemsize, np.uint8)
+            self._versions = cupy.zeros(self._zero_row + 1 if count_lost else 1, np.uint32)
+            # One team alone has no crowd, however often it meets a word.
+            others = self._concurrency.teams - 1
+            self._crowds = cupy.asarray(crowds(inputs, config) * np.float32(others))
+        self._training.synchronize()
+        self._unit_rows = True
+        # As often as the CPU learns them; a block that is trained in order keeps those that it was given.
+        tokens = len(inputs.ids)
+        learns = self._concurrency.shuffled and config.objective == "vmf"
+        self._learn_every = tokens // max(1, tokens // BLOCK_TOKENS) if learns else 0
+        self._corpus = self._feed(resident_tokens)
+
+    # --- the seam ----------------------------------------------------------------------------------------------------
+
+    def load(self, table: str, start: int, rows: Floats) -> None:
+        first = self._starts[table] + start
+        with self._training:
+            self._vectors[first : first + len(rows), : self._layout.width] = self._cupy.asarray(rows)
+        self._training.synchronize()
+
+    def read(self, table: str, start: int, stop: int) -> Floats:
+        first, last = (self._starts[table] + min(row, self._sizes[table]) for row in (start, stop))
+        with self._reading:
+            rows = self._vectors[first:last]
+            if not self._unit_rows:
+                rows = rows.copy()
+                self._normalise(rows)
+            read: Floats = self._cupy.asnumpy(rows[:, : self._layout.width])
+        return read
+
+    def warm_up(self) -> None:
+        """Nothing: the kernels were compiled, or found compiled, when the backend was made."""
+
+    def train(self, worker: int, block: Block) -> None:
+        config = self._config
+        self._unit_rows = False
+        with self._training:
+            self._set_shared(next=0, offset=(block.word_offset, block.document_offset))
+            ids, segments = self._corpus.take(block)
+            count = len(segments) // SEGMENT_BYTES
+            self._corpus.look_ahead(block)
+            if count:
+                teams = min(self._concurrency.teams, count)
+                shuffle_key = (block.draw_key ^ block.first) | 1 if self._concurrency.shuffled else 0
+                self._train(
+                    (teams,),
+                    (32 * self._layout.team,),
+                    (
+                        ids, self._offsets, segments, *self._sampling.arrays, self._vectors, self._figures,
+                        self._shared, self._versions, np.int64(count), np.uint64(shuffle_key),
+                        np.uint64(block.draw_key), np.uint32(self._sizes["words"]), np.uint32(self._zero_row),
+                        np.int32(config.window), np.float64(block.alpha_first), np.float64(block.alpha_last),
+                        np.float32(config.concentration), np.float32(config.concentration), np.float32(config.margin),
+                        np.uint64(self._learn_every), np.float32(DAMPING * config.concentration),
+                        self._crowds, np.float32((teams - 1) / max(self._block_tokens(block), 1)),
+                        np.float32(STEPS_AT_ONCE / (config.concentration if config.objective == "vmf" else 2.0)),
+                    ),
+                    shared_mem=self._shared_size,
+                )  # fmt: skip
+        self._corpus.copy_next()
+        self._training.synchronize()
+
+    def learned_offsets(self) -> tuple[float, float]:
+        """The offsets of words and documents, adjusted while training: a launch is too long to wait for its end."""
+        words, documents = self._get_shared()["offset"].tolist()
+        return words, documents
+
+    def _block_tokens(self, block: Block) -> float:
+        """About how many tokens a block has."""
+        return len(self._inputs.ids) * (block.last - block.first) / max(self._inputs.units, 1)
+
+    def _normalise(self, rows: Any) -> None:
+        """Bring rows to length 1. Those that several teams move at once are a little off."""
+        self._module.get_function("normalise")((-(-len(rows) // 8),), (256,), (rows, np.int64(len(rows))))
+
+    def _normalise_all(self) -> None:
+        if not self._unit_rows:
+            with self._training:
+                self._normalise(self._vectors[: self._zero_row])
+            self._training.synchronize()
+            self._unit_rows = True
+
+    def figures(self) -> Figures:
+        with self._reading:
+            return Figures(*self._cupy.asnumpy(self._figures).tolist())
+
+    def restore_figures(self, figures: Figures) -> None:
+        with self._training:
+            self._figures.set(np.array(astuple(figures)))
+        self._training.synchronize()
+
+    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
+        if first == last:
+            _module(compiler_options(inference_macros(config)))  # to have it compiled
+            return
+        self._normalise_all()
+        with self._training:
+            ids, shift = self._corpus.documents(first, last)
+            fit_documents(
+                self._cupy, config, self._layout, ids, self._offsets[first : last + 1], shift, self._refit_sampling,
+                self._vectors, self._vectors[self._starts["documents"] + first :], offset, least_steps,
+            )  # fmt: skip
+        self._training.synchronize()
+
+    def take(self) -> dict[str, Floats]:
+        self._normalise_all()
+        tables = {}
+        for name, rows in self._sizes.items():
+            table = np.empty((rows, self._layout.width), np.float32)
+            for start in range(0, rows, ROWS_COPIED):
+                table[start : start + ROWS_COPIED] = self.read(name, start, start + ROWS_COPIED)
+            tables[name] = table
+        del self._vectors, self._corpus
+        return tables
+
+    # --- figures of a debug build ------------------------------------------------------------------------------------
+
+    def lost_share(self) -> float:
+        """Share of steps that were left out, or that overwrote another's they had not seen; needs `count_lost`."""
+        shared = self._get_shared()
+        return float(shared["lost"]) / max(float(shared["steps"]), 1.0)
+
+    # --- memory ------------------------------------------------------------------------------------------------------
+
+    def _check_memory(self) -> None:
+        rows, width = self._zero_row + 1, self._layout.stride
+        free = self._cupy.cuda.runtime.memGetInfo()[0]
+        others = self._inputs.offsets.nbytes + self._inputs.pieces.nbytes + 12 * self._sizes["words"]
+        need = rows * width * 4 + others
+        if need > 0.98 * free:
+            raise TrainingError(
+                f"{rows:,} vectors of {width} floats and the offsets of the texts need {need / 2**30:.2f} GiB, the "
+                f"card has {free / 2**30:.2f} GiB free; lower vector_size, raise min_count or set documents=False"
+            )
+
+    def _feed(self, resident_tokens: int | None) -> _Resident | _Streamed:
+        tokens = len(self._inputs.ids)
+        if resident_tokens is None:
+            resident_tokens = int(RESIDENT_SHARE * self._cupy.cuda.runtime.memGetInfo()[0]) // 4
+        return _Resident(self) if tokens <= resident_tokens else _Streamed(self)
+
+    def _shared_bytes(self, segment: int) -> int:
+        """Shared memory of a team: what the kernel's `Team` takes, and the words of a segment."""
+        config = self._config
+        need = macros(config)["TEAM_BYTES"] + 4 * (segment + 2 * config.window + 2)
+        limit = self._cupy.cuda.Device().attributes.get("MaxSharedMemoryPerBlockOptin", need)
+        if need > limit:
+            raise ConfigError(
+                f"batch={config.batch} and negative={config.negative} at dimension {config.vector_size} "
+                f"need {need:,} bytes of the card's shared memory, which has {limit:,}; lower one of them"
+            )
+        self._train.max_dynamic_shared_size_bytes = max(need, 48 << 10)
+        return need
+
+    def _set_shared(self, **values: Any) -> None:
+        shared = np.frombuffer(self._cupy.asnumpy(self._shared).tobytes(), SHARED).copy()
+        for name, value in values.items():
+            shared[name] = value
+        self._shared.set(np.frombuffer(shared.tobytes(), np.uint8))
+
+    def _get_shared(self) -> Any:
+        with self._reading:
+            return np.frombuffer(self._cupy.asnumpy(self._shared).tobytes(), SHARED)[0]
+
+    def _fitting_concurrency(self) -> Concurrency:
+        """As many teams as the card can hold, but few enough for the text.
+
+        A team does not see what the others are learning at that moment, so all must be at work on a small part of it.
+        """
+        device = self._cupy.cuda.Device()
+        held = device.attributes["MultiProcessorCount"] * macros(self._config)["BLOCKS"]
+        by_tokens = min(len(self._inputs.ids), LAUNCH_TOKENS) // (SEGMENT * ROUNDS)
+        by_words = self._sizes["words"] // WORDS_A_TEAM
+        return Concurrency(max(1, min(held, by_tokens, by_words)))
+
+    def segments(self, block: Block, shifts: Any = None) -> Any:
+        """The segments of a block, as bytes on the device."""
+        cupy = self._cupy
+        count = block.last - block.first
+        if count == 0:
+            return cupy.empty(0, np.uint8)
+        grid, place = _grid(count), self.place(block)
+        size = np.int32(self._concurrency.segment)
+        counts = cupy.empty(count, np.int64)
+        self._module.get_function("count_segments")(*grid, (self._offsets, self._pieces, counts, *place, size))
+        ends = cupy.cumsum(counts)
+        segments = cupy.empty(int(ends[-1]) * SEGMENT_BYTES, np.uint8)
+        null = np.uint64(0) if shifts is None else shifts
+        self._module.get_function("fill_segments")(
+            *grid, (self._offsets, self._pieces, ends, null, segments, *place, size)
+        )
+        return segments
+
+    def place(self, block: Block) -> tuple[Any, ...]:
+        return (
+            np.int64(block.first), np.int64(block.last - block.first), np.int64(self._inputs.units),
+            np.uint64(block.order_key), np.int64(len(self._inputs.offsets) - 1),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Sampling:
+    """Which words are kept and drawn, on the device."""
+
+    keep_share: Any  # (V,) uint32
+    alias: Any  # (V, 2) uint32: share, other
+
+    @property
+    def arrays(self) -> tuple[Any, Any]:
+        return self.keep_share, self.alias
+
+    @classmethod
+    def on_device(
+        cls, cupy: Any, keep_share: NDArray[np.uint32], draw_share: NDArray[np.uint32], draw_other: NDArray[np.int32]
+    ) -> _Sampling:
+        alias = np.column_stack([draw_share, draw_other.astype(np.uint32)])
+        return cls(cupy.asarray(keep_share), cupy.asarray(np.ascontiguousarray(alias)))
+
+
+class _Resident:
+    """All ids on the device."""
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self._backend = backend
+        cupy, ids = backend._cupy, backend._inputs.ids
+        with backend._training:
+            self._ids = cupy.empty(max(len(ids), 1), np.int32)
+            for start in range(0, len(ids), LAUNCH_TOKENS):
+                self._ids[start : start + LAUNCH_TOKENS] = cupy.asarray(ids[start : start + LAUNCH_TOKENS])
+        backend._training.synchronize()
+
+    def take(self, block: Block) -> tuple[Any, Any]:
+        return self._ids, self._backend.segments(block)
+
+    def look_ahead(self, block: Block) -> None:
+        """Nothing: everything is there."""
+
+    def copy_next(self) -> None:
+        """Nothing, likewise."""
+
+    def documents(self, first: int, last: int) -> tuple[Any, int]:
+        """The ids of some documents, and the place of the first."""
+        return self._ids, 0
+
+
+class _Streamed:
+    """The ids of one block at a time, each copied while the one before it trains."""
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self._backend = backend
+        self._ids = backend._inputs.ids.view(np.ndarray)  # slices of a map take longer
+        self._next: tuple[Block, NDArray[np.int64]] | None = None  # the block to copy next, and its units' reach
+        self._ready: tuple[Block, Any, Any, Any] | None = None  # a block, its ids, their shifts, event of the copy
+        self._pinned: Any = None
+
+    def take(self, block: Block) -> tuple[Any, Any]:
+        backend = self._backend
+        if self._ready is None or not _covers(self._ready[0], block):
+            self._ready = self._copied(block, self._reach(block))
+        _, ids, shifts, copied = self._ready
+        self._in_use = ids, shifts  # until the next block is taken, when this one has been trained
+        backend._training.wait_event(copied)
+        return ids, backend.segments(block, shifts)
+
+    def look_ahead(self, block: Block) -> None:
+        """Find out what the block reads that most likely comes next: as long as this one, or a unit longer.
+
+        That takes a kernel, for which there is no room while another one trains.
+        """
+        last = min(self._backend._inputs.units, 2 * block.last - block.first + 1)
+        following = Block(block.last, last, block.order_key, block.draw_key, 0.0, 0.0)
+        self._next = (following, self._reach(following)) if block.last < last else None
+
+    def copy_next(self) -> None:
+        self._ready = self._copied(*self._next) if self._next else None
+
+    def _reach(self, block: Block) -> NDArray[np.int64]:
+        """First and last token that each unit of a block may look at, (units, 2)."""
+        backend, count = self._backend, block.last - block.first
+        with backend._copying:
+            reach = backend._cupy.empty((count, 2), np.int64)
+            if count:
+                backend._module.get_function("unit_reach")(
+                    *_grid(count), (backend._offsets, backend._pieces, reach, *backend.place(block))
+                )
+            found: NDArray[np.int64] = backend._cupy.asnumpy(reach)
+        return found
+
+    def _copied(self, block: Block, reach: NDArray[np.int64]) -> tuple[Block, Any, Any, Any]:
+        """Bring the ids of a block to the device, unit by unit."""
+        cupy, lengths = self._backend._cupy, reach[:, 1] - reach[:, 0]
+        buffer = self._buffer(int(lengths.sum()))
+        if len(reach):
+            np.concatenate([self._ids[start:stop] for start, stop in reach.tolist()], out=buffer)
+        with self._backend._copying as stream:
+            ids = cupy.empty(max(len(buffer), 1), np.int32)
+            ids[: len(buffer)].set(buffer, stream=stream)
+            shifts = cupy.asarray(reach[:, 0] - (np.cumsum(lengths) - lengths))
+            return block, ids, shifts, stream.record()
+
+    def _buffer(self, length: int) -> NDArray[np.int32]:
+        """Page-locked host memory, which is copied without the host's help; the copy before this one has ended."""
+        self._backend._copying.synchronize()
+        if self._pinned is None or self._pinned.mem.size < 4 * length:
+            self._pinned = self._backend._cupy.cuda.alloc_pinned_memory(max(4 * length * 5 // 4, 4096))
+        return np.frombuffer(self._pinned, np.int32, length)
+
+    def documents(self, first: int, last: int) -> tuple[Any, int]:
+        inputs = self._backend._inputs
+        start, stop = int(inputs.offsets[first]), int(inputs.offsets[last])
+        return self._backend._cupy.asarray(np.ascontiguousarray(inputs.ids[start:stop])), start
+
+
+def _covers(ready: Block, block: Block) -> bool:
+    """Whether a copied block begins as one that is wanted, and goes at least as far."""
+    same = (ready.first, ready.order_key, ready.draw_key) == (block.first, block.order_key, block.draw_key)
+    return same and ready.last >= block.last
+
+
+def _grid(count: int) -> tuple[tuple[int], tuple[int]]:
+    return (-(-count // 256),), (256,)
+
+
+def _team_bytes(settings: dict[str, int]) -> int:
+    """At least the size of the kernel's `Team`."""
+    team, batch, targets = settings["TEAM"], settings["BATCH"], settings["NEGATIVE"] + 1
+    tiles = -(-targets // 8)
+    padded = -(-tiles * -(-targets // tiles) // 4) * 4
+    cells, rows = batch * padded, batch + padded
+    tables = 3 if settings["OBJECTIVE"] == _OBJECTIVES["vmf"] else 5
+    one_warp = 4 * (tables * cells + 5 * rows)
+    between_warps = 4 * (cells + rows)
+    return max(team * (one_warp + between_warps), team * 4 * (16 + 64)) + 512
+
+
+def fit_documents(
+    cupy: Any, config: TrainConfig, layout: Layout, ids: Any, offsets: Any, shift: int, sampling: _Sampling,
+    words: Any, documents: Any, offset: float, least_steps: int,
+) -> None:  # fmt: skip
+    """Fit rows of `documents` to rows of `words`, all on the device; a document without words stays as it is.
+
+    Args:
+        offsets: (N + 1,) of the documents in the corpus, of which `ids` starts at place `shift`.
+        config: `epochs` and `alpha` are those of the fit.
+    """
+    count = len(offsets) - 1
+    order = cupy.argsort(offsets[:-1] - offsets[1:])
+    kernel = _module(compiler_options(inference_macros(config))).get_function("infer")
+    teams = cupy.cuda.Device().attributes["MultiProcessorCount"] * max(1, 20 // layout.team)
+    kernel(
+        (min(teams, count),),
+        (32 * layout.team,),
+        (
+            ids, offsets, order, *sampling.arrays, words, documents, cupy.zeros(1, np.uint64), np.int64(count),
+            np.int64(shift), np.uint32(len(sampling.keep_share)), np.int64(config.epoch_count), np.int64(least_steps),
+            np.float64(config.alpha), np.float32(config.concentration), np.float32(offset), np.float32(config.margin),
+        ),
+    )  # fmt: skip
+
+
+class DocumentFit:
+    """Word vectors on the device, for fitting new documents to them.
+
+    Args:
+        words: (V, dim)
+        config: the objective, as the words were trained with.
+    """
+
+    def __init__(
+        self,
+        words: Floats,
+        keep_share: NDArray[np.uint32],
+        draw_share: NDArray[np.uint32],
+        draw_other: NDArray[np.int32],
+        config: TrainConfig,
+    ) -> None:
+        self._cupy = cupy = card()
+        self._layout = Layout.of(config.vector_size)
+        self._words = self._padded(words)
+        self._sampling = _Sampling.on_device(cupy, keep_share, draw_share, draw_other)
+
+    def fit(
+        self,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        start: Floats,
+        config: TrainConfig,
+        offset: float,
+        least_steps: int,
+    ) -> Floats:
+        """The vectors of documents, (N, dim); `start` is what those keep whose words have no direction."""
+        if len(start) == 0:
+            return start
+        cupy = self._cupy
+        documents = self._padded(start)
+        fit_documents(
+            cupy, config, self._layout, cupy.asarray(ids), cupy.asarray(offsets), 0, self._sampling,
+            self._words, documents, offset, least_steps,
+        )  # fmt: skip
+        return np.ascontiguousarray(cupy.asnumpy(documents[:, : self._layout.width]))
+
+    def _padded(self, rows: Floats) -> Any:
+        padded = self._cupy.zeros((len(rows), self._layout.stride), np.float32)
+        padded[:, : self._layout.width] = self._cupy.asarray(rows)
+        return padded

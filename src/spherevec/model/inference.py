@@ -1,0 +1,246 @@
+"""Vectors for documents that were not in the corpus: fitted on the sphere, with the word vectors fixed.
+
+The same words give the same vector to the last bit on the same device, alone or in a batch, in any order, on any number
+of threads: what is random about a document is a hash of its words, and no sum runs over more than one document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec import sphere
+from spherevec.config import INFERENCE_STEPS, TrainConfig
+from spherevec.corpus import Vocabulary, encode_texts
+from spherevec.corpus.readers import Document
+from spherevec.corpus.tokenizer import NAMES, Tokenizer
+from spherevec.errors import ConfigError, CorpusError
+from spherevec.engine.sampling import alias_table, keep_shares
+
+if TYPE_CHECKING:
+    from spherevec.model.keyed_vectors import KeyedVectors
+    from spherevec.model import Model
+    from spherevec.engine.cuda.backend import DocumentFit
+
+BATCH_CHARACTERS = 8 << 20  # of texts that are encoded and fitted in one go
+BATCH_DOCUMENTS = 1 << 16
+_CHARACTERS_A_WORD = 6  # roughly, for documents that are lists of words
+_ROWS_SUMMED = 1 << 16
+
+# Sums of unit vectors shorter than this, for each vector, have no direction worth the name.
+_NO_DIRECTION = 1e-6
+
+# The settings that a model's words were trained with and that its new documents share.
+_SHARED_SETTINGS = ("objective", "concentration", "margin", "negative", "step", "sample")
+
+Floats = NDArray[np.float32]
+
+
+class Inferred(NamedTuple):
+    """Some of the new documents, in order: N of them."""
+
+    vectors: Floats  # (N, dim)
+    known: NDArray[np.int64]  # (N,) words that the model knows
+    unknown: NDArray[np.int64]  # (N,) words that it does not
+
+
+class DocumentFitter:
+    """Fits documents to word vectors that stay fixed. What depends on the words alone is prepared once.
+
+    Args:
+        word_vectors: (V, dim), unit rows.
+        counts: (V,) how often each word occurred in training; decides what is thinned out and drawn. None where that
+            is not known: then nothing is thinned out and every word is drawn alike.
+        config: the objective as the words were trained with.
+        offset: the learned offset of pairs of a word and a document.
+        fallback: gives the vector (dim,) of a document without any word; asked once, when first needed.
+    """
+
+    def __init__(
+        self,
+        word_vectors: Floats,
+        counts: NDArray[np.int64] | None,
+        config: TrainConfig,
+        offset: float,
+        fallback: Callable[[], Floats],
+    ) -> None:
+        from spherevec.engine.cpu.vector_ops import padded_rows
+
+        if counts is None:
+            counts, config = np.ones(len(word_vectors), np.int64), config.with_(sample=0.0)
+        counts = np.maximum(counts, 1)
+        config = config.settled(int(counts.sum()), len(counts))
+        self._config, self._offset = config, offset
+        self._words: Floats = padded_rows(*word_vectors.shape)
+        self._words[:, : config.vector_size] = word_vectors
+        self._keep_share = keep_shares(counts, config.for_inference().sample_share)
+        self._draw_share, self._draw_other = alias_table(counts)
+        self._fallback: Floats | None = None
+        self._make_fallback = fallback
+        self._on_card: DocumentFit | None = None
+
+    def fit(
+        self,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+        threads: int = 0,
+        device: str = "cpu",
+    ) -> Floats:
+        """Unit vectors of documents, (N, dim); document d has the words ids[offsets[d]:offsets[d + 1]].
+
+        A document starts at the mean direction of its words, each weighted by the share of it that is not thinned
+        out, and takes `epochs` passes over them; by default ten, and more if that makes less than a thousand steps.
+        """
+        config = self.settings(epochs, alpha, threads, device)
+        documents = self._initial_rows(ids, offsets)
+        least_steps = INFERENCE_STEPS if epochs is None else 0
+        if device == "cuda":
+            return self._card().fit(ids, offsets, documents[:, : config.vector_size], config, self._offset, least_steps)
+        from spherevec.engine.cpu import backend as cpu
+
+        corpus = (ids, offsets, self._keep_share, self._draw_share, self._draw_other)
+        cpu.infer_documents(corpus, self._words, documents, config, self._offset, least_steps)
+        return np.ascontiguousarray(documents[:, : config.vector_size])
+
+    def settings(
+        self, epochs: int | None = None, alpha: float | None = None, threads: int = 0, device: str = "cpu"
+    ) -> TrainConfig:
+        """What a fit with these arguments uses; a value out of range, or a card that is not there, is refused."""
+        config = self._config.for_inference(epochs, alpha).with_(threads=threads, device=device)
+        if device == "cuda":
+            self._card()
+        return config
+
+    def _card(self) -> DocumentFit:
+        """The words on the card, brought there when first needed."""
+        if self._on_card is None:
+            from spherevec.engine.cuda.backend import DocumentFit
+
+            words = self._words[:, : self._config.vector_size]
+            self._on_card = DocumentFit(words, self._keep_share, self._draw_share, self._draw_other, self._config)
+        return self._on_card
+
+    def _initial_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
+        """What the kernel starts from where words have no mean direction, (N, stride).
+
+        Words that cancel out leave a document at the first of them, no words at all at the fallback.
+        """
+        from spherevec.engine.cpu.vector_ops import padded_rows
+
+        filled = offsets[1:] > offsets[:-1]
+        rows: Floats = padded_rows(len(filled), self._config.vector_size)
+        rows[filled] = self._words[ids[offsets[:-1][filled]]]
+        if not filled.all():
+            if self._fallback is None:
+                self._fallback = self._make_fallback()
+            rows[~filled, : len(self._fallback)] = self._fallback
+        return rows
+
+
+def infer_batches(
+    model: Model,
+    texts: Iterable[Document],
+    *,
+    epochs: int | None = None,
+    alpha: float | None = None,
+    threads: int = 0,
+    device: str = "cpu",
+    tokenizer: Tokenizer | None = None,
+) -> Iterator[Inferred]:
+    """The vectors of new texts, some at a time, so that any number of them fits into memory; see `Model.infer`."""
+    fitter, vocabulary = model._inference()
+    fitter.settings(epochs, alpha, threads, device)  # a bad argument is told before any text is read
+    for documents, in_words in _batches(texts):
+        splitter = NAMES[0] if in_words else _splitter(model, tokenizer)
+        ids, offsets, unknown = encode_texts(documents, vocabulary, splitter)
+        vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
+        yield Inferred(vectors, np.diff(offsets), unknown)
+
+
+def fitter_of(model: Model) -> DocumentFitter:
+    """The fitter for a model; imported vectors, which come without settings, are fitted with the default ones."""
+    stored = model.config or {}
+    shared = {name: stored[name] for name in _SHARED_SETTINGS if name in stored}
+    config = TrainConfig(vector_size=model.vector_size, **shared)
+    offset = model.parameters.get("document_offset", config.offset)
+    tables = [table for table in (model.docs, model.words) if table is not None]
+    words = model.words_of_documents.vectors
+    return DocumentFitter(words, model.counts, config, offset, lambda: _common_direction(tables))
+
+
+def vocabulary_of(words: KeyedVectors) -> Vocabulary:
+    counts = np.ones(len(words), np.int64) if words.counts is None else words.counts
+    return Vocabulary(words.names or [], counts)
+
+
+def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:
+    """The mean direction (dim,) of the first table that has one."""
+    for table in tables:
+        total = np.zeros(table.vector_size)
+        for start in range(0, len(table), _ROWS_SUMMED):
+            total += table.vectors[start : start + _ROWS_SUMMED].sum(axis=0, dtype=np.float64)
+        if np.linalg.norm(total) > _NO_DIRECTION * len(table):
+            return np.asarray(sphere.normalize(total), np.float32)
+    # Perfectly balanced on all sides: any direction is as good as another.
+    return np.eye(1, total.size, dtype=np.float32).reshape(-1)
+
+
+def _splitter(model: Model, tokenizer: Tokenizer | None) -> Tokenizer:
+    """How to split texts for a model."""
+    if tokenizer is not None:
+        return tokenizer
+    if model.tokenizer not in NAMES:
+        raise ConfigError(
+            f"the model does not know how its text was split (tokenizer {model.tokenizer!r}); "
+            "give lists of words, or the tokenizer that it was trained with (--pretokenized for text split at spaces)"
+        )
+    return model.tokenizer
+
+
+def _batches(texts: Iterable[Document]) -> Iterator[tuple[list[Document], bool]]:
+    """Documents in handy numbers, and whether they are lists of words; the first decides what all must be."""
+    if isinstance(texts, str | bytes):
+        raise CorpusError("texts must be a list of texts, not a single one; put it into a list: [text]")
+    try:
+        documents = iter(texts)
+    except TypeError:
+        raise CorpusError(
+            f"texts must be an iterable of strings or of lists of words, not {type(texts).__name__}"
+        ) from None
+    in_words: bool | None = None
+    batch: list[Document] = []
+    characters = 0
+    for number, document in enumerate(documents, 1):
+        if in_words is None:
+            in_words = isinstance(document, list | tuple)
+        _check(number, document, in_words)
+        batch.append(document)
+        characters += len(document) * (_CHARACTERS_A_WORD if in_words else 1)
+        if characters >= BATCH_CHARACTERS or len(batch) == BATCH_DOCUMENTS:
+            yield batch, in_words
+            batch, characters = [], 0
+    if batch:
+        yield batch, bool(in_words)
+
+
+def _check(number: int, document: object, in_words: bool) -> None:
+    """Complain about the text at fault by its place among all of them."""
+    if not in_words:
+        if not isinstance(document, str):
+            raise CorpusError(f"text {number} must be a string, not {_shown(document)}; make it '' if it is empty")
+    elif not isinstance(document, list | tuple):
+        raise CorpusError(f"text {number} must be a list of words like the first, not {_shown(document)}")
+    else:
+        strange = [word for word in document if not isinstance(word, str)]
+        if strange:
+            raise CorpusError(f"text {number}: {_shown(strange[0])} is not a word; words must be strings")
+
+
+def _shown(value: object) -> str:
+    return f"{type(value).__name__} {repr(value)[:40]}"

@@ -1,0 +1,266 @@
+"""Unit vectors with names: lookups, neighbours, analogies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import ConfigError, FormatError, SpherevecError
+from spherevec.model.neighbors import AnnIndex, top_k, top_k_multiplicative
+
+Float32 = NDArray[np.float32]
+Key: TypeAlias = str | int
+# What a search accepts: a key, a position, or a vector.
+Query: TypeAlias = Key | Float32
+
+NORM_TOLERANCE = 1e-5
+# Rows looked at together when every row is checked.
+_ROWS_PER_CHECK = 1 << 13
+# Words that are compared letter by letter for a suggestion; the most frequent come first.
+_SPELLINGS_COMPARED = 5_000
+
+
+class UnknownKeyError(SpherevecError, KeyError):
+    """A word or document that the vectors do not hold. Its text suggests the nearest spellings."""
+
+    def __init__(self, key: object, known: KeyedVectors | str) -> None:
+        super().__init__(key)
+        self.key = key
+        self._known = known
+
+    def __str__(self) -> str:
+        # Spellings are searched only when somebody reads the message: a loop over unknown words stays fast.
+        if isinstance(self._known, str):
+            return self._known
+        if isinstance(self.key, str) and self._known.named:
+            near = self._known.nearest_spellings(self.key)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            return f"no vector for {self.key!r}{hint}"
+        return f"no vector for {self.key!r}; there are {len(self._known)}, counted from 0"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (UnknownKeyError, (self.key, str(self)))
+
+
+class KeyedVectors:
+    """Unit vectors (n, dim) and their keys.
+
+    A key is a string, or the position of a row. `keys=None` means that rows have no names: they are 0, 1, 2, ….
+
+    Args:
+        keys: n names, or None.
+        vectors: (n, dim) unit rows; may be a read-only memory map.
+        counts: (n,) how often each key occurred in the text.
+    """
+
+    def __init__(
+        self, keys: Iterable[str] | None, vectors: Float32, counts: NDArray[np.int64] | Sequence[int] | None = None
+    ) -> None:
+        self.vectors: Float32 = np.ascontiguousarray(vectors, np.float32)
+        if self.vectors.ndim != 2 or self.vectors.shape[1] == 0:
+            raise FormatError(f"vectors must have shape (n, dim), not {self.vectors.shape}")
+        names = None if keys is None else keys if isinstance(keys, list) else list(keys)
+        if names is not None and len(names) != len(self.vectors):
+            raise FormatError(f"{len(names)} keys do not fit {len(self.vectors)} vectors")
+        self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
+        if self.counts is not None and self.counts.shape != (len(self.vectors),):
+            raise FormatError(f"counts of shape {self.counts.shape} do not fit {len(self.vectors)} vectors")
+        self.names: list[str] | None = names
+        self._positions: dict[str, int] | None = None
+        self._ann: AnnIndex | None = None
+
+    @property
+    def named(self) -> bool:
+        """False where the keys are just positions."""
+        return self.names is not None
+
+    @property
+    def index_to_key(self) -> Sequence[str] | Sequence[int]:
+        return range(len(self.vectors)) if self.names is None else self.names
+
+    @property
+    def key_to_index(self) -> dict[str, int]:
+        """The position of each name; empty where rows have no names. Of equal names the first counts."""
+        if self._positions is None:
+            names = self.names or []
+            self._positions = dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
+        return self._positions
+
+    @property
+    def vector_size(self) -> int:
+        return int(self.vectors.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.index_to_key)
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            return key in self.key_to_index
+        return _is_position(key) and 0 <= key < len(self)  # type: ignore[operator]
+
+    def __getitem__(self, key: Key | Sequence[Key]) -> Float32:
+        """The vector (dim,) of one key, or the vectors (m, dim) of several."""
+        if isinstance(key, list | tuple):
+            return self.vectors[[self.position(one) for one in key]]
+        return self.get_vector(key)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        examples = ", ".join(repr(key) for key in islice(self.index_to_key, 3))
+        more = ", …" if len(self) > 3 else ""
+        return f"KeyedVectors({len(self):,} of dimension {self.vector_size}: {examples}{more})"
+
+    def get_vector(self, key: Key) -> Float32:
+        """The unit vector (dim,) of `key`; raises `UnknownKeyError`, a `KeyError` that suggests spellings."""
+        row: Float32 = self.vectors[self.position(key)]
+        return row
+
+    def position(self, key: Key) -> int:
+        """The row of `key`."""
+        if isinstance(key, str):
+            position = self.key_to_index.get(key)
+            if position is not None:
+                return position
+        elif _is_position(key) and 0 <= key < len(self):
+            return int(key)
+        raise UnknownKeyError(key, self)
+
+    def nearest_spellings(self, word: str, n: int = 3) -> list[str]:
+        """Up to `n` known names that look like `word`, for error messages."""
+        same_but_case = [form for form in (word.lower(), word.capitalize(), word.upper()) if form in self.key_to_index]
+        lengths, first, last = range(len(word) - 2, len(word) + 3), word[:1].lower(), word[-2:]
+        alike = (
+            name
+            for name in self.names or ()
+            if len(name) in lengths and (name[:1].lower() == first or name[-2:] == last)
+        )
+        near = get_close_matches(word, islice(alike, _SPELLINGS_COMPARED), n=n, cutoff=0.7)
+        return list(dict.fromkeys(same_but_case + near))[:n]
+
+    def similarity(self, a: Query, b: Query) -> float:
+        """The cosine between two keys or vectors, from -1 to 1."""
+        return float(np.clip(self._unit(a).astype(np.float64) @ self._unit(b).astype(np.float64), -1, 1))
+
+    def distance(self, a: Query, b: Query) -> float:
+        """1 - `similarity`."""
+        return 1 - self.similarity(a, b)
+
+    def most_similar(
+        self,
+        positive: Query | Sequence[Query] = (),
+        negative: Query | Sequence[Query] = (),
+        topn: int = 10,
+        restrict: int | None = None,
+    ) -> list[tuple[Key, float]]:
+        """The keys nearest to the mean direction of `positive` minus `negative`, with their cosines.
+
+        Args:
+            positive, negative: a key, a position, a vector, or a list of these. Keys given are never an answer.
+            topn: how many.
+            restrict: look only among this many first (most frequent) keys.
+        """
+        wanted, unwanted = _as_list(positive), _as_list(negative)
+        if not wanted and not unwanted:
+            raise ConfigError("most_similar needs at least one word, position or vector")
+        total = np.zeros(self.vector_size, np.float64)
+        for query in wanted:
+            total += self._unit(query)
+        for query in unwanted:
+            total -= self._unit(query)
+        given = [self.position(query) for query in wanted + unwanted if not isinstance(query, np.ndarray)]
+        return self.similar_by_vector(total, topn, exclude=given, restrict=restrict)
+
+    def similar_by_vector(
+        self, vector: NDArray[Any], topn: int = 10, *, exclude: Sequence[int] = (), restrict: int | None = None
+    ) -> list[tuple[Key, float]]:
+        """The keys nearest to a vector (dim,) of any length, with their cosines; rows in `exclude` are left out."""
+        query = self._unit(vector)[None, :]
+        if self._ann is not None and restrict is None:
+            near, _ = self._ann.search(query, topn + len(exclude))
+            candidates = np.setdiff1d(near[0][near[0] >= 0], np.asarray(exclude, np.int64))
+            rows, cosines = top_k(query, self.vectors[candidates], topn)
+            return self._labelled(candidates[rows[0]], cosines[0])
+        rows, cosines = top_k(query, self._first(restrict), topn, [exclude])
+        return self._labelled(rows[0], cosines[0])
+
+    def use_index(self, index: AnnIndex | None) -> None:
+        """Answer `most_similar` through an approximate index of these vectors; None goes back to exact search."""
+        if index is not None and not index.fits(self.vectors):
+            raise ConfigError(
+                f"the index of {len(index)} vectors of dimension {index.vector_size} was built from other vectors than"
+                f" these {len(self)} of dimension {self.vector_size}; build it again"
+            )
+        self._ann = index
+
+    def analogy(self, a: Query, b: Query, c: Query, topn: int = 10, method: str = "add") -> list[tuple[Key, float]]:
+        """`a` is to `b` as `c` is to …: the best keys and their scores.
+
+        Args:
+            method: "add" ranks by the cosine with b - a + c; "mul" by the product of similarities to b and c over
+                that to a.
+        """
+        if method == "add":
+            return self.most_similar([b, c], [a], topn)
+        if method != "mul":
+            raise ConfigError(f"method must be add or mul, not {method!r}")
+        near = np.stack([self._unit(b), self._unit(c)])[None]
+        far = self._unit(a)[None, None]
+        given = [self.position(query) for query in (a, b, c) if not isinstance(query, np.ndarray)]
+        rows, scores = top_k_multiplicative(near, far, self.vectors, topn, [given])
+        return self._labelled(rows[0], scores[0])
+
+    def check(self, what: str = "vectors") -> None:
+        """Raise `FormatError` unless every row is finite and of norm 1 within 1e-5, and every name is unique."""
+        names = self.index_to_key
+        for start in range(0, len(self), _ROWS_PER_CHECK):
+            block = self.vectors[start : start + _ROWS_PER_CHECK].astype(np.float64)
+            norms = np.sqrt(np.einsum("ij,ij->i", block, block))
+            # The comparison is false for NaN, so that NaN counts as wrong.
+            wrong = np.flatnonzero(~(np.abs(norms - 1) <= NORM_TOLERANCE))
+            if len(wrong):
+                row, norm = start + int(wrong[0]), norms[wrong[0]]
+                fault = f"has norm {norm:.6g}, not 1" if np.isfinite(norm) else "holds NaN or infinity"
+                raise FormatError(f"{what}: row {row} ({names[row]!r:.60}) {fault}; train or import again")
+        if self.names is not None and len(self.key_to_index) != len(self.names):
+            twice = next(name for row, name in enumerate(self.names) if self.key_to_index[name] != row)
+            raise FormatError(f"{what}: {twice!r:.60} occurs more than once; every key must be unique")
+        if self.counts is not None and len(self.counts) and self.counts.min() < 0:
+            raise FormatError(f"{what}: row {int(self.counts.argmin())} has a negative count")
+
+    def _first(self, restrict: int | None) -> Float32:
+        if restrict is not None and restrict < 1:
+            raise ConfigError(f"restrict must be at least 1, not {restrict}")
+        return self.vectors if restrict is None else self.vectors[:restrict]
+
+    def _unit(self, query: Query | NDArray[Any]) -> Float32:
+        """The direction (dim,) of a key, a position or a vector."""
+        if not isinstance(query, np.ndarray):
+            return self.get_vector(query)
+        if query.shape != (self.vector_size,):
+            raise ConfigError(f"a query vector must have shape ({self.vector_size},), not {query.shape}")
+        vector = query.astype(np.float64)
+        norm = float(np.linalg.norm(vector))
+        if not np.isfinite(norm) or norm < 1e-12:
+            raise ConfigError("the query has no direction: it is zero or not finite (do its parts cancel out?)")
+        return (vector / norm).astype(np.float32)
+
+    def _labelled(self, rows: NDArray[np.int64], scores: Float32) -> list[tuple[Key, float]]:
+        names = self.index_to_key
+        return [(names[row], float(score)) for row, score in zip(rows.tolist(), scores, strict=True) if row >= 0]
+
+
+def _is_position(key: object) -> bool:
+    return isinstance(key, int | np.integer) and not isinstance(key, bool)
+
+
+def _as_list(queries: Query | Sequence[Query]) -> list[Query]:
+    if isinstance(queries, list | tuple):
+        return list(queries)
+    return [queries]  # type: ignore[list-item]

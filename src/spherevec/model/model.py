@@ -1,0 +1,327 @@
+"""The trained model: unit vectors of words, contexts and documents, and how they came about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import ConfigError, CorpusError, FormatError
+from spherevec.model import folder as native
+from spherevec.model.keyed_vectors import Key, KeyedVectors, Query, UnknownKeyError
+
+if TYPE_CHECKING:
+    from spherevec.corpus import Vocabulary
+    from spherevec.corpus.tokenizer import Tokenizer
+    from spherevec.model.inference import DocumentFitter
+
+__all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
+
+_TABLES = ("words", "contexts", "docs")
+
+
+class Model:
+    """Words and documents on one sphere.
+
+    Args:
+        words: the word vectors, with their counts if known.
+        contexts: the same words as contexts of others.
+        docs: one vector a document.
+        targets: the same words as documents are fitted to them, where `words` are the sum of these and `contexts`.
+        config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
+        record: one mapping of figures an epoch.
+        tokenizer: how text was split: "words", "whitespace", "custom" (a function) or "tokens" (lists of words).
+        parameters: small learned numbers, such as a concentration.
+        provenance: anything else worth knowing about where the vectors come from.
+    """
+
+    def __init__(
+        self,
+        words: KeyedVectors,
+        contexts: KeyedVectors | None = None,
+        docs: KeyedVectors | None = None,
+        *,
+        targets: KeyedVectors | None = None,
+        config: Mapping[str, Any] | None = None,
+        record: Iterable[Mapping[str, Any]] = (),
+        tokenizer: str = "words",
+        parameters: Mapping[str, float] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not words.named:
+            raise FormatError("the words of a model need names; give KeyedVectors a list of words")
+        for name, table in (("contexts", contexts), ("targets", targets)):
+            if table is not None and table.index_to_key != words.index_to_key:
+                raise FormatError(f"{name} must have the same keys as words, in the same order")
+        for name, table in (("contexts", contexts), ("targets", targets), ("docs", docs)):
+            if table is not None and table.vector_size != words.vector_size:
+                raise FormatError(f"{name} have dimension {table.vector_size}, words have {words.vector_size}")
+        self.words = words
+        self.contexts = contexts
+        self.docs = docs
+        self.targets = targets
+        self.config: dict[str, Any] | None = None if config is None else dict(config)
+        self.record: list[dict[str, Any]] = [dict(epoch) for epoch in record]
+        self.tokenizer = tokenizer
+        self.parameters: dict[str, float] = dict(parameters or {})
+        self.provenance: dict[str, Any] = {**_here_and_now(), **(provenance or {})}
+        self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What `infer` prepares is large and quickly made again: copies and pickles do without.
+        return {**self.__dict__, "_prepared": None}
+
+    @property
+    def counts(self) -> NDArray[np.int64] | None:
+        """How often each word occurred, (n,)."""
+        return self.words.counts
+
+    @property
+    def words_of_documents(self) -> KeyedVectors:
+        """The words as documents are fitted to them: `targets`, or `words` where these are the same."""
+        return self.words if self.targets is None else self.targets
+
+    @property
+    def vector_size(self) -> int:
+        return self.words.vector_size
+
+    @property
+    def version(self) -> str:
+        """The release of spherevec that made the model."""
+        return str(self.provenance["version"])
+
+    @property
+    def created(self) -> str:
+        """When the model was made, in ISO 8601."""
+        return str(self.provenance["created"])
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.words):,} words"]
+        if self.docs is not None:
+            parts.append(f"{len(self.docs):,} documents")
+        origin = "imported" if self.config is None else str(self.config.get("objective", "trained"))
+        return f"Model({', '.join(parts)}, dimension {self.vector_size}, {origin})"
+
+    def search(self, query: Query, among: str = "docs", topn: int = 10) -> list[tuple[Key, float]]:
+        """The documents, words or contexts nearest to a word, a document or a vector, with their cosines.
+
+        Args:
+            query: a word, the name or position of a document, or a vector. A name of both is taken as the word.
+            among: "docs", "words" or "contexts".
+        """
+        table = self._table(among)
+        if isinstance(query, np.ndarray):
+            return table.similar_by_vector(query, topn)
+        source = self.words if isinstance(query, str) and query in self.words else self.docs
+        if source is None:
+            if isinstance(query, str):
+                raise UnknownKeyError(query, self.words)
+            raise ConfigError(f"{query!r} cannot be a document: this model was trained without documents")
+        if isinstance(query, str) and query not in source:
+            raise UnknownKeyError(query, self.words)
+        if source is self.docs and among == "words":
+            table = self.words_of_documents
+        elif source is self.words and among == "docs":
+            source = self.words_of_documents
+        row = source.position(query)
+        return table.similar_by_vector(source.vectors[row], topn, exclude=[row] if source is table else ())
+
+    def search_text(
+        self,
+        text: str | Sequence[str],
+        among: str = "docs",
+        topn: int = 10,
+        *,
+        tokenizer: Tokenizer | None = None,
+    ) -> list[tuple[Key, float]]:
+        """The documents, words or contexts nearest to a new text, with their cosines.
+
+        Args:
+            text: a text, or a list of words. At least one word must be known to the model.
+            among: "docs", "words" or "contexts".
+            tokenizer: as for `infer`.
+        """
+        table = self._table(among)
+        vectors, unknown = self.infer([text], tokenizer=tokenizer, return_unknown=True)
+        if unknown[0] == 1:
+            raise CorpusError(f"no word of {text!r:.60} is known to the model: nothing to search by; use other words")
+        return (self.words_of_documents if among == "words" else table).similar_by_vector(vectors[0], topn)
+
+    @overload
+    def infer(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+        threads: int = 0,
+        device: str = "cpu",
+        tokenizer: Tokenizer | None = None,
+        return_unknown: Literal[False] = False,
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def infer(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+        threads: int = 0,
+        device: str = "cpu",
+        tokenizer: Tokenizer | None = None,
+        return_unknown: Literal[True],
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
+
+    def infer(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+        threads: int = 0,
+        device: str = "cpu",
+        tokenizer: Tokenizer | None = None,
+        return_unknown: bool = False,
+    ) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """The vectors of new documents, (n, dim): fitted by the objective of training, with the words fixed.
+
+        The same text gives the same bits, alone or among others, in any order, on any number of threads; a text of the
+        training set gets its trained vector, if training ended with `refit`. Words that the model does not know are
+        skipped. A text without any known word gets the mean direction of the model's documents, or of its words where
+        it has no documents.
+
+        Vectors from outside come without counts and settings: then no word is thinned out, all are drawn alike, and
+        the objective is the default one.
+
+        Args:
+            texts: an iterable of strings, or of lists of words.
+            epochs: passes over each text; by default 10, and more over a text of less than 100 words.
+            alpha: learning rate at the start; by default 0.01, and 0.03 for the hinges.
+            threads: 0 = all cores.
+            device: "cpu", or "cuda" for an NVIDIA card, whose last bits differ from the CPU's.
+            tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
+                on lists of words, or with a function for a tokenizer.
+            return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
+                without any word.
+        """
+        from spherevec.model.inference import infer_batches
+
+        found = infer_batches(
+            self, texts, epochs=epochs, alpha=alpha, threads=threads, device=device, tokenizer=tokenizer
+        )
+        blocks = [*found]
+        vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
+        if not return_unknown:
+            return vectors
+        known = np.concatenate([np.empty(0, np.int64), *(block.known for block in blocks)])
+        unknown = np.concatenate([np.empty(0, np.int64), *(block.unknown for block in blocks)])
+        return vectors, np.where(known > 0, unknown / np.maximum(known + unknown, 1), 1.0)
+
+    def check(self) -> None:
+        """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
+        for name in (*_TABLES, "targets"):
+            table = getattr(self, name)
+            if table is not None:
+                table.check(name)
+
+    def describe(self) -> dict[str, Any]:
+        """What there is to know about the model without its vectors, ready for JSON."""
+        return {
+            "words": len(self.words),
+            "contexts": None if self.contexts is None else len(self.contexts),
+            "documents": None if self.docs is None else len(self.docs),
+            "vector_size": self.vector_size,
+            "tokens": None if self.counts is None else int(self.counts.sum()),
+            "tokenizer": self.tokenizer,
+            "config": self.config,
+            "parameters": self.parameters,
+            "provenance": self.provenance,
+            "record": self.record,
+        }
+
+    def save(self, folder: str | Path, overwrite: bool = False) -> None:
+        """Write the model as a folder, completely or not at all; an old model stays until the new one is complete."""
+        about = {
+            "tokenizer": self.tokenizer,
+            "config": self.config,
+            "parameters": self.parameters,
+            "provenance": self.provenance,
+            "record": self.record,
+        }
+        stored = native.StoredModel(self.words, self.contexts, self.docs, self.targets, about)
+        native.save(stored, folder, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], mmap: bool = True, verify: bool = False) -> Model:
+        """Open a saved model.
+
+        Args:
+            mmap: map the vectors from disk, read-only, instead of copying them into memory.
+            verify: also compare the checksums of all files and check every vector; reads everything once.
+        """
+        stored = native.load(folder, memory_map=mmap, verify=verify)
+        try:
+            model = cls(stored.words, stored.contexts, stored.docs, targets=stored.targets, **_understood(stored.about))
+        except FormatError as error:
+            raise FormatError(f"{folder}: {error}") from None
+        if verify:
+            try:
+                model.check()
+            except FormatError as error:
+                raise FormatError(f"{folder}: {error}") from None
+        return model
+
+    def _inference(self) -> tuple[DocumentFitter, Vocabulary]:
+        """What `infer` needs besides texts, made when first asked for."""
+        if self._prepared is None:
+            from spherevec.model.inference import fitter_of, vocabulary_of
+
+            self._prepared = fitter_of(self), vocabulary_of(self.words)
+        return self._prepared
+
+    def _table(self, name: str) -> KeyedVectors:
+        if name not in _TABLES:
+            raise ConfigError(f"among must be one of {', '.join(_TABLES)}, not {name!r}")
+        table: KeyedVectors | None = getattr(self, name)
+        if table is None:
+            raise ConfigError(f"this model has no {name}; train it with documents=True or search among words")
+        return table
+
+
+def _here_and_now() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        release = version("spherevec")
+    except PackageNotFoundError:
+        release = "unknown"
+    return {"version": release, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def _understood(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The constructor's arguments among what the folder says of itself, each of the right type."""
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "config": (dict, type(None)),
+        "record": list,
+        "tokenizer": str,
+        "parameters": dict,
+        "provenance": dict,
+    }
+    known = {name: about[name] for name in kinds if name in about}
+    for name, value in known.items():
+        if not isinstance(value, kinds[name]):
+            raise FormatError(f"its {name} has the wrong type in {native.MANIFEST}")
+    if not all(isinstance(epoch, dict) for epoch in known.get("record", [])):
+        raise FormatError(f"its record has the wrong type in {native.MANIFEST}")
+    return known
+
+
+def load(folder: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Model:
+    """Open a saved model; see `Model.load`."""
+    return Model.load(folder, mmap=mmap, verify=verify)

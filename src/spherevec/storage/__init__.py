@@ -1,0 +1,1 @@
+"""Files and memory: what is written completely or not at all, mapped, locked and measured."""

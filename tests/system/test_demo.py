@@ -1,0 +1,134 @@
+"""The tour: where its text comes from, and what it shows."""
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from spherevec.demo.docstrings import PACKAGES, STANDARD_LIBRARY, Docstring
+
+SPHEREVEC = str(Path(sys.executable).with_name("spherevec"))
+SECTIONS = ("Nearest words", "Nearest documents", "Clusters against packages", "Topics")
+
+
+@pytest.fixture(scope="module")
+def collected():
+    """The docstrings by name, and the modules that a new process has imported when it has collected them."""
+    code = "import sys, json; from spherevec.demo.docstrings import collect_docstrings as c; print(json.dumps(c()));"
+    code += "print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    docstrings, modules = done.stdout.splitlines()
+    return {name: Docstring(name, *rest) for name, *rest in json.loads(docstrings)}, set(modules.split())
+
+
+@pytest.fixture(scope="module")
+def docstrings(collected):
+    return collected[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "documented"),
+    [
+        ("json.dumps", STANDARD_LIBRARY, json.dumps),
+        ("subprocess.Popen.communicate", STANDARD_LIBRARY, subprocess.Popen.communicate),
+        ("numpy.linalg.svd", "numpy", np.linalg.svd),
+        ("scipy.stats.pearsonr", "scipy", scipy.stats.pearsonr),
+    ],
+)
+def test_docstrings_are_those_that_python_shows(docstrings, name, package, documented):
+    assert docstrings[name].package == package
+    # scipy and numpy add notes to some docstrings when they are imported, after what the source says.
+    assert docstrings[name].text[:200] == inspect.getdoc(documented)[:200]
+
+
+def test_docstrings_of_compiled_functions_are_found(docstrings):
+    assert docstrings["numpy.ndarray.shape"].text.strip().startswith("Tuple of array dimensions.")
+    assert "numpy.array" in docstrings
+
+
+def test_docstrings_are_many_and_distinct(docstrings):
+    assert len(docstrings) > 10_000
+    assert len({one.text for one in docstrings.values()}) == len(docstrings)
+    packages = Counter(one.package for one in docstrings.values())
+    assert set(packages) == {STANDARD_LIBRARY, *PACKAGES} and min(packages.values()) > 1000
+    assert not any(".tests." in name or name.startswith("test.") for name in docstrings)
+
+
+def test_collecting_imports_nothing_that_it_reads(collected):
+    _, modules = collected
+    assert "ast" in modules
+    assert not {"numpy", "scipy", "sklearn", "tkinter", "asyncio"} & modules
+
+
+def sections(stdout: str) -> dict[str, list[list[str]]]:
+    """The cells of each section of the tour, by its title."""
+    found: dict[str, list[list[str]]] = {}
+    for line in stdout.splitlines():
+        if line.strip() in SECTIONS:
+            rows = found[line.strip()] = []
+        elif line.strip() and found:
+            rows.append(re.split(r" {2,}", line.strip()))
+    return found
+
+
+def demo(*arguments):
+    done = subprocess.run([SPHEREVEC, "demo", *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_tour_of_docstrings(docstrings):
+    done = demo()
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "documents: python" in done.stderr and "training, epoch" in done.stderr
+    shown = sections(done.stdout)
+    assert tuple(shown) == SECTIONS
+
+    header, *rows = shown["Nearest words"]
+    assert header == ["array", "file", "thread", "distribution", "matrix", "socket"]
+    nearest = dict(zip(header, zip(*rows, strict=True), strict=True))
+    assert "threads" in nearest["thread"] and "filename" in nearest["file"]
+
+    _, example, *documents = shown["Nearest documents"]
+    assert example[0] == "scipy.stats.pearsonr"
+    assert sum("stat" in name for _, name, *_ in documents) >= 3
+
+    header, *rows, verdict = shown["Clusters against packages"]
+    packages = Counter(one.package for one in docstrings.values())
+    for column, package in enumerate(header[:4]):
+        assert sum(int(row[column].replace(",", "")) for row in rows) == packages[package]
+    nmi, purity = map(float, re.match(r"NMI (\S+), purity (\S+);", verdict[0]).groups())
+    assert nmi > 0.25 and purity > 0.6
+
+
+def test_the_tour_of_own_text(tmp_path):
+    rng = np.random.default_rng(0)
+    topics = (["apple", "pear", "plum", "fig"], ["bolt", "screw", "nail", "hinge"], ["oboe", "flute", "horn", "lute"])
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for n in range(90):
+        words = rng.choice([*topics[n % 3], "the", "of"], size=25)
+        (texts / f"{topics[n % 3][0]}-{n:02}.txt").write_text(" ".join(words))
+    done = demo("--corpus", texts)
+    shown = sections(done.stdout)
+    assert tuple(shown) == ("Nearest words", "Nearest documents", "Topics")
+    topic_of = {word: topic[0] for topic in topics for word in topic}
+    assert set(shown["Nearest words"][0]) <= set(topic_of)  # not "the" or "of"
+    header, *rows = shown["Nearest words"]
+    assert all(topic_of[near] == topic_of[word] for word, near in zip(header, rows[0], strict=True))
+    _, example, *documents = shown["Nearest documents"]
+    assert {name.split("-")[0] for _, name, *_ in documents} == {example[0].split("-")[0]}
+    assert not {"Clusters against packages"} & set(done.stdout.splitlines())
+
+
+def test_the_tour_of_a_single_short_document(tmp_path):
+    (tmp_path / "text").write_text("so so so it it it is is is")
+    done = demo("--corpus", tmp_path / "text")
+    assert "Nearest words" in done.stdout and "Nearest documents" not in done.stdout

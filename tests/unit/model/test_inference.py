@@ -1,0 +1,389 @@
+"""New documents: the compiled fit against the textbook one, and that a text's vector depends on the text alone."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import spherevec
+from spherevec import inference, sphere
+from spherevec.cli import main
+from spherevec.config import INFERENCE_ALPHAS, INFERENCE_EPOCHS, TrainConfig
+from spherevec.corpus import encode_texts
+from spherevec.errors import ConfigError, CorpusError, SpherevecError
+from spherevec.model.inference import DocumentFitter, infer_batches
+from spherevec.storage.npy_rows import write_rows
+from spherevec.model import KeyedVectors, Model
+from spherevec.engine.cpu import backend as cpu
+from spherevec.engine.base import Inputs
+from oracle import OracleBackend
+from spherevec.engine.sampling import alias_table, keep_shares
+
+SETTINGS = {
+    "vector_size": 20, "epochs": 30, "alpha": 0.03, "min_count": 1, "sample": 0.01, "window": 5, "threads": 1,
+}  # fmt: skip
+TOPICS = "abcd"
+
+
+def topic_texts(documents, seed):
+    """Texts of 0 to 60 words, most of them of one topic, which the first letter tells; and their topics."""
+    rng = np.random.default_rng(seed)
+    texts, topics = [], rng.integers(len(TOPICS), size=documents)
+    for topic in topics:
+        words = [f"{TOPICS[topic]}{n % 30}" for n in rng.zipf(1.3, size=rng.integers(0, 61))]
+        common = [f"the{n}" for n in rng.integers(5, size=len(words) // 3)]
+        texts.append(" ".join(rng.permutation(words + common)))
+    return texts, topics
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return topic_texts(300, seed=1)[0]
+
+
+@pytest.fixture(scope="module")
+def new_texts():
+    return topic_texts(200, seed=2)[0]
+
+
+@pytest.fixture(scope="module", params=["default", "paper"])
+def model(request, texts):
+    return spherevec.train(texts, recipe=request.param, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def default_model(texts):
+    return spherevec.train(texts, **SETTINGS)
+
+
+def unit_rows(n, dim, seed):
+    return np.asarray(sphere.random_directions(n, dim, np.random.default_rng(seed)), np.float32)
+
+
+# --- the fit ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"step": "exponential", "concentration": 20.0, "negative": 7},
+        {"sample": 0.0, "vector_size": 2},
+        {"objective": "hinge", "margin": 0.3},
+        {"objective": "hinge", "negative": 2, "step": "exponential"},
+        {"objective": "joint", "negative": 1},
+    ],
+    ids=str,
+)
+def test_documents_are_fitted_as_a_textbook_would(settings):
+    config = TrainConfig(**{"vector_size": 18, "sample": 0.02} | settings)
+    rng = np.random.default_rng(3)
+    words = unit_rows(40, config.vector_size, seed=4)
+    counts = rng.integers(1, 200, size=40)
+    documents = [rng.integers(40, size=length).tolist() for length in (0, 1, 2, 30, 0, 200)]
+    ids = np.array([word for document in documents for word in document], np.int32)
+    offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
+    fallback = unit_rows(1, config.vector_size, seed=5)[0]
+    fitter = DocumentFitter(words, counts, config, 0.7, lambda: fallback)
+    ours = fitter.fit(ids, offsets, epochs=3, alpha=0.02, threads=2)
+
+    fit = config.for_inference(3, 0.02)
+    shares = keep_shares(counts, config.sample), keep_shares(counts, fit.sample)
+    inputs = Inputs(ids, offsets, np.empty((0, 2), np.int64), *shares, *alias_table(counts))
+    oracle = OracleBackend(inputs, fit)
+    oracle.load("words", 0, words)
+    before = oracle.vectors["documents"][:] = fallback  # a document with words has another start
+    oracle.refit_documents(0, len(documents), fit, 0.7, least_steps=0)
+    theirs = oracle.vectors["documents"]
+    assert np.abs(ours - theirs).max() < 3e-5 < oracle.closest_call
+    filled = [bool(document) for document in documents]
+    assert np.abs(theirs - before).max(axis=1)[filled].min() > 0.05
+    np.testing.assert_array_equal(ours[0], fallback)
+
+
+def test_training_texts_get_their_trained_vectors_to_the_bit(texts, default_model):
+    filled = [bool(text) for text in texts]
+    np.testing.assert_array_equal(default_model.infer(texts)[filled], default_model.docs.vectors[filled])
+
+
+def test_new_texts_lie_among_those_of_their_topic(model, texts):
+    unseen, topics = topic_texts(200, seed=3)
+    enough = np.array([len(text.split()) >= 10 for text in unseen])
+    nearest = np.argmax(model.infer(unseen) @ model.docs.vectors.T, axis=1)
+    found = topic_texts(300, seed=1)[1][nearest]
+    assert (found == topics)[enough].mean() > 0.9
+
+
+def test_vectors_are_unit_rows_in_plain_float32(model, new_texts):
+    vectors = model.infer(new_texts)
+    assert vectors.dtype == np.float32 and vectors.flags.c_contiguous and vectors.shape == (200, 20)
+    np.testing.assert_allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1, atol=1e-5)
+
+
+def test_longer_fits_and_other_rates_differ(default_model, new_texts):
+    short, long = new_texts[:5], [" ".join(map(str, new_texts)) for _ in range(2)]
+    settings = {"epochs": INFERENCE_EPOCHS, "alpha": INFERENCE_ALPHAS["vmf"]}
+    np.testing.assert_array_equal(default_model.infer(long), default_model.infer(long, **settings))
+    # Ten passes over a short text make too few steps.
+    assert not np.array_equal(default_model.infer(short), default_model.infer(short, **settings))
+    assert not np.array_equal(default_model.infer(long), default_model.infer(long, epochs=INFERENCE_EPOCHS + 1))
+    assert not np.array_equal(default_model.infer(long), default_model.infer(long, alpha=0.02))
+
+
+# --- the same text, the same bits -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_text_gets_the_same_bits_in_any_company(model, new_texts, threads, monkeypatch):
+    together = model.infer(new_texts, threads=1)
+    monkeypatch.setattr(cpu, "SLICE_TOKENS", 150)  # many slices, so that threads take turns
+    monkeypatch.setattr(inference, "BATCH_DOCUMENTS", 37)
+    np.testing.assert_array_equal(model.infer(new_texts, threads=threads), together)
+    order = np.random.default_rng(0).permutation(len(new_texts))
+    shuffled = model.infer((new_texts[i] for i in order), threads=threads)
+    np.testing.assert_array_equal(shuffled, together[order])
+    for i in range(0, len(new_texts), 7):
+        np.testing.assert_array_equal(model.infer([new_texts[i]], threads=threads)[0], together[i])
+
+
+@pytest.mark.parametrize("dim", [2, 16, 17, 100])
+def test_the_same_bits_in_any_dimension(dim):
+    rng = np.random.default_rng(dim)
+    model = Model(KeyedVectors([f"w{n}" for n in range(50)], unit_rows(50, dim, seed=6), rng.integers(1, 99, size=50)))
+    lists = [[f"w{n}" for n in rng.integers(50, size=length)] for length in rng.integers(0, 90, size=60)]
+    together = model.infer(lists)
+    for words, vector in zip(lists, together, strict=True):
+        np.testing.assert_array_equal(model.infer([words])[0], vector)
+
+
+def test_a_loaded_model_infers_the_same_bits(default_model, new_texts, tmp_path):
+    default_model.save(tmp_path / "model")
+    np.testing.assert_array_equal(spherevec.load(tmp_path / "model").infer(new_texts), default_model.infer(new_texts))
+
+
+# --- words that the model does not know -------------------------------------------------------------------------------
+
+
+def test_unknown_words_are_skipped_and_their_share_is_told(default_model):
+    asked = ["a1 b2 c3", "a1 nowhere b2 c3 unheard", "nowhere", "", "?!"]
+    vectors, unknown = default_model.infer(asked, return_unknown=True)
+    assert unknown.tolist() == [0.0, 0.4, 1.0, 1.0, 1.0]
+    np.testing.assert_array_equal(vectors[0], vectors[1])
+
+
+def test_a_text_without_known_words_gets_the_mean_direction_of_the_documents(default_model):
+    expected = sphere.mean_direction(default_model.docs.vectors)
+    for vector in default_model.infer(["nowhere unheard", "", "a1 a2"])[:2]:
+        np.testing.assert_allclose(vector, expected, atol=1e-6)
+    only_words = Model(default_model.words, config=default_model.config)
+    np.testing.assert_allclose(
+        only_words.infer(["nowhere"])[0], sphere.mean_direction(default_model.words.vectors), atol=1e-6
+    )
+
+
+def test_documents_that_cancel_out_leave_the_answer_to_the_words():
+    words = KeyedVectors(["x", "y"], np.array([[1, 0], [0, 1]], np.float32))
+    opposite = KeyedVectors(None, np.array([[1, 0], [-1, 0]], np.float32))
+    np.testing.assert_allclose(Model(words, docs=opposite).infer(["?"]), [[0.5**0.5, 0.5**0.5]])
+    balanced = KeyedVectors(["x", "y"], opposite.vectors)
+    np.testing.assert_array_equal(Model(balanced).infer(["?"]), [[1, 0]])
+    # Words of a text that cancel out leave it at the first of them.
+    np.testing.assert_allclose(Model(balanced).infer(["x y", "y x"], alpha=0.0), [[1, 0], [-1, 0]])
+
+
+# --- models from elsewhere --------------------------------------------------------------------------------------------
+
+
+def test_vectors_from_outside_need_no_counts_or_settings(default_model, new_texts):
+    bare = Model(KeyedVectors(default_model.words.names, default_model.words.vectors))
+    alike = KeyedVectors(bare.words.names, bare.words.vectors, np.full(len(bare.words), 7))
+    spelled_out = Model(alike, config=TrainConfig(vector_size=20, sample=0.0).as_dict())
+    np.testing.assert_array_equal(bare.infer(new_texts), spelled_out.infer(new_texts))
+
+
+def test_a_word_that_was_never_counted_does_no_harm():
+    counted = Model(KeyedVectors(["x", "y", "z"], unit_rows(3, 4, seed=1), [0, 0, 5]))
+    assert np.isfinite(counted.infer(["x y z"])).all()
+
+
+def test_settings_of_another_release_do_not_stand_in_the_way(default_model, new_texts):
+    newer = Model(default_model.words, config={**default_model.config, "device": "abacus", "sorcery": 3})
+    assert newer.infer(new_texts).shape == (200, 20)
+
+
+def test_the_learned_offset_matters(default_model, new_texts):
+    same = {"targets": default_model.targets, "config": default_model.config}
+    moved = Model(default_model.words, **same, parameters={"document_offset": 9.0})
+    kept = Model(default_model.words, **same, parameters=default_model.parameters)
+    with_words = [text for text in new_texts if text]
+    np.testing.assert_array_equal(kept.infer(with_words), default_model.infer(with_words))
+    assert not np.array_equal(moved.infer(with_words), default_model.infer(with_words))
+
+
+# --- texts in many shapes ---------------------------------------------------------------------------------------------
+
+
+def test_lists_of_words_are_texts_too(default_model, new_texts):
+    lists = [text.split() for text in new_texts]
+    np.testing.assert_array_equal(default_model.infer(lists), default_model.infer(new_texts))
+    np.testing.assert_array_equal(default_model.infer(map(tuple, lists)), default_model.infer(new_texts))
+
+
+def test_no_texts_give_no_rows(default_model):
+    vectors, unknown = default_model.infer([], return_unknown=True)
+    assert vectors.shape == (0, 20) and unknown.shape == (0,)
+
+
+@pytest.mark.parametrize("tokenizer", ["custom", "tokens"])
+def test_a_model_that_cannot_split_text_says_so(default_model, tokenizer):
+    same = {name: getattr(default_model, name) for name in ("targets", "config", "parameters")}
+    own = Model(default_model.words, **same, tokenizer=tokenizer)
+    with pytest.raises(ConfigError, match=rf"tokenizer '{tokenizer}'.*give lists of words"):
+        own.infer(["a1 b2"])
+    expected = default_model.infer(["a1 b2"])
+    np.testing.assert_array_equal(own.infer([["a1", "b2"]]), expected)
+    np.testing.assert_array_equal(own.infer(["a1-b2"], tokenizer=lambda text: text.split("-")), expected)
+    np.testing.assert_array_equal(own.infer(["a1 b2"], tokenizer="whitespace"), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a1 b2", "put it into a list"),
+        (b"a1 b2", "put it into a list"),
+        (7, "iterable of strings or of lists of words, not int"),
+        (["a1"] * 4 + [None], "text 5 must be a string, not NoneType None"),
+        (["a1"] * 4 + [["a1"]], "text 5 must be a string, not list"),
+        ([["a1"]] * 4 + ["a1"], "text 5 must be a list of words like the first, not str 'a1'"),
+        ([["a1"]] * 4 + [["a1", 3]], "text 5: int 3 is not a word"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_told_by_its_place(default_model, given, message, monkeypatch):
+    monkeypatch.setattr(inference, "BATCH_DOCUMENTS", 3)
+    with pytest.raises(CorpusError, match=message):
+        default_model.infer(given)
+
+
+@pytest.mark.parametrize(("name", "value"), [("epochs", 0), ("alpha", -1.0), ("threads", -1)])
+def test_bad_arguments_are_told_before_a_text_is_read(default_model, name, value):
+    def unreadable():
+        raise AssertionError("read")
+        yield
+
+    with pytest.raises(ConfigError, match=f"{name} must be .* not {value}"):
+        default_model.infer(unreadable(), **{name: value})
+
+
+def test_texts_are_read_a_batch_at_a_time(default_model, monkeypatch):
+    monkeypatch.setattr(inference, "BATCH_CHARACTERS", 50)
+    read = []
+    endless = (read.append(n) or "a1 a2 a3 a4" for n in range(10**9))
+    batches = infer_batches(default_model, endless)
+    first, second = next(batches), next(batches)
+    assert len(first.vectors) + len(second.vectors) == len(read) == 10
+
+
+def test_what_depends_on_the_model_is_prepared_once(default_model, new_texts):
+    default_model.infer(new_texts)
+    prepared = default_model._prepared
+    default_model.infer(new_texts)
+    assert default_model._prepared is prepared is not None
+    copied = pickle.loads(pickle.dumps(default_model))
+    assert copied._prepared is None
+    np.testing.assert_array_equal(copied.infer(new_texts), default_model.infer(new_texts))
+
+
+# --- search by a new sentence -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("among", ["docs", "words", "contexts"])
+def test_search_by_a_new_text(default_model, among):
+    sentence = "b1 b2 nowhere b3 b1 b5"
+    found = default_model.search_text(sentence, among, topn=5)
+    table = default_model.targets if among == "words" else getattr(default_model, among)
+    assert found == table.similar_by_vector(default_model.infer([sentence])[0], 5)
+    assert default_model.search_text(sentence.split(), among, topn=5) == found
+
+
+def test_search_finds_documents_and_words_of_the_topic(default_model):
+    topics = topic_texts(300, seed=1)[1]
+    found = default_model.search_text("b1 b2 b3 b1 b5 b2 b4", topn=5)
+    assert [TOPICS[topics[document]] for document, _ in found] == ["b"] * 5
+    assert [word[0] for word, _ in default_model.search_text("b1 b2 b3 b1 b5", "words", topn=3)] == ["b"] * 3
+
+
+def test_search_by_nothing_known_is_refused(default_model):
+    with pytest.raises(CorpusError, match="no word of 'nowhere' is known"):
+        default_model.search_text("nowhere")
+    with pytest.raises(ConfigError, match="among must be one of"):
+        default_model.search_text("a1", among="paragraphs")
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(default_model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model"
+    default_model.save(path)
+    return path
+
+
+@pytest.fixture
+def infer(folder, capsys):
+    """Run the command; returns its exit code, what it printed and what it said."""
+
+    def run(*arguments, model=folder):
+        code = main(["infer", str(model), *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_the_command_writes_a_row_a_document(infer, default_model, new_texts, tmp_path):
+    corpus, out = tmp_path / "new.jsonl", tmp_path / "vectors.npy"
+    corpus.write_text("".join(f'{{"body": "{text} nowhere"}}\n' for text in new_texts))
+    code, printed, said = infer(corpus, "--out", out, "--text-field", "body", "--threads", 1)
+    assert (code, printed) == (0, "")
+    ids, _, _ = encode_texts(new_texts, inference.vocabulary_of(default_model.words))
+    assert f"200 documents; {200 / (200 + len(ids)):.1%} of their words are unknown" in said
+    np.testing.assert_array_equal(np.load(out), default_model.infer(new_texts))
+
+    code, _, said = infer(corpus, "--out", out, "--text-field", "body")
+    assert code == 2 and "--force" in said
+    corpus.write_bytes('{"body": "a1 é"}\n'.encode("latin-1"))
+    assert infer(corpus, "--out", out, "--text-field", "body", "--encoding", "latin-1", "--force")[0] == 0
+    np.testing.assert_array_equal(np.load(out), default_model.infer(["a1"]))
+
+
+def test_the_command_leaves_the_old_file_where_it_fails(infer, tmp_path):
+    corpus, out = tmp_path / "broken.jsonl", tmp_path / "vectors.npy"
+    out.write_bytes(b"precious")
+    corpus.write_text('{"text": "a1"}\n{"text": \n')
+    code, _, said = infer(corpus, "--out", out, "--text-field", "text", "--force")
+    assert code == 2 and "line 2" in said and said.count("\n") == 1
+    assert out.read_bytes() == b"precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.jsonl", "vectors.npy"]
+
+
+def test_the_command_takes_split_text_for_models_of_lists(infer, default_model, tmp_path):
+    own = Model(default_model.words, config=default_model.config, tokenizer="tokens")
+    own.save(tmp_path / "model")
+    corpus, out = tmp_path / "new.txt", tmp_path / "vectors.npy"
+    corpus.write_text("a1 b2\nc3\n")
+    code, _, said = infer(corpus, "--out", out, model=tmp_path / "model")
+    assert code == 2 and "--pretokenized" in said
+    assert infer(corpus, "--out", out, "--pretokenized", model=tmp_path / "model")[0] == 0
+    np.testing.assert_array_equal(np.load(out), own.infer([["a1", "b2"], ["c3"]]))
+
+
+def test_rows_are_written_as_they_come(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((12_345, 3)).astype(np.float32)
+    assert write_rows(tmp_path / "rows.npy", np.array_split(rows, 7), 3) == 12_345
+    np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), rows)
+    with pytest.raises(SpherevecError, match="already exists"):
+        write_rows(tmp_path / "rows.npy", [], 3)
+    assert write_rows(tmp_path / "none.npy", [], 3) == 0
+    assert np.load(tmp_path / "none.npy").shape == (0, 3)

@@ -1,0 +1,241 @@
+"""Lookups, neighbours and analogies, compared with gensim's where gensim has them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from spherevec.errors import ConfigError, FormatError, SpherevecError
+from spherevec.model import KeyedVectors, Model, UnknownKeyError
+from spherevec.model.neighbors import AnnIndex
+
+WORDS = ["cat", "dog", "horse", "king", "queen", "man", "woman", "Paris", "naïve", "don't"]
+
+
+def unit(n, dim=8, seed=0):
+    rows = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def words():
+    return KeyedVectors(WORDS, unit(10), np.arange(10, 0, -1))
+
+
+@pytest.fixture
+def model(words):
+    return Model(words, KeyedVectors(WORDS, unit(10, seed=1)), KeyedVectors(None, unit(30, seed=2)))
+
+
+@pytest.fixture(scope="module")
+def peers():
+    """The same 300 vectors, ours and gensim's."""
+    gensim = pytest.importorskip("gensim")
+    names = [f"w{i}" for i in range(300)]
+    theirs = gensim.models.KeyedVectors(12)
+    theirs.add_vectors(names, unit(300, 12))
+    return KeyedVectors(names, unit(300, 12)), theirs
+
+
+def same(ours, theirs):
+    assert [key for key, _ in ours] == [key for key, _ in theirs]
+    np.testing.assert_allclose([score for _, score in ours], [score for _, score in theirs], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative"),
+    [(["w1"], []), ("w7", []), (["w1", "w2", "w3"], []), (["w4", "w5"], ["w6"]), ([], ["w8"]), (["w1"], ["w2", "w3"])],
+)
+def test_most_similar_is_gensims(peers, positive, negative):
+    ours, theirs = peers
+    same(ours.most_similar(positive, negative, topn=12), theirs.most_similar(positive, negative, topn=12))
+
+
+def test_most_similar_to_a_vector_and_among_the_first_is_gensims(peers):
+    ours, theirs = peers
+    vector = 3 * unit(1, 12, seed=9)[0]
+    same(ours.most_similar(vector, topn=7), theirs.most_similar([vector], topn=7))
+    same(ours.similar_by_vector(vector, 5), theirs.similar_by_vector(vector, 5))
+    same(ours.most_similar("w3", topn=7, restrict=50), theirs.most_similar("w3", topn=7, restrict_vocab=50))
+    # gensim weighs a vector by its length; here every part counts alike.
+    same(ours.most_similar(["w3", vector], topn=4), theirs.most_similar(["w3", vector / 3], topn=4))
+
+
+def test_similarity_and_analogies_are_gensims(peers):
+    ours, theirs = peers
+    assert ours.similarity("w1", "w2") == pytest.approx(float(theirs.similarity("w1", "w2")), abs=1e-6)
+    assert ours.distance("w1", "w2") == pytest.approx(float(theirs.distance("w1", "w2")), abs=1e-6)
+    same(ours.analogy("w1", "w2", "w3"), theirs.most_similar(["w2", "w3"], ["w1"]))
+    same(ours.analogy("w1", "w2", "w3", method="mul"), theirs.most_similar_cosmul(["w2", "w3"], ["w1"]))
+
+
+def test_an_attached_index_answers_instead():
+    pytest.importorskip("usearch")
+    vectors = KeyedVectors([f"w{i}" for i in range(500)], unit(500, 12))
+    exact = [vectors.most_similar(key, topn=5) for key in ("w1", "w2", "w3")]
+    vectors.use_index(AnnIndex.build(vectors.vectors, threads=1))
+    found = [vectors.most_similar(key, topn=5) for key in ("w1", "w2", "w3")]
+    assert found == exact  # an index of so few finds them all
+    assert len(vectors.most_similar(["w1", "w2"], topn=700)) == 498
+    with pytest.raises(ConfigError, match="must be at least 1"):
+        vectors.most_similar("w1", topn=0)
+    vectors.use_index(None)
+    for others in (vectors.vectors[:50], vectors.vectors[::-1]):
+        with pytest.raises(ConfigError, match="build it again"):
+            vectors.use_index(AnnIndex.build(np.ascontiguousarray(others), threads=1))
+
+
+def test_lookups(words):
+    np.testing.assert_array_equal(words["dog"], words.vectors[1])
+    np.testing.assert_array_equal(words.get_vector(1), words.vectors[1])
+    np.testing.assert_array_equal(words[np.int64(1)], words.vectors[1])
+    np.testing.assert_array_equal(words[["dog", "cat"]], words.vectors[[1, 0]])
+    assert "dog" in words and "wolf" not in words and 9 in words and 10 not in words and True not in words
+    assert len(words) == 10 and list(words) == WORDS and words.index_to_key[3] == "king"
+    assert words.key_to_index["queen"] == 4 and words.vector_size == 8
+    assert "cat" in repr(words) and "10 of dimension 8" in repr(words)
+
+
+def test_rows_without_names_are_positions():
+    docs = KeyedVectors(None, unit(5))
+    assert list(docs) == [0, 1, 2, 3, 4] and not docs.named and "0" not in docs and -1 not in docs
+    found = docs.most_similar(2, topn=10)
+    assert sorted(key for key, _ in found) == [0, 1, 3, 4] and all(isinstance(key, int) for key, _ in found)
+    for key in (5, -1, "5"):
+        with pytest.raises(KeyError, match="there are 5, counted from 0"):
+            docs[key]
+
+
+def test_unknown_word_suggests_spellings(words):
+    with pytest.raises(KeyError) as caught:
+        words.get_vector("hrose")
+    assert isinstance(caught.value, UnknownKeyError) and isinstance(caught.value, SpherevecError)
+    assert str(caught.value) == "no vector for 'hrose'; did you mean 'horse'?"
+    with pytest.raises(KeyError, match="did you mean 'dog'"):
+        words.most_similar("Dog")
+    with pytest.raises(KeyError, match="did you mean 'king'"):
+        words["zing"]
+    with pytest.raises(KeyError) as caught:
+        words["xylophone"]
+    assert str(caught.value) == "no vector for 'xylophone'"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_spellings_are_looked_up_when_the_message_is_read_not_when_the_error_is_raised(monkeypatch):
+    many = KeyedVectors([f"word{i}" for i in range(2000)], np.tile(unit(1, 2), (2000, 1)))
+    looked_up = []
+    find = KeyedVectors.nearest_spellings
+    monkeypatch.setattr(KeyedVectors, "nearest_spellings", lambda *a, **k: looked_up.append(1) or find(*a, **k))
+    with pytest.raises(KeyError) as caught:
+        many["wird5"]
+    assert not looked_up
+    assert "did you mean 'word5'" in str(caught.value)
+    assert looked_up
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda kv: kv.most_similar(),
+        lambda kv: kv.most_similar("cat", "cat"),
+        lambda kv: kv.most_similar("cat", topn=0),
+        lambda kv: kv.most_similar("cat", restrict=0),
+        lambda kv: kv.similar_by_vector(np.full(8, np.nan)),
+        lambda kv: kv.similar_by_vector(np.ones(7)),
+        lambda kv: kv.analogy("cat", "dog", "king", method="divide"),
+    ],
+)
+def test_questions_without_an_answer_are_refused(words, call):
+    with pytest.raises(ConfigError) as caught:
+        call(words)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_does_not_fit_together_is_refused(words):
+    with pytest.raises(FormatError, match="3 keys do not fit 2"):
+        KeyedVectors(["a", "b", "c"], unit(2))
+    with pytest.raises(FormatError, match="shape"):
+        KeyedVectors(["a"], np.ones(3, np.float32))
+    with pytest.raises(FormatError, match="counts"):
+        KeyedVectors(["a"], unit(1), [1, 2])
+    with pytest.raises(FormatError, match="same keys"):
+        Model(words, KeyedVectors(WORDS[::-1], unit(10)))
+    with pytest.raises(FormatError, match="dimension 5"):
+        Model(words, docs=KeyedVectors(None, unit(3, dim=5)))
+    with pytest.raises(FormatError, match="need names"):
+        Model(KeyedVectors(None, unit(3)))
+
+
+def test_one_sphere_for_words_and_documents(model):
+    def expected(vector, table, skip=()):
+        cosines = table.vectors @ vector
+        order = [int(row) for row in np.argsort(-cosines) if row not in skip]
+        return [table.index_to_key[row] for row in order[:4]]
+
+    def found(*args):
+        return [key for key, _ in model.search(*args, topn=4)]
+
+    cat, tenth, other = model.words["cat"], model.docs[10], unit(1, seed=5)[0]
+    assert found("cat") == expected(cat, model.docs)
+    assert found("cat", "words") == expected(cat, model.words, skip=[0])
+    assert found("cat", "contexts") == expected(cat, model.contexts)
+    assert found(10, "words") == expected(tenth, model.words)
+    assert found(10, "docs") == expected(tenth, model.docs, skip=[10])
+    assert found(other, "docs") == expected(other, model.docs)
+
+
+def test_search_by_the_name_of_a_document(words):
+    model = Model(words, docs=KeyedVectors(["cat", "b.txt", "c.txt"], unit(3, seed=3)))
+    assert "b.txt" not in [key for key, _ in model.search("b.txt", "docs")]
+    assert len(model.search("cat", "docs")) == 3  # the word, not the document of that name
+
+
+def test_search_says_what_is_missing(words, model):
+    bare = Model(words)
+    with pytest.raises(ConfigError, match="no docs"):
+        bare.search("cat")
+    with pytest.raises(ConfigError, match="without documents"):
+        bare.search(3, "words")
+    with pytest.raises(UnknownKeyError, match="did you mean 'horse'"):
+        bare.search("hrose", "words")
+    with pytest.raises(UnknownKeyError, match="did you mean 'horse'"):
+        model.search("hrose")
+    with pytest.raises(ConfigError, match="among"):
+        model.search("cat", "sentences")
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "fault"),
+    [(3, np.nan, "NaN"), (4, np.inf, "NaN or inf"), (5, 0.0, "norm 0,"), (6, 1.0, "norm 2.8")],
+)
+def test_check_finds_the_bad_row(row, value, fault):
+    vectors = unit(10)
+    KeyedVectors(WORDS, vectors).check()
+    vectors[row] = value
+    with pytest.raises(FormatError, match=f"row {row} .*{fault}"):
+        Model(KeyedVectors(WORDS, vectors)).check()
+
+
+def test_check_tolerates_one_part_in_a_hundred_thousand():
+    KeyedVectors(WORDS, unit(10) * np.float32(1 + 9e-6)).check()
+    with pytest.raises(FormatError, match="norm"):
+        KeyedVectors(WORDS, unit(10) * np.float32(1 + 2e-5)).check()
+
+
+def test_check_finds_repeated_keys_and_bad_counts():
+    with pytest.raises(FormatError, match="'a' occurs more than once"):
+        KeyedVectors(["a", "b", "a"], unit(3)).check()
+    with pytest.raises(FormatError, match="negative count"):
+        KeyedVectors(["a", "b"], unit(2), [1, -1]).check()
+
+
+def test_it_says_what_it_is(model):
+    assert repr(model) == "Model(10 words, 30 documents, dimension 8, imported)"
+    described = model.describe()
+    json.dumps(described)
+    assert described["words"] == 10 and described["documents"] == 30 and described["tokens"] == 55
+    assert model.version == described["provenance"]["version"] and model.created.endswith("+00:00")
+    np.testing.assert_array_equal(model.counts, np.arange(10, 0, -1))

@@ -1,0 +1,167 @@
+"""Search against twins that compute every cosine and sort them all."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spherevec import neighbors
+from spherevec.errors import ConfigError, FormatError, MissingExtraError
+from spherevec.model.neighbors import AnnIndex, top_k, top_k_multiplicative
+
+
+def unit(n, dim, seed=0):
+    rows = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def on_grid(n, dim, seed):
+    """Unit rows of which many are equal, so that ties are common."""
+    rows = np.random.default_rng(seed).integers(-1, 2, (n, dim)).astype(np.float32)
+    rows[:, 0] = 1
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def naive_best(scores, k, exclude):
+    """Rows and scores (q, k), best first, then by row; -1 and -inf where nothing is left."""
+    scores = scores.astype(np.float64)
+    for query, rows in enumerate(exclude):
+        scores[query, list(rows)] = -np.inf
+    order = np.lexsort((np.broadcast_to(np.arange(scores.shape[1]), scores.shape), -scores))[:, :k]
+    best = np.take_along_axis(scores, order, axis=1)
+    return np.where(np.isfinite(best), order, -1), best
+
+
+@given(
+    n=st.integers(1, 60),
+    q=st.integers(1, 7),
+    k=st.integers(1, 70),
+    dim=st.integers(2, 6),
+    width=st.integers(1, 50),
+    seed=st.integers(0, 1000),
+    data=st.data(),
+)
+@settings(max_examples=150, deadline=None)
+def test_top_k_equals_sorting_everything(n, q, k, dim, width, seed, data):
+    vectors, queries = on_grid(n, dim, seed), on_grid(q, dim, seed + 1)
+    exclude = data.draw(st.lists(st.lists(st.integers(0, n - 1), max_size=n), min_size=q, max_size=q))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbors, "_SCORES_PER_BLOCK", width)  # many blocks from few vectors
+        rows, cosines = top_k(queries, vectors, k, exclude)
+    # Equal rows must have equal cosines here, so scores are rounded to what float32 can tell apart.
+    expected_rows, expected = naive_best((queries.astype(np.float64) @ vectors.T).round(6), min(k, n), exclude)
+    np.testing.assert_allclose(cosines, expected, atol=2e-6)
+    assert rows.dtype == np.int64 and cosines.dtype == np.float32
+    for query in range(q):
+        found = rows[query][rows[query] >= 0]
+        assert len(set(found)) == len(found) == np.count_nonzero(expected_rows[query] >= 0)
+        assert not set(found) & set(exclude[query])
+
+
+def test_equal_cosines_come_in_the_order_of_their_rows(monkeypatch):
+    vectors = np.tile(unit(5, 8), (40, 1))
+    for width in (3, 50, 1 << 22):
+        monkeypatch.setattr(neighbors, "_SCORES_PER_BLOCK", width)
+        rows, _ = top_k(vectors[:1], vectors, 12)
+        assert rows[0].tolist() == list(range(0, 60, 5))
+
+
+def test_exact_rows_on_vectors_without_ties():
+    vectors, queries = unit(5000, 30), unit(300, 30, seed=1)
+    rows, cosines = top_k(queries, vectors, 10)
+    expected_rows, expected = naive_best(queries.astype(np.float64) @ vectors.T.astype(np.float64), 10, [])
+    np.testing.assert_array_equal(rows, expected_rows)
+    np.testing.assert_allclose(cosines, expected, atol=1e-6)
+
+
+def test_a_query_alone_gets_what_it_gets_in_a_batch():
+    vectors, queries = unit(3000, 20), unit(50, 20, seed=1)
+    rows, cosines = top_k(queries, vectors, 5)
+    for query in range(0, 50, 7):
+        alone_rows, alone = top_k(queries[query : query + 1], vectors, 5)
+        np.testing.assert_array_equal(alone_rows[0], rows[query])
+        np.testing.assert_array_equal(alone[0], cosines[query])
+
+
+@pytest.mark.parametrize("width", [7, 1 << 22])
+def test_multiplicative_equals_its_formula(monkeypatch, width):
+    monkeypatch.setattr(neighbors, "_SCORES_PER_BLOCK", width)
+    vectors = unit(200, 6)
+    positive, negative = unit(8, 6, seed=1).reshape(4, 2, 6), unit(4, 6, seed=2).reshape(4, 1, 6)
+    rows, scores = top_k_multiplicative(positive, negative, vectors, 9, [[3], [], [5, 6], []])
+    similar = (1 + np.einsum("qpd,nd->qpn", positive, vectors)) / 2
+    unlike = (1 + np.einsum("qpd,nd->qpn", negative, vectors)) / 2
+    expected_rows, expected = naive_best(similar.prod(axis=1) / (unlike.prod(axis=1) + 1e-6), 9, [[3], [], [5, 6], []])
+    np.testing.assert_array_equal(rows, expected_rows)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4)
+
+
+def test_memory_does_not_grow_with_the_number_of_scores():
+    vectors, queries = unit(100_000, 4), unit(1000, 4, seed=1)
+    tracemalloc.start()
+    try:
+        top_k(queries, vectors, 10)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6  # all scores together would take 400 MB
+
+
+def test_read_only_vectors_are_fine():
+    vectors = unit(100, 5)
+    vectors.flags.writeable = False
+    assert top_k(vectors[:3], vectors, 1)[0][:, 0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("shape", "k"), [((3, 4), 1), ((5,), 1), ((3, 5), 0)])
+def test_what_does_not_fit_is_refused(shape, k):
+    with pytest.raises(ConfigError):
+        top_k(np.ones(shape, np.float32), unit(10, 5), k)
+
+
+class TestApproximate:
+    @pytest.fixture(autouse=True)
+    def _extra(self):
+        pytest.importorskip("usearch")
+
+    def test_finds_nearly_all_and_comes_back_from_disk(self, tmp_path):
+        vectors = unit(3000, 20)
+        index = AnnIndex.build(vectors, threads=1)
+        index.save(tmp_path / "index")
+        index.save(tmp_path / "index")
+        mapped = AnnIndex.load(tmp_path / "index")
+        assert len(mapped) == 3000 and mapped.vector_size == 20
+        exact_rows, exact = top_k(vectors[:200], vectors, 10)
+        rows, cosines = mapped.search(vectors[:200], 10)
+        recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(rows, exact_rows, strict=True)])
+        assert recall > 0.9
+        np.testing.assert_allclose(cosines[:, 0], exact[:, 0], atol=2e-3)
+        one_row, one = mapped.search(vectors[:1], 10)
+        np.testing.assert_array_equal(one_row[0], rows[0])
+        np.testing.assert_allclose(one[0], cosines[0], atol=1e-6)
+
+    def test_more_neighbours_than_vectors(self):
+        rows, _ = AnnIndex.build(unit(4, 5)).search(unit(2, 5, seed=1), 10)
+        assert sorted(rows[0]) == sorted(rows[1]) == [0, 1, 2, 3]
+
+    def test_bad_files_are_told(self, tmp_path):
+        (tmp_path / "text").write_text("no index at all " * 10)
+        for name in ("text", "absent"):
+            with pytest.raises(FormatError, match=name):
+                AnnIndex.load(tmp_path / name)
+
+    def test_a_query_of_another_dimension_is_refused(self):
+        with pytest.raises(ConfigError, match="dimension 5"):
+            AnnIndex.build(unit(4, 5)).search(unit(1, 6), 1)
+
+
+def test_without_the_extra_it_names_itself(monkeypatch):
+    monkeypatch.setitem(sys.modules, "usearch", None)
+    monkeypatch.setitem(sys.modules, "usearch.index", None)
+    with pytest.raises(MissingExtraError, match=r"spherevec\[ann\]"):
+        AnnIndex.build(unit(4, 5))

@@ -1,0 +1,571 @@
+"""The training loop: reproducible, interruptible, on the sphere."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spherevec
+from spherevec import TrainConfig
+from spherevec.corpus import encode
+from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError, TrainingError
+from spherevec.model.inference import fitter_of
+from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.training import schedule, trainer, workers
+from spherevec.engine.base import PIECE, Block, Figures, Inputs
+from spherevec.engine.cpu.backend import CpuBackend
+from spherevec.engine.bias import Offsets
+from spherevec.training.run import Run
+
+SETTINGS = {"vector_size": 20, "window": 4, "min_count": 1, "epochs": 2, "sample": 1e-2, "threads": 1}
+OBJECTIVES = [{}, {"objective": "hinge"}, {"objective": "hinge", "batch": 1, "negative": 2}, {"objective": "joint"}]
+
+
+def random_documents(n=150, words=200, seed=0, longest=60):
+    """Lists of words with Zipf's frequencies; every tenth document is empty."""
+    rng = np.random.default_rng(seed)
+    shares = 1 / np.arange(1, words + 1)
+    shares /= shares.sum()
+    return [
+        [] if i % 10 == 3 else [f"w{word}" for word in rng.choice(words, size=rng.integers(1, longest), p=shares)]
+        for i in range(n)
+    ]
+
+
+DOCUMENTS = random_documents()
+
+
+def digest(model):
+    """The bits of all vectors."""
+    tables = [table.vectors for table in (model.words, model.contexts, model.docs) if table is not None]
+    return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return spherevec.train(DOCUMENTS, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return encode(DOCUMENTS, tmp_path_factory.mktemp("corpus") / "encoded", min_count=1)
+
+
+def run_script(script, *arguments, **options):
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent, **options
+    ).stdout.split()
+
+
+# --- the same bits ----------------------------------------------------------------------------------------------------
+
+FRESH_RUN = """
+from test_training import *
+print(digest(spherevec.train(DOCUMENTS, **SETTINGS)))
+"""
+
+
+def test_one_thread_and_a_seed_give_the_same_bits(model):
+    expected = digest(model)
+    assert digest(spherevec.train(DOCUMENTS, **SETTINGS)) == expected
+    for hash_seed in ("1", "2"):
+        assert run_script(FRESH_RUN, env={**os.environ, "PYTHONHASHSEED": hash_seed}) == [expected]
+
+
+@pytest.mark.parametrize("settings", OBJECTIVES[1:], ids=str)
+def test_every_objective_repeats_itself(corpus, settings):
+    config = TrainConfig(**SETTINGS | settings)
+    assert digest(spherevec.train_corpus(corpus, config)) == digest(spherevec.train_corpus(corpus, config))
+
+
+def test_another_seed_gives_other_vectors(model):
+    other = spherevec.train(DOCUMENTS, **SETTINGS, seed=2)
+    assert np.abs(other.words.vectors - model.words.vectors).max() > 0.1
+    start = SETTINGS | {"alpha": 0.0, "add_contexts": False}
+    same_start, other_start = spherevec.train(DOCUMENTS, **start), spherevec.train(DOCUMENTS, **start, seed=2)
+    for table in ("words", "contexts", "docs"):
+        ours, theirs = (getattr(m, table).vectors for m in (same_start, other_start))
+        assert np.abs(np.sum(ours * theirs, axis=1)).mean() < 0.5
+    assert np.abs(np.sum(same_start.words.vectors * same_start.contexts.vectors, axis=1)).mean() < 0.5
+
+
+def test_two_trainings_at_once_do_not_disturb_each_other(model):
+    other = {**SETTINGS, "objective": "hinge", "batch": 1, "vector_size": 33}
+    alone = digest(spherevec.train(DOCUMENTS, **other))
+    found = {}
+
+    def work(name, settings):
+        found[name] = digest(spherevec.train(DOCUMENTS, **settings))
+
+    threads = [threading.Thread(target=work, args=job) for job in (("a", SETTINGS), ("b", other), ("c", SETTINGS))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {"a": digest(model), "b": alone, "c": digest(model)}
+
+
+FORKED_RUN = """
+import multiprocessing
+from test_training import *
+def child(queue):
+    queue.put(digest(spherevec.train(DOCUMENTS, **SETTINGS)))
+spherevec.train(DOCUMENTS, **{**SETTINGS, "threads": 2})
+fork = multiprocessing.get_context("fork")
+queue = fork.Queue()
+process = fork.Process(target=child, args=(queue,))
+process.start()
+print(queue.get(timeout=60))
+process.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_training_works_after_a_fork(model):
+    assert run_script(FORKED_RUN, timeout=100) == [digest(model)]
+
+
+def test_threads_share_the_work(corpus):
+    config = TrainConfig(**SETTINGS | {"sample": 0.0, "epochs": 3})
+    one, two = (spherevec.train_corpus(corpus, config.with_(threads=threads)) for threads in (1, 2))
+    assert [epoch["pairs"] for epoch in one.record] == [epoch["pairs"] for epoch in two.record]
+    assert two.record[-1]["loss"] == pytest.approx(one.record[-1]["loss"], rel=0.02)
+
+
+# --- on the sphere ----------------------------------------------------------------------------------------------------
+
+
+def assert_on_the_sphere(model):
+    for table in (model.words, model.contexts, model.docs):
+        if table is not None:
+            assert table.vectors.dtype == np.float32
+            assert table.vectors.flags.c_contiguous
+            norms = np.linalg.norm(table.vectors.astype(np.float64), axis=1)
+            assert np.abs(norms - 1).max() < 1e-5
+
+
+@pytest.mark.parametrize("settings", OBJECTIVES, ids=str)
+@pytest.mark.parametrize("step", ["retraction", "exponential"])
+def test_every_vector_has_norm_1_however_large_the_steps(corpus, settings, step):
+    for alpha in (0.01, 10.0):
+        config = TrainConfig(**SETTINGS | settings | {"alpha": alpha, "step": step, "threads": 2, "margin": 1.0})
+        trained = spherevec.train_corpus(corpus, config)
+        assert_on_the_sphere(trained)
+        assert all(np.isfinite(value) for epoch in trained.record for value in epoch.values())
+
+
+@pytest.mark.parametrize(("concentration", "offset"), [(1000.0, 0.0), (1000.0, 100.0), (0.01, -100.0)])
+def test_extreme_concentrations_leave_everything_finite(corpus, concentration, offset):
+    config = TrainConfig(**SETTINGS, concentration=concentration, offset=offset)
+    trained = spherevec.train_corpus(corpus, config)
+    assert_on_the_sphere(trained)
+    assert all(np.isfinite(value) for epoch in trained.record for value in epoch.values())
+
+
+def test_a_diverged_run_stops_with_an_error(corpus):
+    config = TrainConfig(**SETTINGS)
+    inputs = trainer.prepare(corpus, config)
+    backend = CpuBackend(inputs, config)
+    trainer.fill(backend, corpus, config, None)
+    backend.load("contexts", 0, np.full((5, 20), np.nan, np.float32))
+    with pytest.raises(TrainingError, match=r"diverged.*lower alpha, which is 0\.01"):
+        Run(backend, inputs, config, corpus, Offsets(1.0, 8.0), lambda progress: None).train()
+
+
+def test_too_many_vectors_for_the_memory_say_so(corpus):
+    inputs = trainer.prepare(corpus, TrainConfig(sample=1e-3))
+    endless = Inputs(
+        inputs.ids, np.broadcast_to(np.int64(0), 10**13), inputs.pieces,
+        inputs.keep_share, inputs.refit_keep_share, inputs.draw_share, inputs.draw_other,
+    )  # fmt: skip
+    with pytest.raises(TrainingError, match=r"not enough memory for .* GiB.*documents=False"):
+        trainer.make_backend(endless, TrainConfig(sample=1e-3))
+
+
+# --- the loop ---------------------------------------------------------------------------------------------------------
+
+
+def test_alpha_falls_linearly_to_a_ten_thousandth(corpus):
+    config = TrainConfig(**SETTINGS | {"alpha": 0.5, "epochs": 4})
+    record = spherevec.train_corpus(corpus, config).record
+    assert [epoch["epoch"] for epoch in record] == [1, 2, 3, 4]
+    assert [epoch["alpha"] for epoch in record] == pytest.approx([0.375, 0.25, 0.125, 0.5e-4])
+
+
+@pytest.mark.parametrize("order", ["shuffled", "file"])
+def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypatch, order):
+    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 300)
+    config = TrainConfig(alpha=1.0, epochs=3, sample=1e-3, order=order)
+    inputs = trainer.prepare(corpus, config)
+    blocks = schedule.epoch_blocks(inputs, config, 1)
+    assert len(blocks) == round(corpus.n_tokens / 300) > 5
+    assert (blocks[0].first, blocks[-1].last) == (0, inputs.units)
+    for block, following in pairwise(blocks):
+        assert block.last == following.first
+        assert block.alpha_last == following.alpha_first
+    for number, block in enumerate(blocks):
+        assert block.alpha_first == pytest.approx(1 - (1 + number / len(blocks)) / 3)
+    assert schedule.epoch_blocks(inputs, config, 2)[-1].alpha_last == pytest.approx(1e-4)
+
+
+def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each():
+    lengths = np.array([10] * 900 + [1000] * 9 + [3 * PIECE])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    nothing = np.zeros(0, np.int64)
+    inputs = Inputs(np.zeros(offsets[-1], np.int32), offsets, schedule.further_pieces(offsets, PIECE), *[nothing] * 4)
+    edges = schedule.block_edges(inputs, 3000, in_file_order=True)
+    assert (edges[0], edges[-1], inputs.units) == (0, 912, 912)
+    whole = [offsets[last] - offsets[first] for first, last in pairwise(edges) if last < 909]
+    assert len(whole) > 3 and max(whole) < 2 * 3000 and min(whole) > 1500
+    assert edges[-3:] == [910, 911, 912]  # the further pieces of the long document, one by one
+
+
+def test_the_order_changes_with_every_epoch_unless_it_is_the_files(corpus):
+    config = TrainConfig(epochs=5, sample=1e-3)
+    inputs = trainer.prepare(corpus, config)
+    shuffled = [schedule.epoch_blocks(inputs, config, epoch)[0] for epoch in range(5)]
+    in_order = [schedule.epoch_blocks(inputs, config.with_(order="file"), epoch)[0] for epoch in range(5)]
+    assert len({block.order_key for block in shuffled}) == 5
+    assert {block.order_key for block in in_order} == {0}
+    assert len({block.draw_key for block in shuffled}) == len({block.draw_key for block in in_order}) == 5
+
+
+class Watched(CpuBackend):
+    """Notes which worker was given which block, and fails at one of them if told to."""
+
+    fails_at = -1
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.seen = defaultdict(list)
+
+    def train(self, worker, block):
+        if block.first == self.fails_at:
+            raise RuntimeError("broken")
+        time.sleep(0.001)
+        self.seen[worker].append(block.first)
+
+
+def watched_blocks(corpus, in_shares, fails_at=-1, count=40, tick=None):
+    config = TrainConfig(threads=3, sample=1e-3)
+    backend = Watched(trainer.prepare(corpus, config), config)
+    backend.fails_at = fails_at
+    blocks = [Block(i, i + 1, 0, 1, 0.1, 0.1) for i in range(count)]
+    shares = []
+    try:
+        queues = workers.BlockQueues(blocks, backend.workers, in_shares=in_shares)
+        workers.train_blocks(backend, queues, Offsets(1.0, 8.0), learns=True, tick=tick or shares.append)
+    finally:
+        backend.shares = shares
+    return backend
+
+
+def test_workers_take_the_next_block_or_a_share_of_their_own(corpus):
+    free = watched_blocks(corpus, in_shares=False)
+    assert sorted(chain.from_iterable(free.seen.values())) == list(range(40))
+    bound = watched_blocks(corpus, in_shares=True)
+    assert [bound.seen[worker] for worker in range(3)] == [
+        list(range(13)),
+        list(range(13, 26)),
+        list(range(26, 40)),
+    ]
+    assert free.shares[-1] == bound.shares[-1] == 1.0
+
+
+def test_an_error_in_a_worker_comes_out(corpus):
+    with pytest.raises(RuntimeError, match="broken"):
+        watched_blocks(corpus, in_shares=False, fails_at=5)
+
+
+def test_an_interruption_leaves_the_blocks_that_are_not_begun(corpus, monkeypatch):
+    trained = []
+    monkeypatch.setattr(Watched, "train", lambda self, worker, block: (time.sleep(0.01), trained.append(block)))
+
+    def interrupt(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watched_blocks(corpus, in_shares=False, count=500, tick=interrupt)
+    assert 0 < len(trained) < 250
+
+
+def test_offsets_follow_the_cosines_of_drawn_pairs():
+    offsets = Offsets(1.0, 8.0)
+    offsets.learn(lambda: Figures(word_cosine=10.0, word_drawn=40.0, document_cosine=-5.0, document_drawn=10.0))
+    assert (offsets.words, offsets.documents) == pytest.approx((1 - 0.1 * 8 * 0.25, 1 + 0.1 * 8 * 0.5))
+    # Figures are sums since the start: the same again adds nothing.
+    offsets.learn(lambda: Figures(word_cosine=10.0, word_drawn=40.0, document_cosine=-5.0, document_drawn=10.0))
+    assert (offsets.words, offsets.documents) == pytest.approx((0.8, 1.4))
+    offsets.learn(lambda: Figures(word_cosine=30.0, word_drawn=50.0, document_cosine=-5.0, document_drawn=10.0))
+    assert (offsets.words, offsets.documents) == pytest.approx((0.8 - 0.1 * 8 * 2, 1.4))
+
+
+class Learning(CpuBackend):
+    """Notes the offsets that each block was trained with, and the figures after it."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.seen = []
+
+    def train(self, worker, block):
+        super().train(worker, block)
+        self.seen.append((block.word_offset, block.document_offset, self.figures()))
+
+
+def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpus, monkeypatch):
+    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 400)
+    config = TrainConfig(**SETTINGS)
+    inputs = trainer.prepare(corpus, config)
+    backend = Learning(inputs, config)
+    trainer.fill(backend, corpus, config, None)
+    offsets = Offsets(config.offset, config.concentration)
+    Run(backend, inputs, config, corpus, offsets, lambda progress: None).train()
+    twin = Offsets(config.offset, config.concentration)
+    for words, documents, figures in backend.seen:
+        assert (words, documents) == (twin.words, twin.documents)
+        twin.learn(lambda figures=figures: figures)
+    assert len(backend.seen) > 10
+    assert (offsets.words, offsets.documents) == (twin.words, twin.documents)
+    assert abs(offsets.words - config.offset) > 0.01
+
+
+def test_pieces_are_those_of_long_documents(monkeypatch):
+    monkeypatch.setattr(schedule, "CHUNK_ROWS", 4)
+    lengths = np.random.default_rng(0).integers(0, 40, size=50)
+    offsets = np.cumsum([0, *lengths]).astype(np.int64)
+    expected = [
+        [document, offsets[document] + place]
+        for document, length in enumerate(lengths)
+        for place in range(10, length, 10)
+    ]
+    assert schedule.further_pieces(offsets, 10).tolist() == expected
+    assert schedule.further_pieces(np.array([0, 10, 10, 19]), 10).shape == (0, 2)
+
+
+def test_giving_pages_back_changes_nothing(model, monkeypatch):
+    monkeypatch.setattr(workers, "TICK", 0.001)  # pages are given back with every report
+    assert digest(spherevec.train(DOCUMENTS, **SETTINGS)) == digest(model)
+
+
+def test_progress_tells_the_phases_and_the_figures(monkeypatch):
+    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 500)
+    monkeypatch.setattr(workers, "TICK", 0.002)
+    seen = []
+    trained = spherevec.train(
+        DOCUMENTS, **SETTINGS | {"epochs": 5, "sample": 0.0, "add_contexts": False}, progress=seen.append
+    )
+    phases = [progress.phase for progress in seen]
+    assert list(dict.fromkeys(phases)) == ["reading", "compiling", "training", "finishing"]
+    training = [progress for progress in seen if progress.phase == "training"]
+    shares = [progress.done for progress in training]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert [progress.epoch for progress in training] == sorted(progress.epoch for progress in training)
+    last = training[-1]
+    assert (last.epoch, last.epochs, last.seconds_left) == (5, 5, 0.0)
+    assert last.tokens_per_second > 0
+    assert last.loss == pytest.approx(trained.record[-1]["loss"])
+    assert last.violated == pytest.approx(trained.record[-1]["violated"])
+    assert last.mean_resultant_length == pytest.approx(trained.record[-1]["mean_resultant_length"], rel=1e-5)
+    mean = trained.words.vectors.astype(np.float64).mean(axis=0)
+    assert trained.record[-1]["mean_resultant_length"] == pytest.approx(np.linalg.norm(mean))
+    assert trained.record[0]["words"] == sum(map(len, DOCUMENTS))
+    assert trained.record[-1]["loss"] < trained.record[0]["loss"]
+
+
+# --- what is trained --------------------------------------------------------------------------------------------------
+
+
+def test_words_are_the_direction_of_the_sum_of_both_vectors(corpus):
+    settings = SETTINGS | {"documents": False}
+    summed = spherevec.train(corpus, **settings)
+    alone = spherevec.train(corpus, **settings, add_contexts=False)
+    assert alone.targets is None and alone.words_of_documents is alone.words
+    assert np.array_equal(summed.targets.vectors, alone.words.vectors)
+    assert np.array_equal(summed.contexts.vectors, alone.contexts.vectors)
+    both = alone.words.vectors.astype(np.float64) + alone.contexts.vectors
+    assert np.abs(summed.words.vectors - both / np.linalg.norm(both, axis=1, keepdims=True)).max() < 1e-6
+
+
+def test_opposite_vectors_have_no_sum_and_stay():
+    words = np.eye(3, dtype=np.float32)
+    contexts = np.stack([-words[0], words[1], words[0]])
+    expected = [[1, 0, 0], [0, 1, 0], [np.sqrt(0.5), 0, np.sqrt(0.5)]]
+    np.testing.assert_allclose(trainer.directions_of_sums(words, contexts), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("add_contexts", [True, False])
+def test_documents_are_refitted_to_the_vectors_that_infer_uses(corpus, add_contexts):
+    model = spherevec.train(corpus, **SETTINGS, add_contexts=add_contexts)
+    again = fitter_of(model).fit(np.asarray(corpus.ids), np.asarray(corpus.offsets))
+    filled = np.diff(corpus.offsets) > 0
+    assert np.array_equal(model.docs.vectors[filled], again[filled])
+
+
+def test_words_only(corpus):
+    for settings in OBJECTIVES[:3]:
+        trained = spherevec.train_corpus(corpus, TrainConfig(**SETTINGS | settings, documents=False))
+        assert trained.docs is None
+        assert_on_the_sphere(trained)
+        assert trained.record[0]["pairs"] > 0
+
+
+def test_the_model_knows_what_it_was_trained_with(model):
+    assert TrainConfig.from_mapping(model.config) == TrainConfig(**SETTINGS)
+    assert model.provenance["documents"] == len(model.docs) == len(DOCUMENTS)
+    assert model.provenance["tokens"] == model.counts.sum() == sum(map(len, DOCUMENTS))
+
+
+def test_empty_documents_get_the_mean_direction_of_the_others(model):
+    empty = np.array([not document for document in DOCUMENTS])
+    mean = model.docs.vectors[~empty].astype(np.float64).mean(axis=0)
+    np.testing.assert_allclose(
+        model.docs.vectors[empty], np.tile(mean / np.linalg.norm(mean), (empty.sum(), 1)), atol=1e-6
+    )
+    assert np.unique(model.docs.vectors[~empty], axis=0).shape[0] == (~empty).sum()
+
+
+def given_vectors(words, dimension=20, seed=1):
+    rows = np.random.default_rng(seed).standard_normal((len(words), dimension))
+    return KeyedVectors(words, (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32))
+
+
+def test_given_vectors_are_the_start(corpus):
+    given = given_vectors(["unknown", "w3", "w7", "w0"])
+    config = TrainConfig(**SETTINGS | {"alpha": 0.0, "add_contexts": False})
+    backend = CpuBackend(trainer.prepare(corpus, config), config)
+    trainer.fill(backend, corpus, config, given)
+    for word in ("w0", "w3", "w7"):
+        row = corpus.vocabulary.index(word)
+        np.testing.assert_array_equal(backend.read("words", row, row + 1)[0], given[word])
+    # Without a learning rate all that happens is that rows are normalised again, to the last bit or two.
+    trained, plain = (spherevec.train_corpus(corpus, config, initial=initial) for initial in (given, None))
+    for word in trained.words:
+        expected = given[word] if word in given else plain.words[word]
+        np.testing.assert_allclose(trained.words[word], expected, rtol=0, atol=5e-7)
+
+
+def test_training_goes_on_from_a_model(model):
+    further = spherevec.train(DOCUMENTS[:100], **SETTINGS | {"alpha": 0.0}, initial=model)
+    for table in ("words", "targets", "contexts"):
+        ours, theirs = getattr(further, table), getattr(model, table)
+        np.testing.assert_allclose(ours.vectors, theirs[list(ours)], rtol=0, atol=5e-7)
+
+
+def one_line(error):
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def test_given_vectors_of_another_dimension_are_refused(corpus):
+    with pytest.raises(ConfigError) as error:
+        spherevec.train_corpus(corpus, TrainConfig(**SETTINGS), initial=given_vectors(["w1"], 7))
+    assert "dimension 7, vector_size is 20; set vector_size=7" in one_line(error)
+
+
+def test_given_vectors_with_nan_are_refused(corpus):
+    given = given_vectors(["w1", "w2"])
+    given.vectors[1, 3] = np.nan
+    with pytest.raises(FormatError) as error:
+        spherevec.train_corpus(corpus, TrainConfig(**SETTINGS), initial=given)
+    assert "'w2'" in one_line(error)
+    assert "NaN" in one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("documents", "settings", "says"),
+    [
+        ([["a", "a", "a"]], {}, "'a'"),
+        ([["a", "b"]], {"min_count": 9}, "min_count"),
+        ([], {}, ""),
+        ([[], []], {}, "no words"),
+        ([["a", "b"]], {"vector_size": 1}, "vector_size must be between 2 and 4096, not 1"),
+        ([["a", "b"]], {"vectorsize": 10}, "did you mean 'vector_size'"),
+    ],
+    ids=str,
+)
+def test_bad_input_ends_in_one_line_and_leaves_nothing(documents, settings, says, tmp_path):
+    with pytest.raises(SpherevecError) as error:
+        spherevec.train(documents, workdir=tmp_path, **SETTINGS | settings)
+    assert says in one_line(error)
+    assert isinstance(error.value, CorpusError | ConfigError)
+    assert not list(tmp_path.iterdir())
+
+
+# --- interruptions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", ["reading", "compiling", "training", "finishing"])
+def test_an_interruption_from_the_callback_stops_at_once_and_cleans_up(phase, tmp_path):
+    def interrupt(progress):
+        if progress.phase == phase:
+            raise KeyboardInterrupt
+
+    documents = random_documents(400, longest=300)
+    with pytest.raises(KeyboardInterrupt):  # an undisturbed run would take minutes
+        spherevec.train(
+            documents, **SETTINGS | {"epochs": 1 if phase == "finishing" else 10_000, "threads": 2},
+            workdir=tmp_path, progress=interrupt,
+        )  # fmt: skip
+    assert not list(tmp_path.iterdir())
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("spherevec")]
+
+
+INTERRUPTED_RUN = """
+import signal, sys
+from test_training import *
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def tell(progress):
+    if progress.phase == "training":
+        print("training", flush=True)
+spherevec.train(random_documents(400, longest=300), **{**SETTINGS, "epochs": 100_000, "threads": 2},
+                workdir=sys.argv[1], progress=tell)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_ctrl_c_stops_and_cleans_up(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED_RUN, str(tmp_path)], cwd=Path(__file__).parent,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline() == "training\n", process.stderr.read()
+        assert list(tmp_path.iterdir())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)  # an undisturbed run would take far longer
+    finally:
+        process.kill()
+    assert errors.strip().endswith("KeyboardInterrupt")
+    assert process.returncode == -signal.SIGINT
+    assert not list(tmp_path.iterdir())
+
+
+def test_offsets_learn_in_order_whatever_threads_do():
+    """Reports of two threads that overtake each other must not look like drawn pairs taken back."""
+    offsets, total = Offsets(1.0, 8.0), [0]
+
+    def read():
+        total[0] += 1000
+        return Figures(word_cosine=-0.1 * total[0], word_drawn=float(total[0]))
+
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(offsets.learn, read) for _ in range(200)]:
+            future.result()
+    # Every report has a mean cosine of -0.1, so each of the 200 adds a tenth of 8 * 0.1.
+    assert offsets.words == pytest.approx(1.0 + 200 * 0.1 * 8 * 0.1)
+    assert offsets.documents == 1.0
