@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
-from spherevec.engine.base import DRAWN_AHEAD, LOSS_EVERY, PIECE, Block, Figures, Floats, Inputs
+from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, TrainingData
+from spherevec.engine.figures import Sums
 
 Doubles = NDArray[np.float64]
 Row = tuple[str, int]  # table, row
@@ -55,13 +56,13 @@ def visited_unit(position: int, count: int, key: int) -> int:
             return position
 
 
-def draw_word(random: int, share: NDArray[np.uint32], other: NDArray[np.int32]) -> int:
+def sample_negative(random: int, share: NDArray[np.uint32], other: NDArray[np.int32]) -> int:
     """A word from the alias table: the upper 32 bits pick the slot, the lower ones decide within it."""
     slot = (random // 2**32 * len(share)) // 2**32
     return slot if random % 2**32 < int(share[slot]) else int(other[slot])
 
 
-def draw_reach(random: int, window: int, batch: int, extra: int) -> tuple[int, int]:
+def sample_window(random: int, window: int, batch: int, extra: int) -> tuple[int, int]:
     """Context words before and after a word; after, where possible, such that before + after + extra fills batches."""
     before = 1 + random // 2**32 % window
     choices = [after for after in range(1, window + 1) if (before + after + extra) % batch == 0]
@@ -69,24 +70,24 @@ def draw_reach(random: int, window: int, batch: int, extra: int) -> tuple[int, i
     return before, choices[random % 2**32 % len(choices)]
 
 
-def is_kept(word: int, place: int, key: int, keep_share: NDArray[np.uint32]) -> bool:
+def is_kept(word: int, place: int, key: int, keep_probability: NDArray[np.uint32]) -> bool:
     """Whether the token at `place` of the corpus survives the thinning of frequent words."""
-    return mix((key + place * _GOLDEN) & _64_BITS) // 2**32 <= int(keep_share[word])
+    return mix((key + place * _GOLDEN) & _64_BITS) // 2**32 <= int(keep_probability[word])
 
 
 class Randoms:
     """The random numbers of one unit, one after another."""
 
-    def __init__(self, start: int, inputs: Inputs) -> None:
+    def __init__(self, start: int, data: TrainingData) -> None:
         self.state = start
-        self._inputs = inputs
+        self._data = data
 
     def number(self) -> int:
         self.state = (self.state + _GOLDEN) & _64_BITS
         return mix(self.state)
 
     def word(self) -> int:
-        return draw_word(self.number(), self._inputs.draw_share, self._inputs.draw_other)
+        return sample_negative(self.number(), self._data.alias_probability, self._data.alias_word)
 
     def words(self, count: int) -> list[int]:
         return [self.word() for _ in range(count)]
@@ -116,14 +117,14 @@ class OracleBackend:
 
     workers = 1
 
-    def __init__(self, inputs: Inputs, config: TrainConfig) -> None:
-        self._inputs, self._config = inputs, config
-        documents = len(inputs.offsets) - 1 if config.documents else 1
-        sizes = {"words": len(inputs.keep_share), "contexts": len(inputs.keep_share), "documents": documents}
+    def __init__(self, data: TrainingData, config: TrainConfig) -> None:
+        self._data, self._config = data, config
+        documents = len(data.offsets) - 1 if config.documents else 1
+        sizes = {"inputs": len(data.keep_probability), "contexts": len(data.keep_probability), "docs": documents}
         self.vectors: dict[str, Doubles] = {name: np.zeros((n, config.vector_size)) for name, n in sizes.items()}
         self.closest_call = math.inf
-        self._sums = {figure.name: 0.0 for figure in fields(Figures)}
-        self._offsets = {"contexts": 0.0, "documents": 0.0}  # of the likelihood, by the anchor's table
+        self._sums = {figure.name: 0.0 for figure in fields(Sums)}
+        self._biases = {"contexts": 0.0, "docs": 0.0}  # of the likelihood, by the anchor's table
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self.vectors[table][start : start + len(rows)] = rows
@@ -134,10 +135,10 @@ class OracleBackend:
     def warm_up(self) -> None:
         """Nothing to compile."""
 
-    def figures(self) -> Figures:
-        return Figures(**self._sums)
+    def sums(self) -> Sums:
+        return Sums(**self._sums)
 
-    def restore_figures(self, figures: Figures) -> None:
+    def restore_sums(self, figures: Sums) -> None:
         self._sums = asdict(figures)
 
     def take(self) -> dict[str, Floats]:
@@ -145,15 +146,15 @@ class OracleBackend:
 
     def train(self, worker: int, block: Block) -> None:
         config = self._config
-        self._offsets = {"contexts": block.word_offset, "documents": block.document_offset}
+        self._biases = {"contexts": block.word_bias, "docs": block.document_bias}
         for position in range(block.first, block.last):
             done = (position - block.first) / (block.last - block.first)
             alpha = block.alpha_first + (block.alpha_last - block.alpha_first) * done
-            number = visited_unit(position, self._inputs.units, block.order_key) if block.order_key else position
-            unit = self._read_unit(number, block.draw_key)
+            number = visited_unit(position, self._data.units, block.order_key) if block.order_key else position
+            unit = self._read_unit(number, block.sample_key)
             self._sums["tokens"] += unit.tokens
             self._sums["words"] += len(unit.centers)
-            randoms = Randoms(mix(block.draw_key ^ ((number * _GOLDEN + 1) & _64_BITS)), self._inputs)
+            randoms = Randoms(mix(block.sample_key ^ ((number * _GOLDEN + 1) & _64_BITS)), self._data)
             if config.objective == "joint":
                 self._train_joint(unit, randoms, alpha)
             elif config.objective == "hinge" and config.batch == 1:
@@ -161,45 +162,45 @@ class OracleBackend:
             else:
                 self._train_batches(unit, randoms, alpha)
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
+    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
         """Documents against fixed words, one word at a time; what is drawn depends on a document's text alone."""
-        inputs = self._inputs
-        for document, (start, stop) in enumerate(pairwise(inputs.offsets[first : last + 1].tolist()), first):
-            words = inputs.ids[start:stop].tolist()
+        data = self._data
+        for document, (start, stop) in enumerate(pairwise(data.offsets[first : last + 1].tolist()), first):
+            words = data.ids[start:stop].tolist()
             if words:
-                shares = inputs.refit_keep_share[words] / 2**32
+                shares = data.refit_keep_probability[words] / 2**32
                 self.vectors["documents"][document] = sphere.normalize(shares @ self.vectors["words"][words])
             epochs = max(config.epoch_count, math.ceil(least_steps / max(len(words), 1)))
             key = len(words)
             for word in words:
                 key = mix(key ^ (word + _GOLDEN))
-            randoms = Randoms(mix(key), inputs)
-            drawn_next = randoms.words(config.negative)
+            randoms = Randoms(mix(key), data)
+            next_negatives = randoms.words(config.negative)
             for visit in range(epochs * len(words)):
                 epoch, place = divmod(visit, len(words))
                 word = words[place]
-                if not is_kept(word, place, mix((key + epoch * _GOLDEN) & _64_BITS), inputs.refit_keep_share):
+                if not is_kept(word, place, mix((key + epoch * _GOLDEN) & _64_BITS), data.refit_keep_probability):
                     continue
-                drawn, drawn_next = drawn_next, randoms.words(config.negative)
+                drawn, next_negatives = next_negatives, randoms.words(config.negative)
                 alpha = config.alpha * (1 - visit / (epochs * len(words)))
                 vectors = self.vectors["documents"][[document]]
                 targets, counts = self.vectors["words"][[word, *drawn]], _counting(word, drawn)
                 if config.objective == "vmf":
-                    steps, _ = self._vmf_steps(vectors, targets, counts, np.array([[offset]]), alpha)
+                    steps, _ = self._vmf_steps(vectors, targets, counts, np.array([[bias]]), alpha)
                 else:
                     steps, _ = self._hinge_steps(vectors, targets, counts, alpha * 2 / len(drawn))
                 self.vectors["documents"][document] = self._moved(vectors[0], steps[0])
 
     def _read_unit(self, number: int, key: int) -> Unit:
-        inputs = self._inputs
-        documents = len(inputs.offsets) - 1
-        document = number if number < documents else int(inputs.pieces[number - documents, 0])
-        opening, closing = int(inputs.offsets[document]), int(inputs.offsets[document + 1])
-        start = opening if number < documents else int(inputs.pieces[number - documents, 1])
+        data = self._data
+        documents = len(data.offsets) - 1
+        document = number if number < documents else int(data.pieces[number - documents, 0])
+        opening, closing = int(data.offsets[document]), int(data.offsets[document + 1])
+        start = opening if number < documents else int(data.pieces[number - documents, 1])
         stop = min(start + PIECE, closing)
-        ids = inputs.ids[opening:closing].tolist()
+        ids = data.ids[opening:closing].tolist()
         places = [
-            place for place, word in enumerate(ids, opening) if is_kept(word, place, key, inputs.keep_share)
+            place for place, word in enumerate(ids, opening) if is_kept(word, place, key, data.keep_probability)
         ]  # fmt: skip
         first, last = (sum(place < edge for place in places) for edge in (start, stop))
         return Unit(document, [ids[place - opening] for place in places], range(first, last), stop - start)
@@ -209,16 +210,16 @@ class OracleBackend:
     def _train_batches(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
         """Context vectors around a word, and its document's, a few at a time against the word and drawn ones."""
         config = self._config
-        drawn_next = randoms.words(config.negative)
+        next_negatives = randoms.words(config.negative)
         for center in unit.centers:
-            before, after = draw_reach(randoms.number(), config.window, config.batch, int(config.documents))
+            before, after = sample_window(randoms.number(), config.window, config.batch, int(config.documents))
             anchors: list[Row] = [("contexts", word) for word in _around(unit.words, center, before, after)]
             if config.documents:
                 anchors.append(("documents", unit.document))
             self._sums["pairs"] += len(anchors)
             measured = (center - unit.centers.start) % LOSS_EVERY == 0
             for start in range(0, len(anchors), config.batch):
-                drawn, drawn_next = drawn_next, randoms.words(config.negative)
+                drawn, next_negatives = next_negatives, randoms.words(config.negative)
                 self._train_batch(unit.words[center], drawn, anchors[start : start + config.batch], alpha, measured)
 
     def _train_batch(self, word: int, drawn: list[int], rows: list[Row], alpha: float, measured: bool) -> None:
@@ -229,8 +230,8 @@ class OracleBackend:
         counts = _counting(word, drawn)
         offsets = np.array([[self._offsets[table]] for table, _ in rows])  # (A, 1)
         if measured:
-            for (table, _), scores, offset in zip(rows, anchors @ targets.T, offsets, strict=True):
-                self._measure("document" if table == "documents" else "word", scores[counts], float(offset[0]))
+            for (table, _), scores, bias in zip(rows, anchors @ targets.T, offsets, strict=True):
+                self._measure("document" if table == "documents" else "word", scores[counts], float(bias[0]))
         if config.objective == "vmf":
             anchor_steps, target_steps = self._vmf_steps(anchors, targets, counts, offsets, alpha)
         else:
@@ -245,7 +246,7 @@ class OracleBackend:
     def _vmf_steps(
         self, anchors: Doubles, targets: Doubles, counts: NDArray[np.bool_], offsets: Doubles, alpha: float
     ) -> tuple[Doubles, Doubles]:
-        """Down the gradient of −log σ(s) for the real word and −log(1 − σ(s)) for drawn ones, s = κ cos − offset."""
+        """Down the gradient of −log σ(s) for the real word and −log(1 − σ(s)) for drawn ones, s = κ cos − bias."""
         kappa = self._config.concentration
         # σ(s) = exp(−log(1 + exp(−s))), which no s overflows.
         likely = np.exp(-np.logaddexp(0, offsets - kappa * anchors @ targets.T))  # (A, 1 + K)
@@ -271,13 +272,13 @@ class OracleBackend:
                     anchor_steps[a] += steps[2]
         return anchor_steps, target_steps
 
-    def _measure(self, kind: str, scores: Doubles, offset: float) -> None:
+    def _measure(self, kind: str, scores: Doubles, bias: float) -> None:
         """Add one anchor's scores with the real word and those drawn."""
         config = self._config
         real, drawn = float(scores[0]), scores[1:]
         if config.objective == "vmf":
-            losses = np.logaddexp(0, config.concentration * drawn - offset).sum()
-            losses += np.logaddexp(0, offset - config.concentration * real)
+            losses = np.logaddexp(0, config.concentration * drawn - bias).sum()
+            losses += np.logaddexp(0, bias - config.concentration * real)
         else:
             losses = np.maximum(0, config.margin - real + drawn).sum()
         self._sums["loss"] += float(losses)
@@ -291,7 +292,7 @@ class OracleBackend:
     def _train_triples(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
         """The authors' way round: a word's context vector is the anchor of the words around it."""
         config = self._config
-        ahead = deque(randoms.words(DRAWN_AHEAD))
+        ahead = deque(randoms.words(NEGATIVES_AHEAD))
         for center in unit.centers:
             word = unit.words[center]
             reach = 1 + randoms.number() // 2**32 % config.window
@@ -337,7 +338,7 @@ class OracleBackend:
     def _train_joint(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
         """Eq. (3), max(0, m − u·v − u·d + n·v + n·d), each vector moved by Eq. (8)."""
         config = self._config
-        words, contexts, documents = (self.vectors[table] for table in ("words", "contexts", "documents"))
+        words, contexts, documents = (self.vectors[table] for table in ("inputs", "contexts", "docs"))
         for center in unit.centers:
             word = unit.words[center]
             reach = 1 + randoms.number() // 2**32 % config.window

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from spherevec.config import TrainConfig
     from spherevec.errors import SpherevecError
     from spherevec.estimators import SphericalEmbedding
-    from spherevec.model import KeyedVectors
-    from spherevec.model import Model, load
+    from spherevec.model import KeyedVectors, Model, load
     from spherevec.training import train, train_corpus
 
 

@@ -1,6 +1,6 @@
 """Every training setting: its default, its range and its one-line explanation live here and nowhere else.
 
-The command line and the docstrings are generated from these fields.
+The command line, `help(TrainConfig)` and the estimators' docstrings are generated from these fields.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from inspect import cleandoc
+from textwrap import wrap
 from types import MappingProxyType
 from typing import Any
 
+from spherevec.devices import DEVICES
 from spherevec.errors import ConfigError
+from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES, Objective
 
 # Epochs when the user gives none: enough to train on this many tokens, within bounds ...
 TRAINED_TOKENS = 120_000_000
@@ -22,13 +26,10 @@ FEWEST_EPOCHS, MOST_EPOCHS = 10, 40
 FEWEST_TRAINED_TOKENS, MOST_EPOCHS_OF_TINY_TEXTS = 4_000_000, 100
 SMALLEST_SAMPLE = 3e-5
 
-# Fitting a document to fixed words: passes over it, but at least so many steps, and the learning rate at the start,
-# for the likelihood and for the hinges.
+# Fitting a document to fixed words: passes over it, but at least so many steps.
 INFERENCE_EPOCHS, INFERENCE_STEPS = 10, 1000
-INFERENCE_ALPHAS = MappingProxyType({"vmf": 0.01, "hinge": 0.03, "joint": 0.03})
-# The likelihood is fitted with a share of the concentration, since a hundred numbers fitted to a few dozen words make
-# these look too sharp, and with a share of `sample`: frequent words say little of a document.
-INFERENCE_CONCENTRATION, INFERENCE_SAMPLE = 0.75, 1 / 3
+# The likelihood is fitted with a share of `sample`: frequent words say little of a document.
+INFERENCE_SAMPLE = 1 / 3
 
 
 def setting(
@@ -38,85 +39,164 @@ def setting(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] | None = None,
-    flag: str | None = None,
+    group: str,
 ) -> Any:
-    """A dataclass field that knows its own help text, range and command-line flag.
+    """A dataclass field that knows its own help text and range.
 
     Args:
         low, high: inclusive bounds of a number.
         choices: the values that a string may take.
-        flag: the command-line spelling where it differs from the field's name.
+        group: the heading that help lists the setting under; `COMMON` for those that people change first.
     """
-    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices, "flag": flag})
+    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices, "group": group})
+
+
+# Headings of settings in help and docs.
+COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT = (
+    "Settings that people change first",
+    "Vocabulary and sampling",
+    "Objective",
+    "Steps",
+    "What comes out",
+)
+
+# What other libraries call our settings.
+_OTHER_NAMES = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("dim", "dimension", "dims", "size", "n_components", "embedding_size", "dimensions"), "vector_size"
+        ),
+        **dict.fromkeys(("workers", "n_jobs", "num_threads", "thread", "n_threads"), "threads"),
+        **dict.fromkeys(("lr", "learning_rate", "eta", "step_size"), "alpha"),
+        **dict.fromkeys(("iter", "iters", "iterations", "niter", "n_iter", "passes", "max_iter", "epoch"), "epochs"),
+        **dict.fromkeys(("random_state", "random_seed"), "seed"),
+        **dict.fromkeys(("neg", "negatives", "ns", "num_negatives"), "negative"),
+        **dict.fromkeys(("kappa", "concentrations"), "concentration"),
+        **dict.fromkeys(("min_freq", "minCount", "min_df", "mincount"), "min_count"),
+        **dict.fromkeys(("max_vocab_size", "max_final_vocab", "max_features"), "max_vocab"),
+        **dict.fromkeys(("subsample", "subsampling", "threshold", "t"), "sample"),
+        **dict.fromkeys(("window_size", "ws", "context"), "window"),
+        **dict.fromkeys(("reproducible", "reproducibility"), "deterministic"),
+        **dict.fromkeys(("gpu", "use_gpu", "cuda"), "device"),
+        "offset": "bias",
+        "loss": "objective",
+        "words_only": "documents",
+    }
+)
+
+
+def hint_for(name: str) -> str:
+    """What to say to somebody who gave a setting that does not exist."""
+    known = [spec.name for spec in fields(TrainConfig)]
+    plain = name.replace("-", "_")
+    if plain in known or plain in _OTHER_NAMES:
+        return f"here it is called {_OTHER_NAMES.get(plain, plain)!r}"
+    near = get_close_matches(plain, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(known)}"
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How to train. `TrainConfig()` is the default recipe; `TrainConfig.recipe("paper")` is the paper's."""
+    """How to train. `TrainConfig()` is the default recipe; `TrainConfig.recipe("paper")` is the paper's.
 
-    vector_size: int = setting(100, "Dimension of every vector.", low=2, high=4096, flag="dim")
-    window: int = setting(10, "Context words on each side of a word, at most.", low=1, high=1000)
-    min_count: int = setting(5, "Ignore words that occur less often than this.", low=1)
-    max_vocab: int | None = setting(None, "Keep at most this many of the most frequent words.", low=2)
+    Example:
+        >>> TrainConfig(vector_size=50).vector_size
+        50
+    """
+
+    vector_size: int = setting(100, "Dimension of every vector.", low=2, high=4096, group=COMMON)
+    epochs: int | None = setting(
+        None,
+        "Passes over the text; by default chosen by its length: 10 above 12 million words, 40 for short texts.",
+        low=1,
+        high=100_000,
+        group=COMMON,
+    )
+    window: int = setting(10, "Context words on each side of a word, at most.", low=1, high=1000, group=COMMON)
+    min_count: int = setting(5, "Ignore words that occur less often than this.", low=1, group=COMMON)
+    seed: int = setting(
+        1, "Random seed; with one thread, the same seed gives the same bits.", low=0, high=2**63 - 1, group=COMMON
+    )
+    threads: int = setting(0, "Threads; 0 = all cores.", low=0, high=1024, group=COMMON)
+    deterministic: bool = setting(
+        False, "The same seed gives the same bits with any number of threads; slower.", group=COMMON
+    )
+    device: str = setting(
+        "cpu", "Where to train: on the processor, or on an NVIDIA GPU.", choices=tuple(DEVICES), group=COMMON
+    )
+    documents: bool = setting(True, "Learn document vectors together with the word vectors.", group=COMMON)
+    max_vocab: int | None = setting(None, "Keep at most this many of the most frequent words.", low=2, group=SAMPLING)
+    sample: float | None = setting(
+        None,
+        "Subsampling threshold: words above this share of the text are subsampled, 0 = off; by default 3e-5, or one "
+        "over the vocabulary's size.",
+        low=0.0,
+        high=1.0,
+        group=SAMPLING,
+    )
+    negative: int = setting(5, "Negative samples for each real word.", low=1, high=64, group=SAMPLING)
+    order: str = setting(
+        "shuffled",
+        "Order in which documents are visited; file order leaks how the file is sorted into document vectors.",
+        choices=("shuffled", "file"),
+        group=SAMPLING,
+    )
     objective: str = setting(
         "vmf",
         "What is optimised: the von Mises-Fisher likelihood, one hinge a pair, or the paper's joint hinge.",
-        choices=("vmf", "hinge", "joint"),
+        choices=tuple(OBJECTIVES),
+        group=OBJECTIVE,
     )
-    concentration: float = setting(8.0, "vmf: how sharply words gather around a direction.", low=0.01, high=1000.0)
-    offset: float = setting(
-        1.0, "vmf: the score at which a pair is as likely real as drawn, to start from.", low=-100.0, high=100.0
+    concentration: float = setting(
+        8.0, "vmf: how sharply words gather around a direction.", low=0.01, high=1000.0, group=OBJECTIVE
     )
-    margin: float = setting(0.15, "hinge, joint: by how much a real pair must beat a drawn one.", low=0.0, high=4.0)
+    bias: float = setting(
+        1.0,
+        "vmf: the score at which a pair is as likely real as a negative sample, to start from; it is learned.",
+        low=-100.0,
+        high=100.0,
+        group=OBJECTIVE,
+    )
+    margin: float = setting(
+        0.15, "hinge, joint: by how much a real pair must beat a negative one.", low=0.0, high=4.0, group=OBJECTIVE
+    )
     negative_rule: str = setting(
         "1+h",
-        "hinge, joint: how far a drawn word at cosine h is pushed away.",
-        choices=("1+h", "h", "2h"),
+        "hinge, joint: how far a negative at cosine h is pushed away.",
+        choices=tuple(NEGATIVE_RULES),
+        group=OBJECTIVE,
     )
-    negative: int = setting(5, "Drawn (negative) words that each real word is compared with.", low=1, high=64)
+    alpha: float = setting(
+        0.01, "Learning rate at the start; decays linearly to nearly nothing.", low=0.0, high=10.0, group=STEPS
+    )
     batch: int = setting(
-        8, "vmf, hinge: context words that share the drawn words and move together; 1 = one at a time.", low=1, high=16
+        8,
+        "vmf, hinge: context words that share negatives and move together; 1 = one at a time.",
+        low=1,
+        high=16,
+        group=STEPS,
     )
     step: str = setting(
         "retraction",
         "How a step returns to the sphere: by normalising, or along the geodesic.",
         choices=("retraction", "exponential"),
-    )
-    sample: float | None = setting(
-        None,
-        "Thin out words above this share of the text, 0 = off; when not given 3e-5, or one over the vocabulary's size.",
-        low=0.0,
-        high=1.0,
-    )
-    alpha: float = setting(0.01, "Learning rate at the start; decays linearly to nearly nothing.", low=0.0, high=10.0)
-    epochs: int | None = setting(
-        None,
-        "Passes over the text; chosen by its length when not given: 10 above 12 million words, 40 for short texts.",
-        low=1,
-        high=100_000,
+        group=STEPS,
     )
     add_contexts: bool = setting(
-        True, "Give each word the direction of its two vectors' sum, as a word and as a context; off: as a word alone."
+        True,
+        "Give each word the direction of the sum of its input and context vectors; off: of its input vector alone.",
+        group=RESULT,
     )
-    documents: bool = setting(True, "Learn document vectors together with the word vectors.")
-    refit: bool = setting(True, "Fit the documents once more at the end, with the words fixed.")
-    order: str = setting(
-        "shuffled",
-        "Order in which documents are visited; file order leaks how the file is sorted into document vectors.",
-        choices=("shuffled", "file"),
-    )
-    threads: int = setting(0, "Threads; 0 = all cores.", low=0, high=1024)
-    seed: int = setting(1, "Random seed; with one thread, the same seed gives the same bits.", low=0, high=2**63 - 1)
-    reproducible: bool = setting(False, "The same seed gives the same bits with any number of threads; slower.")
-    device: str = setting("cpu", "Where to train: on the processor, or on an NVIDIA card.", choices=("cpu", "cuda"))
+    refit: bool = setting(True, "Refit the documents at the end, with the words frozen.", group=RESULT)
 
     def __post_init__(self) -> None:
         for spec in fields(self):
             object.__setattr__(self, spec.name, _checked(spec, getattr(self, spec.name)))
-        if self.objective == "joint" and not self.documents:
-            raise ConfigError("objective='joint' needs documents; use objective='hinge' for words only")
-        if self.reproducible and self.device != "cpu":
-            raise ConfigError(f"reproducible=True works with device='cpu', not {self.device!r}; choose one of the two")
+        if self.objective_info.needs_documents and not self.documents:
+            raise ConfigError(f"objective={self.objective!r} needs documents; use objective='hinge' for words only")
+        if self.deterministic and not DEVICES[self.device].deterministic:
+            able = " or ".join(f"device={name!r}" for name, device in DEVICES.items() if device.deterministic)
+            raise ConfigError(f"deterministic=True works with {able}, not {self.device!r}; choose one of the two")
 
     @classmethod
     def recipe(cls, name: str, **overrides: Any) -> TrainConfig:
@@ -128,12 +208,10 @@ class TrainConfig:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TrainConfig:
         """Build from names and values; an unknown name is refused with a suggestion."""
-        known = [spec.name for spec in fields(cls)]
+        known = {spec.name for spec in fields(cls)}
         for name in values:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(known)}"
-                raise ConfigError(f"unknown setting {name!r}; {hint}")
+                raise ConfigError(f"unknown setting {name!r}; {hint_for(name)}")
         return cls(**values)
 
     def with_(self, **changes: Any) -> TrainConfig:
@@ -151,7 +229,7 @@ class TrainConfig:
             tiny = min(math.ceil(FEWEST_TRAINED_TOKENS / max(tokens, 1)), MOST_EPOCHS_OF_TINY_TEXTS)
             epochs = max(epochs, tiny)
         if sample is None:
-            # In a small vocabulary every word is frequent; none is thinned out that has no more than its even share.
+            # In a small vocabulary every word is frequent; none is subsampled that has no more than its even share.
             sample = max(SMALLEST_SAMPLE, 1 / max(words, 1))
         return replace(self, epochs=epochs, sample=sample)
 
@@ -160,15 +238,20 @@ class TrainConfig:
         config = replace(
             self,
             epochs=INFERENCE_EPOCHS if epochs is None else epochs,
-            alpha=INFERENCE_ALPHAS[self.objective] if alpha is None else alpha,
+            alpha=self.objective_info.refit_alpha if alpha is None else alpha,
         )
-        if self.objective != "vmf":
+        if not self.objective_info.likelihood:
             return config
         return replace(
             config,
-            concentration=max(INFERENCE_CONCENTRATION * self.concentration, 0.01),
-            sample=INFERENCE_SAMPLE * self.sample_share,
+            concentration=max(self.objective_info.refit_concentration * self.concentration, 0.01),
+            sample=INFERENCE_SAMPLE * self.sample_threshold,
         )
+
+    @property
+    def objective_info(self) -> Objective:
+        """The description of `objective`."""
+        return OBJECTIVES[self.objective]
 
     @property
     def epoch_count(self) -> int:
@@ -178,7 +261,7 @@ class TrainConfig:
         return self.epochs
 
     @property
-    def sample_share(self) -> float:
+    def sample_threshold(self) -> float:
         """`sample` of a settled configuration."""
         if self.sample is None:
             raise ConfigError("sample is not chosen yet; call settled() with the size of the vocabulary, or set sample")
@@ -190,6 +273,27 @@ class TrainConfig:
         if self.threads:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe_settings(indent: str = "") -> str:
+    """All settings under their headings, for docstrings."""
+    lines: list[str] = []
+    for group in (COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT):
+        lines += ["", f"{group}:"]
+        for spec in fields(TrainConfig):
+            if spec.metadata["group"] == group:
+                shown = f"{spec.metadata['help']} Default: {spec.default}."
+                lines += wrap(f"{spec.name}: {shown}", 110, initial_indent="    ", subsequent_indent="        ")
+    return "\n".join(f"{indent}{line}" if line else "" for line in lines)
+
+
+TrainConfig.__doc__ = f"{cleandoc(TrainConfig.__doc__ or '')}\n{describe_settings()}\n"
+
+
+def settings_of_0_1(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a model or checkpoint of release 0.1.0 by today's names."""
+    renamed = {"offset": "bias", "reproducible": "deterministic"}
+    return {renamed.get(name, name): value for name, value in settings.items()}
 
 
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(

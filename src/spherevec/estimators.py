@@ -28,7 +28,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     learned together with the words, and `transform` gives the same texts others: in a pipeline, the steps behind this
     one are then fitted on vectors of one kind and asked about those of the other.
 
-    The same `seed` gives the same vectors with `threads=1`, or with any number of threads and `reproducible=True`;
+    The same `seed` gives the same vectors with `threads=1`, or with any number of threads and `deterministic=True`;
     `transform` gives them with any number of threads.
 
     Args:
@@ -53,7 +53,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_vocab: int | None = None,
         objective: str | None = None,
         concentration: float | None = None,
-        offset: float | None = None,
+        bias: float | None = None,
         margin: float | None = None,
         negative_rule: str | None = None,
         negative: int | None = None,
@@ -68,7 +68,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         order: str | None = None,
         threads: int | None = None,
         seed: int | None = None,
-        reproducible: bool | None = None,
+        deterministic: bool | None = None,
         device: str | None = None,
     ) -> None:
         self.recipe = recipe
@@ -79,7 +79,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.max_vocab = max_vocab
         self.objective = objective
         self.concentration = concentration
-        self.offset = offset
+        self.bias = bias
         self.margin = margin
         self.negative_rule = negative_rule
         self.negative = negative
@@ -94,7 +94,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.order = order
         self.threads = threads
         self.seed = seed
-        self.reproducible = reproducible
+        self.deterministic = deterministic
         self.device = device
 
     def fit(self, X: Texts, y: Any = None) -> Self:
@@ -133,5 +133,5 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         tags.transformer_tags.preserves_dtype = []  # always float32
-        tags.non_deterministic = not self.reproducible  # on more than one thread
+        tags.non_deterministic = not self.deterministic  # on more than one thread
         return tags

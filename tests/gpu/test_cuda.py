@@ -1,4 +1,4 @@
-"""The CUDA kernels: compiled everywhere, and on a machine with a card compared with the NumPy oracle."""
+"""The CUDA kernels: compiled everywhere, and on a machine with a GPU compared with the NumPy oracle."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
+import oracle
 from spherevec.config import TrainConfig
+from spherevec.engine.base import PIECE, Block, TrainingData
+from spherevec.engine.cuda import backend as cuda
+from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import SpherevecError
 from spherevec.training import trainer
-from spherevec.engine.cuda import backend as cuda
-import oracle
-from spherevec.engine.base import PIECE, Block, Inputs
-from spherevec.engine.sampling import alias_table, keep_shares
 
-TABLES = ("words", "contexts", "documents")
+TABLES = ("inputs", "contexts", "docs")
 DIMENSIONS = (2, 3, 15, 33, 64, 65, 100, 128, 129, 300, 1024)
 # One step in float32 is off by a few units of the last place (6e-8) of numbers up to 1.
 STEP_ERROR = 1e-6
@@ -23,23 +23,26 @@ STEP_ERROR = 1e-6
 
 def has_card():
     try:
-        cuda.card()
+        cuda.cupy_with_gpu()
     except SpherevecError:
         return False
     return True
 
 
-needs_card = pytest.mark.skipif(not has_card(), reason="needs CuPy and an NVIDIA card")
+needs_card = pytest.mark.skipif(not has_card(), reason="needs CuPy and an NVIDIA GPU")
 
 
 def plain_inputs(documents, words, sample=0.0):
-    """Inputs straight from lists of word numbers; words that never occur count once."""
+    """TrainingData straight from lists of word numbers; words that never occur count once."""
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     counts = np.maximum(np.bincount(ids, minlength=words), 1).astype(np.int64)
     pieces = trainer.further_pieces(offsets, PIECE)
-    shares = keep_shares(counts, sample), keep_shares(counts, sample / 10)  # while training, and while refitting
-    return Inputs(ids, offsets, pieces, *shares, *alias_table(counts))
+    shares = (
+        keep_probabilities(counts, sample),
+        keep_probabilities(counts, sample / 10),
+    )  # while training, and while refitting
+    return TrainingData(ids, offsets, pieces, *shares, *alias_table(counts))
 
 
 def zipf_documents(rng, count=80, words=60, longest=25):
@@ -68,19 +71,19 @@ def largest_difference(ours, theirs):
     return max(np.abs(ours.read(table, 0, 10**9) - theirs.read(table, 0, 10**9)).max() for table in TABLES)
 
 
-def in_order(inputs, config, **settings):
-    return cuda.CudaBackend(inputs, config, concurrency=cuda.IN_ORDER, **settings)
+def in_order(data, config, **settings):
+    return cuda.CudaBackend(data, config, concurrency=cuda.IN_ORDER, **settings)
 
 
-def both(inputs, config):
-    return in_order(inputs, config), oracle.OracleBackend(inputs, config)
+def both(data, config):
+    return in_order(data, config), oracle.OracleBackend(data, config)
 
 
 def agree(ours, theirs):
-    np.testing.assert_allclose(astuple(ours.figures()), astuple(theirs.figures()), rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-3)
 
 
-# --- with a card ------------------------------------------------------------------------------------------------------
+# --- with a GPU ------------------------------------------------------------------------------------------------------
 
 HINGES = [
     (objective, batch, rule, step)
@@ -99,7 +102,7 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
     # A document of one word has one pair, with its document; the joint hinge needs a context, so a second word.
     rng = np.random.default_rng(5)
     documents = [rng.integers(6, size=1 + (objective == "joint")).tolist() for _ in range(12)]
-    inputs = plain_inputs(documents, 6)
+    data = plain_inputs(documents, 6)
     violated = compared = 0
     every = step == "retraction" and rule == "1+h"
     for dimension in DIMENSIONS if every else (3, 100, 300):
@@ -107,7 +110,7 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
             vector_size=dimension, objective=objective, batch=batch, negative_rule=rule, step=step,
             negative=1, window=1, margin=0.1,
         )  # fmt: skip
-        ours, theirs = both(inputs, config)
+        ours, theirs = both(data, config)
         for position in range(len(documents)):
             alpha = float(rng.choice([0.001, 0.04, 0.4]))
             load_random_vectors(rng, ours, theirs)
@@ -117,8 +120,8 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
             assert largest_difference(ours, theirs) < STEP_ERROR * (1 + alpha * config.concentration)
         agree(ours, theirs)
         assert theirs.closest_call > 1e-5
-        violated += theirs.figures().violated
-        compared += theirs.figures().compared
+        violated += theirs.sums().violated
+        compared += theirs.sums().compared
     assert 0.15 < violated / compared < 0.85
 
 
@@ -131,7 +134,7 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
     # 9 words only, so that a batch holds the same word twice and draws the real one.
     rng = np.random.default_rng((batch, negative))
     documents = [rng.integers(9, size=length).tolist() for length in (0, 1, 2, 7, 14)]
-    inputs = plain_inputs(documents, 9)
+    data = plain_inputs(documents, 9)
     for window, with_documents, step, dimension in (
         (1, True, "retraction", 20),
         (2, False, "exponential", 20),
@@ -142,7 +145,7 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
             vector_size=dimension, objective=objective, batch=batch, negative=negative, window=window, step=step,
             documents=with_documents, margin=0.2,
         )  # fmt: skip
-        ours, theirs = both(inputs, config)
+        ours, theirs = both(data, config)
         for position in range(len(documents)):
             load_random_vectors(rng, ours, theirs)
             block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), 0.02, 0.0, 1.5, -0.5)
@@ -154,7 +157,7 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
         if objective == "hinge":
             assert theirs.closest_call > 1e-6
         else:
-            assert theirs.figures().violated > 0
+            assert theirs.sums().violated > 0
 
 
 @needs_card
@@ -178,16 +181,16 @@ def test_epoch_by_epoch_is_the_oracles(settings):
         **{"vector_size": 24, "window": 3, "margin": 4.0 if settings.get("objective") == "joint" else 2.5, "epochs": 3}
         | settings
     )
-    inputs = plain_inputs(zipf_documents(np.random.default_rng(3)), 60, sample=config.sample or 0.05)
-    ours, theirs = both(inputs, config)
+    data = plain_inputs(zipf_documents(np.random.default_rng(3)), 60, sample=config.sample or 0.05)
+    ours, theirs = both(data, config)
     load_random_vectors(np.random.default_rng(4), ours, theirs)
-    started = ours.read("words", 0, 100)
+    started = ours.read("inputs", 0, 100)
     for epoch in range(3):
-        for block in trainer.epoch_blocks(inputs, config, epoch):
+        for block in trainer.epoch_blocks(data, config, epoch):
             for backend in (ours, theirs):
                 backend.train(0, block)
         assert largest_difference(ours, theirs) < 2e-5
-    assert np.linalg.norm(ours.read("words", 0, 100) - started, axis=1).mean() > 0.1
+    assert np.linalg.norm(ours.read("inputs", 0, 100) - started, axis=1).mean() > 0.1
     agree(ours, theirs)
 
 
@@ -197,31 +200,31 @@ def test_epoch_by_epoch_is_the_oracles(settings):
 def test_a_document_longer_than_a_piece_is_the_oracles(batch, resident):
     rng = np.random.default_rng(7)
     documents = [rng.integers(400, size=length).tolist() for length in (3, 10_000, 0, PIECE)]
-    inputs = plain_inputs(documents, 400, sample=1e-5)
+    data = plain_inputs(documents, 400, sample=1e-5)
     config = TrainConfig(vector_size=8, window=10, objective="hinge", negative=2, batch=batch, margin=3.0)
-    ours, theirs = in_order(inputs, config, resident_tokens=resident), oracle.OracleBackend(inputs, config)
+    ours, theirs = in_order(data, config, resident_tokens=resident), oracle.OracleBackend(data, config)
     load_random_vectors(rng, ours, theirs)
     # Three blocks, so that a streamed one is copied ahead; the last comes as nobody expects it.
     for first, last in ((0, 2), (2, 4), (4, 5), (5, 6)):
         for backend in (ours, theirs):
             backend.train(0, Block(first, last, 11, 12, 0.02, 0.01))
-    assert ours.figures().tokens == 10_003 + PIECE
+    assert ours.sums().tokens == 10_003 + PIECE
     agree(ours, theirs)
     assert largest_difference(ours, theirs) < 2e-5
 
 
 @needs_card
 def test_a_streamed_text_gives_the_same_bits_as_one_on_the_device():
-    inputs = plain_inputs(zipf_documents(np.random.default_rng(3), 300), 60, sample=0.05)
+    data = plain_inputs(zipf_documents(np.random.default_rng(3), 300), 60, sample=0.05)
     config = TrainConfig(vector_size=24, window=3, epochs=2)
-    backends = [in_order(inputs, config, resident_tokens=tokens) for tokens in (None, 0)]
+    backends = [in_order(data, config, resident_tokens=tokens) for tokens in (None, 0)]
     load_random_vectors(np.random.default_rng(4), *backends)
     for backend in backends:
-        for first, last in ((0, 100), (100, 200), (200, inputs.units)):
+        for first, last in ((0, 100), (100, 200), (200, data.units)):
             backend.train(0, Block(first, last, 5, 6, 0.02, 0.01, 1.0, 1.0))
         backend.refit_documents(0, 150, config.with_(alpha=0.03), 0.7, 60)
     assert largest_difference(*backends) == 0
-    assert backends[0].figures() == backends[1].figures()
+    assert backends[0].sums() == backends[1].sums()
 
 
 @needs_card
@@ -247,9 +250,9 @@ def test_documents_are_refitted_as_by_the_oracle(settings):
         backend.refit_documents(0, 30, config, 0.7, least_steps=60)
         backend.refit_documents(30, len(documents), config, 0.7, least_steps=60)
     assert largest_difference(ours, theirs) < 2e-5
-    for fixed in ("words", "contexts"):
+    for fixed in ("inputs", "contexts"):
         np.testing.assert_array_equal(ours.read(fixed, 0, 10**9), before[fixed])
-    moved = np.abs(ours.read("documents", 0, 10**9) - before["documents"]).max(axis=1)
+    moved = np.abs(ours.read("docs", 0, 10**9) - before["docs"]).max(axis=1)
     filled = np.array([len(document) > 0 for document in documents])
     assert (moved[~filled] == 0).all()
     assert moved[filled].mean() > 0.05
@@ -262,41 +265,41 @@ def test_steps_that_are_added_are_the_oracles(settings, dimension):
     # So many words that a batch hardly ever holds one twice: both its steps would be added, where the oracle keeps one.
     rng = np.random.default_rng(9)
     vocabulary = 200_000
-    inputs = plain_inputs([rng.choice(vocabulary, size=9, replace=False).tolist() for _ in range(12)], vocabulary)
+    data = plain_inputs([rng.choice(vocabulary, size=9, replace=False).tolist() for _ in range(12)], vocabulary)
     config = TrainConfig(vector_size=dimension, window=4, batch=4, **settings)
-    ours = cuda.CudaBackend(inputs, config, concurrency=cuda.Concurrency(1, PIECE, shuffled=False, added=True))
-    theirs = oracle.OracleBackend(inputs, config)
+    ours = cuda.CudaBackend(data, config, concurrency=cuda.Concurrency(1, PIECE, shuffled=False, added=True))
+    theirs = oracle.OracleBackend(data, config)
     load_random_vectors(rng, ours, theirs)
-    started = ours.read("documents", 0, 12)
-    block = Block(0, inputs.units, 5, 6, 0.01, 0.005, 1.0, 0.5)
+    started = ours.read("docs", 0, 12)
+    block = Block(0, data.units, 5, 6, 0.01, 0.005, 1.0, 0.5)
     for backend in (ours, theirs):
         backend.train(0, block)
     agree(ours, theirs)
     assert largest_difference(ours, theirs) < 3e-5
-    assert np.abs(ours.read("documents", 0, 12) - started).max() > 0.01
+    assert np.abs(ours.read("docs", 0, 12) - started).max() > 0.01
 
 
 @needs_card
 def test_offsets_are_learned_on_the_card_as_the_trainer_would():
-    inputs = plain_inputs(zipf_documents(np.random.default_rng(3), 300), 60)
+    data = plain_inputs(zipf_documents(np.random.default_rng(3), 300), 60)
     config = TrainConfig(vector_size=24, window=3)
-    backend = cuda.CudaBackend(inputs, config, concurrency=cuda.Concurrency(1))
+    backend = cuda.CudaBackend(data, config, concurrency=cuda.Concurrency(1))
     load_random_vectors(np.random.default_rng(4), backend)
     # A text of less than one block of the CPU's: learned once an epoch, at its end.
     for epoch in range(2):
-        start = backend.learned_offsets() if epoch else (1.0, 1.5)
-        before = backend.figures()
-        for first, last in ((0, 100), (100, inputs.units)):
-            offsets = backend.learned_offsets() if first else start
+        start = backend.learned_biases() if epoch else (1.0, 1.5)
+        before = backend.sums()
+        for first, last in ((0, 100), (100, data.units)):
+            offsets = backend.learned_biases() if first else start
             backend.train(0, Block(first, last, 5, 6 + epoch, 0.01, 0.01, *offsets))
-        seen = backend.figures() - before
+        seen = backend.sums() - before
         step = 0.1 * config.concentration
         expected = (
-            start[0] - step * seen.word_cosine / seen.word_drawn,
-            start[1] - step * seen.document_cosine / seen.document_drawn,
+            start[0] - step * seen.word_cosine / seen.word_negatives,
+            start[1] - step * seen.document_cosine / seen.document_negatives,
         )
-        np.testing.assert_allclose(backend.learned_offsets(), expected, rtol=1e-5)
-        assert backend.learned_offsets() != start
+        np.testing.assert_allclose(backend.learned_biases(), expected, rtol=1e-5)
+        assert backend.learned_biases() != start
 
 
 @needs_card
@@ -304,12 +307,12 @@ def test_offsets_are_learned_on_the_card_as_the_trainer_would():
 def test_a_crowd_on_few_words_does_not_diverge(alpha):
     # Documents of one repeated word: all anchors of a batch are one row, and all teams want the same few.
     rng = np.random.default_rng(2)
-    inputs = plain_inputs([rng.integers(8, size=1).tolist() * 500 for _ in range(200)], 8)
+    data = plain_inputs([rng.integers(8, size=1).tolist() * 500 for _ in range(200)], 8)
     config = TrainConfig(vector_size=100, alpha=alpha)
-    backend = cuda.CudaBackend(inputs, config, concurrency=cuda.Concurrency(512))
+    backend = cuda.CudaBackend(data, config, concurrency=cuda.Concurrency(512))
     load_random_vectors(rng, backend)
     for epoch in range(10):
-        backend.train(0, Block(0, inputs.units, 3 + epoch, 4, alpha, alpha, 1.0, 1.0))
+        backend.train(0, Block(0, data.units, 3 + epoch, 4, alpha, alpha, 1.0, 1.0))
     for table in TABLES:
         norms = np.linalg.norm(backend.read(table, 0, 10**9).astype(np.float64), axis=1)
         assert np.abs(norms - 1).max() < 2e-6
@@ -324,17 +327,17 @@ def test_a_crowd_on_few_words_does_not_diverge(alpha):
 def test_every_token_is_trained_once_whatever_the_concurrency(settings, resident):
     rng = np.random.default_rng(2)
     documents = [rng.integers(300, size=length).tolist() for length in (*rng.integers(900, size=60), 3 * PIECE + 7)]
-    inputs = plain_inputs(documents, 300, sample=1e-2)
+    data = plain_inputs(documents, 300, sample=1e-2)
     config = TrainConfig(vector_size=50, window=5, **settings)
-    backend = cuda.CudaBackend(inputs, config, resident_tokens=resident)
+    backend = cuda.CudaBackend(data, config, resident_tokens=resident)
     load_random_vectors(rng, backend)
-    for first, last in ((0, 20), (20, 40), (40, inputs.units)):
+    for first, last in ((0, 20), (20, 40), (40, data.units)):
         backend.train(0, Block(first, last, 3, 4, 0.05, 0.05, 1.0, 1.0))
     kept = sum(
-        oracle.is_kept(word, place, 4, inputs.keep_share) for place, word in enumerate(inputs.ids.tolist())
+        oracle.is_kept(word, place, 4, data.keep_probability) for place, word in enumerate(data.ids.tolist())
     )  # fmt: skip
-    assert backend.figures().tokens == len(inputs.ids)
-    assert backend.figures().words == kept
+    assert backend.sums().tokens == len(data.ids)
+    assert backend.sums().words == kept
     for table in TABLES:
         norms = np.linalg.norm(backend.read(table, 0, 10**9).astype(np.float64), axis=1)
         assert np.abs(norms - 1).max() < 2e-6
@@ -355,21 +358,21 @@ def test_new_documents_are_fitted_as_the_trained_ones_and_as_on_the_cpu():
 
 @needs_card
 def test_vectors_that_do_not_fit_are_refused_with_the_arithmetic(monkeypatch):
-    inputs = plain_inputs([[0, 1, 2]], 3)
-    runtime = cuda.card().cuda.runtime
+    data = plain_inputs([[0, 1, 2]], 3)
+    runtime = cuda.cupy_with_gpu().cuda.runtime
     monkeypatch.setattr(runtime, "memGetInfo", lambda: (2000, 4000))
-    with pytest.raises(SpherevecError, match=r"8 vectors of 104 floats .* need 0.00 GiB, the card has 0.00 GiB free"):
-        cuda.CudaBackend(inputs, TrainConfig())
+    with pytest.raises(SpherevecError, match=r"8 vectors of 104 floats .* need 0.00 GiB, the GPU has 0.00 GiB free"):
+        cuda.CudaBackend(data, TrainConfig())
 
 
 @needs_card
 def test_lost_steps_are_counted():
     rng = np.random.default_rng(2)
-    inputs = plain_inputs([rng.integers(50, size=400).tolist() for _ in range(400)], 50)
+    data = plain_inputs([rng.integers(50, size=400).tolist() for _ in range(400)], 50)
     config = TrainConfig(vector_size=100)
     shares = []
     for concurrency in (cuda.IN_ORDER, cuda.Concurrency(64)):
-        backend = cuda.CudaBackend(inputs, config, concurrency=concurrency, count_lost=True)
+        backend = cuda.CudaBackend(data, config, concurrency=concurrency, count_lost=True)
         load_random_vectors(rng, backend)
         backend.train(0, Block(0, 40, 3, 4, 0.01, 0.01))
         shares.append(backend.lost_share())

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_corpus_sources import unprivileged
 
 import spherevec
 from spherevec.cli import main
@@ -25,7 +26,6 @@ from spherevec.corpus import encode
 from spherevec.errors import CorpusError, SpherevecError
 from spherevec.io import FORMATS
 from spherevec.model import Model
-from test_corpus_sources import unprivileged
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
 QUICK = ["--epochs", "1", "--quiet", "--threads", "2", "--dim", "50", "--min-count", "1"]

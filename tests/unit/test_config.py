@@ -158,16 +158,16 @@ def test_epochs_are_chosen_by_the_length_of_the_text_unless_given(tokens, epochs
 
 @pytest.mark.parametrize(("words", "sample"), [(2, 0.5), (1000, 1e-3), (33_333, 1 / 33_333), (10**6, 3e-5)])
 def test_sample_is_chosen_by_the_size_of_the_vocabulary_unless_given(words, sample):
-    assert TrainConfig().settled(10**6, words).sample_share == sample
-    assert TrainConfig(sample=1e-3).settled(10**6, words).sample_share == 1e-3
-    assert TrainConfig.recipe("paper").settled(10**6, words).sample_share == 1e-3
+    assert TrainConfig().settled(10**6, words).sample_threshold == sample
+    assert TrainConfig(sample=1e-3).settled(10**6, words).sample_threshold == 1e-3
+    assert TrainConfig.recipe("paper").settled(10**6, words).sample_threshold == 1e-3
 
 
 def test_what_is_not_chosen_yet_says_so():
     with pytest.raises(ConfigError, match="settled"):
         _ = TrainConfig().epoch_count
     with pytest.raises(ConfigError, match="settled"):
-        _ = TrainConfig().sample_share
+        _ = TrainConfig().sample_threshold
 
 
 def test_epochs_that_are_not_chosen_yet_cannot_be_counted():

@@ -259,7 +259,7 @@ def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: 
     with atomic_file(out, overwrite=force) as file:
         found = _clusterer(method, k).fit(docs.vectors)
         file.write_text("".join(f"{label}\n" for label in found.labels_), encoding="ascii")
-    names = name_clusters(found.cluster_centers_, model.words_of_documents, distinctive=True)  # type: ignore[arg-type]
+    names = name_clusters(found.cluster_centers_, model.inputs, distinctive=True)  # type: ignore[arg-type]
     display.print_clusters(np.bincount(found.labels_, minlength=k).tolist(), names, as_json)
 
 
@@ -363,8 +363,6 @@ def import_(file: Path, out: Path, docs: Path | None, format_: str | None, force
 def info(folder: Path, as_json: bool) -> None:
     """What a model holds and how it was trained."""
     display.print_info(load_model(folder).describe(), as_json)
-
-
 
 
 def _clusterer(method: str, k: int) -> Any:

@@ -11,8 +11,8 @@ from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
     from spherevec.evaluation import LabelledTexts
-    from spherevec.model.keyed_vectors import KeyedVectors
     from spherevec.model import Model
+    from spherevec.model.keyed_vectors import KeyedVectors
 
 
 def load_model(folder: Path) -> Model:
@@ -80,7 +80,7 @@ def check_model_folder(out: Path, force: bool) -> None:
     import tempfile
 
     from spherevec.model import folder as native
-from spherevec.storage import files
+    from spherevec.storage import files
 
     check_free(out, force)
     target = files._target(out)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from spherevec.evaluation import AnalogyResult, SimilarityResult
-    from spherevec.model.keyed_vectors import Key
     from spherevec.model import Model
+    from spherevec.model.keyed_vectors import Key
     from spherevec.training.progress import Progress
 
 Answers = Sequence[tuple["Key", float]]

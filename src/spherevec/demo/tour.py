@@ -194,7 +194,7 @@ def _clusters(model: Model, k: int) -> tuple[NDArray[np.int32], list[list[str]]]
 
     assert model.docs is not None
     found = SphericalKMeans(k, n_init=3, random_state=1).fit(model.docs.vectors)
-    words = _plain_words(model.words_of_documents, _SHOWN_RANKS)
+    words = _plain_words(model.inputs, _SHOWN_RANKS)
     return found.labels_, name_clusters(found.cluster_centers_, words, _WORDS_SHOWN, distinctive=True)  # type: ignore[arg-type]
 
 
@@ -205,7 +205,7 @@ def _content_words(model: Model) -> list[str]:
     assert model.docs is not None
     k = min(len(EXAMPLE_WORDS), len(model.docs))
     centers = SphericalKMeans(k, random_state=1).fit(model.docs.vectors).cluster_centers_
-    named = name_clusters(centers, _plain_words(model.words_of_documents, _EXAMPLE_RANKS), 1, distinctive=True)  # type: ignore[arg-type]
+    named = name_clusters(centers, _plain_words(model.inputs, _EXAMPLE_RANKS), 1, distinctive=True)  # type: ignore[arg-type]
     return list(dict.fromkeys(words[0] for words in named))
 
 

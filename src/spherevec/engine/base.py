@@ -6,37 +6,69 @@ A backend sees plain arrays: never a vocabulary, a corpus or a model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
+from spherevec.engine.figures import Sums
 
 Floats = NDArray[np.float32]
 
 PIECE = 4096  # tokens of a document that one unit covers at most
-DRAWN_AHEAD = 4  # triples from drawing a word to needing it: memory takes longer than one triple
+NEGATIVES_AHEAD = 4  # triples from sampling a negative to needing its row: memory takes longer than one triple
 LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
 
 
+class Sampling(NamedTuple):
+    """Subsampling and negative sampling of V words, as 32-bit integers that kernels compare with random bits."""
+
+    keep_probability: NDArray[np.uint32]  # (V,)
+    alias_probability: NDArray[np.uint32]  # (V,)
+    alias_word: NDArray[np.int32]  # (V,)
+
+
 @dataclass(frozen=True)
-class Inputs:
-    """Read-only inputs of a run: V words, N documents, M pieces of long documents beyond their first."""
+class TrainingData:
+    """Read-only data of a run: V words, N documents, M pieces of long documents beyond their first."""
 
     ids: NDArray[np.int32]  # (tokens,)
     offsets: NDArray[np.int64]  # (N + 1,)
     pieces: NDArray[np.int64]  # (M, 2): document, first token
-    keep_share: NDArray[np.uint32]  # (V,)
-    refit_keep_share: NDArray[np.uint32]  # (V,) while documents are fitted at the end
-    draw_share: NDArray[np.uint32]  # (V,)
-    draw_other: NDArray[np.int32]  # (V,)
+    keep_probability: NDArray[np.uint32]  # (V,)
+    refit_keep_probability: NDArray[np.uint32]  # (V,) in the final refit of the documents
+    alias_probability: NDArray[np.uint32]  # (V,)
+    alias_word: NDArray[np.int32]  # (V,)
 
     @property
     def units(self) -> int:
         """What an epoch visits: every document, or piece of a long one."""
         return len(self.offsets) - 1 + len(self.pieces)
+
+    @property
+    def words(self) -> int:
+        return len(self.keep_probability)
+
+    @property
+    def documents(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def refit_sampling(self) -> Sampling:
+        """As documents see the words when they are fitted to them."""
+        return Sampling(self.refit_keep_probability, self.alias_probability, self.alias_word)
+
+    def table_rows(self, config: TrainConfig) -> dict[str, int]:
+        """The tables that a run trains, and how many vectors each has."""
+        return table_rows(self.words, self.documents, config)
+
+
+def table_rows(words: int, documents: int, config: TrainConfig) -> dict[str, int]:
+    """The tables that a run on so many words and documents trains, and how many vectors each has."""
+    rows = {"inputs": words, "contexts": words}
+    return rows | {"docs": documents} if config.documents else rows
 
 
 @dataclass(frozen=True)
@@ -46,38 +78,11 @@ class Block:
     first: int
     last: int
     order_key: int  # 0 = the order of the file
-    draw_key: int
+    sample_key: int
     alpha_first: float
     alpha_last: float
-    word_offset: float = 0.0  # of the von Mises–Fisher likelihood
-    document_offset: float = 0.0
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Sums over what has been trained."""
-
-    tokens: float = 0.0  # of the text, thinned-out ones included
-    words: float = 0.0  # trained on
-    pairs: float = 0.0
-    loss: float = 0.0  # over the compared pairs, a sample of all
-    violated: float = 0.0
-    compared: float = 0.0
-    word_cosine: float = 0.0  # over the compared pairs of a drawn word and a context
-    word_drawn: float = 0.0  # how many
-    document_cosine: float = 0.0
-    document_drawn: float = 0.0
-
-    def __sub__(self, other: Figures) -> Figures:
-        return Figures(*(mine - theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
-    @property
-    def mean_loss(self) -> float:
-        return self.loss / max(self.compared, 1.0)
-
-    @property
-    def violated_share(self) -> float:
-        return self.violated / max(self.compared, 1.0)
+    word_bias: float = 0.0  # of the von Mises–Fisher likelihood
+    document_bias: float = 0.0
 
 
 class Backend(Protocol):
@@ -86,7 +91,7 @@ class Backend(Protocol):
     workers: int
 
     def load(self, table: str, start: int, rows: Floats) -> None:
-        """Set vectors of "words", "contexts" or "documents" from row `start` on."""
+        """Set vectors of "inputs", "contexts" or "docs" from row `start` on."""
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         """A copy of some vectors, (stop - start, width)."""
@@ -97,20 +102,23 @@ class Backend(Protocol):
     def train(self, worker: int, block: Block) -> None:
         """Train a block; called from as many threads at once as there are workers."""
 
-    def figures(self) -> Figures:
+    def sums(self) -> Sums:
         """Sums since the start."""
 
-    def restore_figures(self, figures: Figures) -> None:
+    def restore_sums(self, sums: Sums) -> None:
         """Go on from sums of an earlier run."""
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
+    def learned_biases(self) -> tuple[float, float] | None:
+        """Biases of words and documents that the backend learns while it trains; None where the trainer does."""
+
+    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
         """Fit the documents [first, last) anew to the words, which stay fixed, in at least so many steps each."""
 
     def take(self) -> dict[str, Floats]:
         """Give the vectors away, (n, width) each and contiguous; the backend is used up."""
 
 
-class RoundsBackend(Backend, Protocol):
+class DeterministicBackend(Backend, Protocol):
     """Trains rounds of shards instead of single blocks, so that results do not depend on the number of workers."""
 
     shards: int
@@ -125,4 +133,25 @@ class RoundsBackend(Backend, Protocol):
         """Bring together what the shards learned, one of `parts` parts of it; called from as many threads at once."""
 
     def end_round(self) -> None:
-        """Add up the figures; called from one thread."""
+        """Add up the sums; called from one thread."""
+
+
+class DocumentFit(Protocol):
+    """Fits new documents to input vectors that stay fixed."""
+
+    def fit(
+        self,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        start: Floats,
+        config: TrainConfig,
+        bias: float,
+        least_steps: int,
+    ) -> Floats:
+        """The vectors (N, dim) of documents that have the words ids[offsets[d]:offsets[d + 1]].
+
+        Args:
+            start: (N, dim), what a document keeps whose words have no direction.
+            config: `epochs` and `alpha` are those of the fit.
+            least_steps: short documents take more passes, until they have made so many steps.
+        """

@@ -1,4 +1,4 @@
-"""Which words are kept, and which are drawn: probabilities as 32-bit shares that kernels compare with random bits."""
+"""Subsampling of frequent words and negative sampling: probabilities as 32-bit integers."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ UNIGRAM_POWER = 0.75
 _FULL = 2**32 - 1
 
 
-def keep_shares(counts: NDArray[np.int64], sample: float) -> NDArray[np.uint32]:
-    """Share of each word's occurrences to train on, (V,): words above the share `sample` of the text are thinned out.
+def keep_probabilities(counts: NDArray[np.int64], sample: float) -> NDArray[np.uint32]:
+    """Probability that an occurrence of each word is trained on, (V,): those above `sample` are subsampled.
 
     With f = share / sample a word is kept with probability (sqrt(f) + 1) / f; sample 0 keeps every word.
     """
     if sample == 0:
         return np.full(len(counts), _FULL, np.uint32)
     ratio = counts / (sample * counts.sum())
-    return _as_shares(np.minimum(1.0, (np.sqrt(ratio) + 1) / ratio))
+    return _as_uint32(np.minimum(1.0, (np.sqrt(ratio) + 1) / ratio))
 
 
 def alias_table(counts: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-    """Tables for drawing words by their counts to the power 3/4 with one random number each.
+    """The alias table of negative sampling: words by their counts to the power 3/4 with one random number each.
 
     Returns (share, other), both (V,): a uniformly chosen slot stands for its own word with probability
     share / 2**32, and for `other` otherwise.
     """
     if len(counts) < 2:
-        raise ConfigError("drawing words needs a vocabulary of at least two")
+        raise ConfigError("negative sampling needs a vocabulary of at least two")
     weights = counts.astype(np.float64) ** UNIGRAM_POWER
     heights = weights * (len(counts) / weights.sum())
     other = np.arange(len(counts), dtype=np.int32)
@@ -45,8 +45,8 @@ def alias_table(counts: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[
             low.append(high.pop())
     share = np.minimum(np.asarray(level), 1.0)
     share[low + high] = 1.0
-    return _as_shares(share), other
+    return _as_uint32(share), other
 
 
-def _as_shares(probabilities: NDArray[np.float64]) -> NDArray[np.uint32]:
+def _as_uint32(probabilities: NDArray[np.float64]) -> NDArray[np.uint32]:
     return np.minimum(np.rint(probabilities * 2.0**32), _FULL).astype(np.uint32)

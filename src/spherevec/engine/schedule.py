@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.engine.base import PIECE, Block, Inputs
+from spherevec.devices import DEVICES
+from spherevec.engine.base import PIECE, Block, TrainingData
 
-BLOCK_TOKENS = 50_000  # trained between two looks at the stop flag and the learning rate
-LAUNCH_TOKENS = 1 << 24  # the same on a GPU: some 50 ms, next to which the start and the end of a launch are short
-SHARD_TOKENS = 4_000  # of a reproducible run, at most: what a shard learns the others see only after the round
+SHARD_TOKENS = 4_000  # of a deterministic run, at most: what a shard learns the others see only after the round
 SMALLEST_EPOCH = 128  # shards, where there are enough units: however short the text, an epoch has several rounds
 FINAL_SHARE = 1e-4  # the learning rate never falls below this share of its start
 CHUNK_ROWS = 8192  # documents looked at in one go
@@ -29,13 +28,13 @@ def further_pieces(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(np.concatenate(found))
 
 
-def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]:
+def epoch_blocks(data: TrainingData, config: TrainConfig, epoch: int) -> list[Block]:
     """The work of an epoch. Alpha falls linearly from block to block, over all epochs."""
-    tokens = LAUNCH_TOKENS if config.device == "cuda" else BLOCK_TOKENS
-    if config.reproducible:
-        tokens = max(1, min(SHARD_TOKENS, len(inputs.ids) // SMALLEST_EPOCH))
-    edges = block_edges(inputs, tokens, in_file_order=config.order == "file")
-    order_key, draw_key = np.random.SeedSequence((config.seed, epoch)).generate_state(2, np.uint64).tolist()
+    tokens = DEVICES[config.device].block_tokens
+    if config.deterministic:
+        tokens = max(1, min(SHARD_TOKENS, len(data.ids) // SMALLEST_EPOCH))
+    edges = block_edges(data, tokens, in_file_order=config.order == "file")
+    order_key, sample_key = np.random.SeedSequence((config.seed, epoch)).generate_state(2, np.uint64).tolist()
     if config.order == "file":
         order_key = 0
     steps = (len(edges) - 1) * config.epoch_count
@@ -44,21 +43,21 @@ def epoch_blocks(inputs: Inputs, config: TrainConfig, epoch: int) -> list[Block]
         return config.alpha * max(FINAL_SHARE, 1 - step / steps)
 
     return [
-        Block(first, last, order_key, draw_key, alpha(step), alpha(step + 1))
+        Block(first, last, order_key, sample_key, alpha(step), alpha(step + 1))
         for step, (first, last) in enumerate(pairwise(edges), start=epoch * (len(edges) - 1))
     ]
 
 
-def block_edges(inputs: Inputs, tokens: int, *, in_file_order: bool) -> list[int]:
+def block_edges(data: TrainingData, tokens: int, *, in_file_order: bool) -> list[int]:
     """Cut an epoch into blocks of about so many tokens: positions in its order, from 0 to the number of units.
 
     In a random order as many units are about as many tokens. In the order of the file they are not, so blocks are cut
     where the tokens say, and those of further pieces, which come last, by their number.
     """
-    count = max(1, min(inputs.units, round(len(inputs.ids) / tokens)))
+    count = max(1, min(data.units, round(len(data.ids) / tokens)))
     if not in_file_order:
-        return sorted({*np.linspace(0, inputs.units, count + 1).astype(np.int64).tolist()})
-    documents = len(inputs.offsets) - 1
-    by_tokens = np.searchsorted(inputs.offsets, np.linspace(0, len(inputs.ids), count + 1)[1:-1]).tolist()
-    by_pieces = range(documents, inputs.units, max(1, tokens // PIECE))
-    return sorted({0, inputs.units, *by_tokens, *by_pieces})
+        return sorted({*np.linspace(0, data.units, count + 1).astype(np.int64).tolist()})
+    documents = len(data.offsets) - 1
+    by_tokens = np.searchsorted(data.offsets, np.linspace(0, len(data.ids), count + 1)[1:-1]).tolist()
+    by_pieces = range(documents, data.units, max(1, tokens // PIECE))
+    return sorted({0, data.units, *by_tokens, *by_pieces})

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from spherevec.errors import FormatError
-from spherevec.storage.files import atomic_file
 from spherevec.io.outside import LARGEST_DIMENSION, Changes, on_the_sphere, opened
 from spherevec.io.text_rows import LONGEST_WORD, numbers_at_end, plain_names, read_rows, write_rows
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_file
 
 
 def read(path: Path) -> tuple[KeyedVectors, Changes]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from numpy.lib import format as npy_format
 
-from spherevec.storage.files import atomic_file
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_file
 
 
 def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from spherevec.errors import MissingExtraError
-from spherevec.storage.files import atomic_file
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_file
 
 _ROWS_PER_GROUP = 1 << 16
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spherevec.storage.files import atomic_folder
 from spherevec.io.text_rows import plain_names, write_rows
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_folder
 
 _FILES = {"vectors.tsv", "metadata.tsv"}
 

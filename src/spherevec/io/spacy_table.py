@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from spherevec.errors import MissingExtraError
-from spherevec.storage.files import atomic_folder
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_folder
 
 _FILES = {"key2row", "lookups.bin", "strings.json", "vectors", "vectors.cfg"}
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from spherevec.errors import ConfigError
-from spherevec.storage.files import atomic_folder
-from spherevec.storage.tensors import write_tensors
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_folder
+from spherevec.storage.tensors import write_tensors
 
 _FILES = {"modules.json", "config_sentence_transformers.json", "tokenizer.json", "model.safetensors", "1_Normalize"}
 _WORD = r"[\p{L}\p{N}\p{M}_]+(?:'[\p{L}\p{N}\p{M}_]+)*"

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from spherevec.errors import FormatError
-from spherevec.storage.files import atomic_file
 from spherevec.io.outside import Changes, GrowingRows, Source, decoded, on_the_sphere, opened, read_header
 from spherevec.io.text_rows import LONGEST_WORD, plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_file
 
 _BYTES_PER_READ = 1 << 22
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spherevec.storage.files import atomic_file
 from spherevec.io.outside import Changes, on_the_sphere, opened, read_header
 from spherevec.io.text_rows import plain_names, read_rows, write_rows
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.files import atomic_file
 
 
 def read(path: Path) -> tuple[KeyedVectors, Changes]:

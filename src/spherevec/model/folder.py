@@ -3,7 +3,7 @@
     model.json              what the model is, how it was trained, and the size and SHA-256 of every other file
     words.safetensors       `vectors` (n, dim) float32 and, if known, `counts` (n,) int64
     contexts.safetensors    the same words as contexts; optional
-    targets.safetensors     the same words as documents are fitted to them, where that is another vector; optional
+    inputs.safetensors      the input vectors of the words, where `words` are their sum with `contexts`; optional
     docs.safetensors        one vector a document; optional
     vocabulary.json         the words, one a line
     documents.json          the names of documents, one a line, if they have names
@@ -25,19 +25,23 @@ from typing import Any
 
 import numpy as np
 
+from spherevec.config import settings_of_0_1
 from spherevec.errors import FormatError
+from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage.files import atomic_folder, previous_version
 from spherevec.storage.tensors import read_tensors, write_tensors
-from spherevec.model.keyed_vectors import KeyedVectors
 
 FORMAT = "spherevec-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 MANIFEST = "model.json"
 VOCABULARY = "vocabulary.json"
 DOCUMENTS = "documents.json"
-_TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "targets", "docs")}
-_FILES = {MANIFEST, VOCABULARY, DOCUMENTS, *_TENSORS.values()}
+_TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "inputs", "docs")}
+# Format 1, of release 0.1.0, is read, and replaced as our own.
+_TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
+_PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
+FILES = {MANIFEST, VOCABULARY, DOCUMENTS, *_TENSORS.values(), *_TENSORS_OF_FORMAT_1.values()}
 _LONGEST_MANIFEST = 1 << 26
 
 
@@ -48,13 +52,13 @@ class StoredModel:
     words: KeyedVectors
     contexts: KeyedVectors | None = None
     docs: KeyedVectors | None = None
-    targets: KeyedVectors | None = None
+    inputs: KeyedVectors | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write the folder completely or not at all; an old one stays until the new one is complete."""
-    with atomic_folder(folder, overwrite=overwrite, ours=_FILES) as new:
+    with atomic_folder(folder, overwrite=overwrite, ours=FILES) as new:
         tables = {name: getattr(stored, name) for name in _TENSORS}
         for name, table in tables.items():
             if table is not None:
@@ -90,7 +94,8 @@ def _load(folder: Path, memory_map: bool, verify: bool) -> StoredModel:
     manifest = _read_manifest(folder)
     files = _checked_files(folder, manifest, verify)
     tables: dict[str, KeyedVectors] = {}
-    for name, file in _TENSORS.items():
+    old = manifest["format_version"] == 1
+    for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
         if file not in files:
             continue
         tensors = read_tensors(folder / file, memory_map=memory_map)
@@ -103,14 +108,24 @@ def _load(folder: Path, memory_map: bool, verify: bool) -> StoredModel:
     if "words" not in tables:
         raise FormatError(f"{folder}: holds no {_TENSORS['words']}; copy the whole folder again")
     about = {key: value for key, value in manifest.items() if key not in ("format", "format_version", "sizes", "files")}
-    return StoredModel(**tables, about=about)
+    return StoredModel(**tables, about=_from_format_1(about) if old else about)
+
+
+def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
+    """What a model of release 0.1.0 says of itself, by today's names."""
+    config, parameters = about.get("config"), about.get("parameters")
+    if isinstance(config, dict):
+        about["config"] = settings_of_0_1(config)
+    if isinstance(parameters, dict):
+        about["parameters"] = {_PARAMETERS_OF_FORMAT_1.get(name, name): value for name, value in parameters.items()}
+    return about
 
 
 def _names_of(
     table: str, folder: Path, files: set[str], tables: Mapping[str, KeyedVectors], count: int
 ) -> list[str] | None:
     """The keys of one table, as many as it has vectors."""
-    if table in ("contexts", "targets") and "words" in tables:
+    if table in ("contexts", "inputs") and "words" in tables:
         names: list[str] | None = tables["words"].names
     elif table == "docs":
         names = _read_names(folder / DOCUMENTS) if DOCUMENTS in files else None
@@ -137,9 +152,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise FormatError(f"{path}: not the description of a spherevec model")
     version = manifest.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in (1, FORMAT_VERSION):
         raise FormatError(
-            f"{path}: format version {version!r} is unknown (this release reads {FORMAT_VERSION}); upgrade spherevec"
+            f"{path}: format version {version!r} is unknown (this release reads 1 and {FORMAT_VERSION}); "
+            "upgrade spherevec"
         )
     return manifest
 
@@ -150,7 +166,7 @@ def _checked_files(folder: Path, manifest: Mapping[str, Any], verify: bool) -> s
     if not isinstance(listed, dict):
         raise FormatError(f"{folder / MANIFEST}: lists no files; copy the folder again")
     present = set()
-    for name in sorted(_FILES - {MANIFEST}):
+    for name in sorted(FILES - {MANIFEST}):
         if name not in listed:
             continue
         path = folder / name

@@ -17,13 +17,14 @@ from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.readers import Document
 from spherevec.corpus.tokenizer import NAMES, Tokenizer
+from spherevec.engine.backends import make_document_fit
+from spherevec.engine.base import DocumentFit, Sampling
+from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError
-from spherevec.engine.sampling import alias_table, keep_shares
 
 if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import KeyedVectors
-    from spherevec.model import Model
-    from spherevec.engine.cuda.backend import DocumentFit
+    from spherevec.model.model import Model
 
 BATCH_CHARACTERS = 8 << 20  # of texts that are encoded and fitted in one go
 BATCH_DOCUMENTS = 1 << 16
@@ -51,36 +52,32 @@ class DocumentFitter:
     """Fits documents to word vectors that stay fixed. What depends on the words alone is prepared once.
 
     Args:
-        word_vectors: (V, dim), unit rows.
-        counts: (V,) how often each word occurred in training; decides what is thinned out and drawn. None where that
-            is not known: then nothing is thinned out and every word is drawn alike.
+        inputs: (V, dim), unit rows.
+        counts: (V,) how often each word occurred in training; decides subsampling and negative sampling. None where
+            that is not known: then nothing is subsampled and negatives are uniform.
         config: the objective as the words were trained with.
-        offset: the learned offset of pairs of a word and a document.
+        bias: the learned bias of pairs of a word and a document.
         fallback: gives the vector (dim,) of a document without any word; asked once, when first needed.
     """
 
     def __init__(
         self,
-        word_vectors: Floats,
+        inputs: Floats,
         counts: NDArray[np.int64] | None,
         config: TrainConfig,
-        offset: float,
+        bias: float,
         fallback: Callable[[], Floats],
     ) -> None:
-        from spherevec.engine.cpu.vector_ops import padded_rows
-
         if counts is None:
-            counts, config = np.ones(len(word_vectors), np.int64), config.with_(sample=0.0)
+            counts, config = np.ones(len(inputs), np.int64), config.with_(sample=0.0)
         counts = np.maximum(counts, 1)
         config = config.settled(int(counts.sum()), len(counts))
-        self._config, self._offset = config, offset
-        self._words: Floats = padded_rows(*word_vectors.shape)
-        self._words[:, : config.vector_size] = word_vectors
-        self._keep_share = keep_shares(counts, config.for_inference().sample_share)
-        self._draw_share, self._draw_other = alias_table(counts)
+        self._config, self._bias, self._inputs = config, bias, inputs
+        keep_probability = keep_probabilities(counts, config.for_inference().sample_threshold)
+        self._sampling = Sampling(keep_probability, *alias_table(counts))
         self._fallback: Floats | None = None
         self._make_fallback = fallback
-        self._on_card: DocumentFit | None = None
+        self._fits: dict[str, DocumentFit] = {}  # by device
 
     def fit(
         self,
@@ -94,52 +91,40 @@ class DocumentFitter:
     ) -> Floats:
         """Unit vectors of documents, (N, dim); document d has the words ids[offsets[d]:offsets[d + 1]].
 
-        A document starts at the mean direction of its words, each weighted by the share of it that is not thinned
-        out, and takes `epochs` passes over them; by default ten, and more if that makes less than a thousand steps.
+        A document starts at the mean direction of its words, each weighted by its keep probability, and takes `epochs`
+        passes over them; by default ten, and more if that makes less than a thousand steps.
         """
         config = self.settings(epochs, alpha, threads, device)
-        documents = self._initial_rows(ids, offsets)
         least_steps = INFERENCE_STEPS if epochs is None else 0
-        if device == "cuda":
-            return self._card().fit(ids, offsets, documents[:, : config.vector_size], config, self._offset, least_steps)
-        from spherevec.engine.cpu import backend as cpu
-
-        corpus = (ids, offsets, self._keep_share, self._draw_share, self._draw_other)
-        cpu.infer_documents(corpus, self._words, documents, config, self._offset, least_steps)
-        return np.ascontiguousarray(documents[:, : config.vector_size])
+        start = self._start_rows(ids, offsets)
+        return self._fit_on(config).fit(ids, offsets, start, config, self._bias, least_steps)
 
     def settings(
         self, epochs: int | None = None, alpha: float | None = None, threads: int = 0, device: str = "cpu"
     ) -> TrainConfig:
-        """What a fit with these arguments uses; a value out of range, or a card that is not there, is refused."""
+        """What a fit with these arguments uses; a value out of range, or a GPU that is missing, is refused."""
         config = self._config.for_inference(epochs, alpha).with_(threads=threads, device=device)
-        if device == "cuda":
-            self._card()
+        self._fit_on(config)
         return config
 
-    def _card(self) -> DocumentFit:
-        """The words on the card, brought there when first needed."""
-        if self._on_card is None:
-            from spherevec.engine.cuda.backend import DocumentFit
+    def _fit_on(self, config: TrainConfig) -> DocumentFit:
+        """The words on a device, brought there when first needed."""
+        if config.device not in self._fits:
+            self._fits[config.device] = make_document_fit(self._inputs, self._sampling, config)
+        return self._fits[config.device]
 
-            words = self._words[:, : self._config.vector_size]
-            self._on_card = DocumentFit(words, self._keep_share, self._draw_share, self._draw_other, self._config)
-        return self._on_card
-
-    def _initial_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
-        """What the kernel starts from where words have no mean direction, (N, stride).
+    def _start_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
+        """What a fit starts from where words have no mean direction, (N, dim).
 
         Words that cancel out leave a document at the first of them, no words at all at the fallback.
         """
-        from spherevec.engine.cpu.vector_ops import padded_rows
-
         filled = offsets[1:] > offsets[:-1]
-        rows: Floats = padded_rows(len(filled), self._config.vector_size)
-        rows[filled] = self._words[ids[offsets[:-1][filled]]]
+        rows = np.zeros((len(filled), self._config.vector_size), np.float32)
+        rows[filled] = self._inputs[ids[offsets[:-1][filled]]]
         if not filled.all():
             if self._fallback is None:
                 self._fallback = self._make_fallback()
-            rows[~filled, : len(self._fallback)] = self._fallback
+            rows[~filled] = self._fallback
         return rows
 
 
@@ -168,10 +153,9 @@ def fitter_of(model: Model) -> DocumentFitter:
     stored = model.config or {}
     shared = {name: stored[name] for name in _SHARED_SETTINGS if name in stored}
     config = TrainConfig(vector_size=model.vector_size, **shared)
-    offset = model.parameters.get("document_offset", config.offset)
+    bias = model.parameters.get("document_bias", config.bias)
     tables = [table for table in (model.docs, model.words) if table is not None]
-    words = model.words_of_documents.vectors
-    return DocumentFitter(words, model.counts, config, offset, lambda: _common_direction(tables))
+    return DocumentFitter(model.inputs.vectors, model.counts, config, bias, lambda: _common_direction(tables))
 
 
 def vocabulary_of(words: KeyedVectors) -> Vocabulary:

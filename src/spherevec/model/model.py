@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, CorpusError, FormatError
-from spherevec.model import folder as native
+from spherevec.model import folder as folders
 from spherevec.model.keyed_vectors import Key, KeyedVectors, Query, UnknownKeyError
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class Model:
         words: the word vectors, with their counts if known.
         contexts: the same words as contexts of others.
         docs: one vector a document.
-        targets: the same words as documents are fitted to them, where `words` are the sum of these and `contexts`.
+        inputs: the input vectors of the words, to which documents are fitted, where `words` are the direction of their
+            sum with `contexts`; by default `words` themselves.
         config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
         record: one mapping of figures an epoch.
         tokenizer: how text was split: "words", "whitespace", "custom" (a function) or "tokens" (lists of words).
@@ -46,7 +47,7 @@ class Model:
         contexts: KeyedVectors | None = None,
         docs: KeyedVectors | None = None,
         *,
-        targets: KeyedVectors | None = None,
+        inputs: KeyedVectors | None = None,
         config: Mapping[str, Any] | None = None,
         record: Iterable[Mapping[str, Any]] = (),
         tokenizer: str = "words",
@@ -55,16 +56,16 @@ class Model:
     ) -> None:
         if not words.named:
             raise FormatError("the words of a model need names; give KeyedVectors a list of words")
-        for name, table in (("contexts", contexts), ("targets", targets)):
+        for name, table in (("contexts", contexts), ("inputs", inputs)):
             if table is not None and table.index_to_key != words.index_to_key:
                 raise FormatError(f"{name} must have the same keys as words, in the same order")
-        for name, table in (("contexts", contexts), ("targets", targets), ("docs", docs)):
+        for name, table in (("contexts", contexts), ("inputs", inputs), ("docs", docs)):
             if table is not None and table.vector_size != words.vector_size:
                 raise FormatError(f"{name} have dimension {table.vector_size}, words have {words.vector_size}")
         self.words = words
         self.contexts = contexts
         self.docs = docs
-        self.targets = targets
+        self._inputs = inputs
         self.config: dict[str, Any] | None = None if config is None else dict(config)
         self.record: list[dict[str, Any]] = [dict(epoch) for epoch in record]
         self.tokenizer = tokenizer
@@ -82,9 +83,9 @@ class Model:
         return self.words.counts
 
     @property
-    def words_of_documents(self) -> KeyedVectors:
-        """The words as documents are fitted to them: `targets`, or `words` where these are the same."""
-        return self.words if self.targets is None else self.targets
+    def inputs(self) -> KeyedVectors:
+        """The input vectors of the words, to which documents are fitted; `words` where these are the same."""
+        return self.words if self._inputs is None else self._inputs
 
     @property
     def vector_size(self) -> int:
@@ -125,9 +126,9 @@ class Model:
         if isinstance(query, str) and query not in source:
             raise UnknownKeyError(query, self.words)
         if source is self.docs and among == "words":
-            table = self.words_of_documents
+            table = self.inputs
         elif source is self.words and among == "docs":
-            source = self.words_of_documents
+            source = self.inputs
         row = source.position(query)
         return table.similar_by_vector(source.vectors[row], topn, exclude=[row] if source is table else ())
 
@@ -150,7 +151,7 @@ class Model:
         vectors, unknown = self.infer([text], tokenizer=tokenizer, return_unknown=True)
         if unknown[0] == 1:
             raise CorpusError(f"no word of {text!r:.60} is known to the model: nothing to search by; use other words")
-        return (self.words_of_documents if among == "words" else table).similar_by_vector(vectors[0], topn)
+        return (self.inputs if among == "words" else table).similar_by_vector(vectors[0], topn)
 
     @overload
     def infer(
@@ -196,7 +197,7 @@ class Model:
         skipped. A text without any known word gets the mean direction of the model's documents, or of its words where
         it has no documents.
 
-        Vectors from outside come without counts and settings: then no word is thinned out, all are drawn alike, and
+        Vectors from outside come without counts and settings: then no word is subsampled, negatives are uniform, and
         the objective is the default one.
 
         Args:
@@ -204,7 +205,7 @@ class Model:
             epochs: passes over each text; by default 10, and more over a text of less than 100 words.
             alpha: learning rate at the start; by default 0.01, and 0.03 for the hinges.
             threads: 0 = all cores.
-            device: "cpu", or "cuda" for an NVIDIA card, whose last bits differ from the CPU's.
+            device: "cpu", or "cuda" for an NVIDIA GPU, whose last bits differ from the CPU's.
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
                 on lists of words, or with a function for a tokenizer.
             return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
@@ -225,7 +226,7 @@ class Model:
 
     def check(self) -> None:
         """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
-        for name in (*_TABLES, "targets"):
+        for name in (*_TABLES, "inputs"):
             table = getattr(self, name)
             if table is not None:
                 table.check(name)
@@ -254,8 +255,8 @@ class Model:
             "provenance": self.provenance,
             "record": self.record,
         }
-        stored = native.StoredModel(self.words, self.contexts, self.docs, self.targets, about)
-        native.save(stored, folder, overwrite=overwrite)
+        stored = folders.StoredModel(self.words, self.contexts, self.docs, self._inputs, about)
+        folders.save(stored, folder, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], mmap: bool = True, verify: bool = False) -> Model:
@@ -265,9 +266,9 @@ class Model:
             mmap: map the vectors from disk, read-only, instead of copying them into memory.
             verify: also compare the checksums of all files and check every vector; reads everything once.
         """
-        stored = native.load(folder, memory_map=mmap, verify=verify)
+        stored = folders.load(folder, memory_map=mmap, verify=verify)
         try:
-            model = cls(stored.words, stored.contexts, stored.docs, targets=stored.targets, **_understood(stored.about))
+            model = cls(stored.words, stored.contexts, stored.docs, inputs=stored.inputs, **_understood(stored.about))
         except FormatError as error:
             raise FormatError(f"{folder}: {error}") from None
         if verify:
@@ -316,9 +317,9 @@ def _understood(about: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: about[name] for name in kinds if name in about}
     for name, value in known.items():
         if not isinstance(value, kinds[name]):
-            raise FormatError(f"its {name} has the wrong type in {native.MANIFEST}")
+            raise FormatError(f"its {name} has the wrong type in {folders.MANIFEST}")
     if not all(isinstance(epoch, dict) for epoch in known.get("record", [])):
-        raise FormatError(f"its record has the wrong type in {native.MANIFEST}")
+        raise FormatError(f"its record has the wrong type in {folders.MANIFEST}")
     return known
 
 

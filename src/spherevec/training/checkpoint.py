@@ -1,7 +1,9 @@
 """Checkpoints: everything that an unfinished run needs to go on, complete on disk or not there at all.
 
 checkpoint.json         settings, text, position and learned numbers, and the size and SHA-256 of the vectors' file
-vectors.safetensors     `words`, `contexts` and, if they are learned, `documents`, (n, dim) float32 each
+vectors.safetensors     `inputs`, `contexts` and, if they are learned, `docs`, (n, dim) float32 each
+
+Format 1, of release 0.1.0, had other names for some of these; it is read, and written anew as format 2.
 """
 
 from __future__ import annotations
@@ -21,27 +23,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.config import TrainConfig
+from spherevec.config import TrainConfig, settings_of_0_1
 from spherevec.corpus import EncodedCorpus
+from spherevec.engine.base import Backend, Floats, table_rows
+from spherevec.engine.bias import Biases
+from spherevec.engine.figures import Sums
+from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage.files import atomic_folder, check_replaceable, previous_version
 from spherevec.storage.tensors import read_tensors, write_tensors
-from spherevec.engine.base import Backend, Figures, Floats
-from spherevec.engine.bias import Offsets
 from spherevec.training.position import Position
-from spherevec.engine.schedule import CHUNK_ROWS
 
 FORMAT = "spherevec-checkpoint"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST, VECTORS = "checkpoint.json", "vectors.safetensors"
 _FILES = {MANIFEST, VECTORS}
 _LONGEST_MANIFEST = 1 << 26
 _HASHED_AT_ONCE = 1 << 22
 
-# What a run may change when it goes on: results do not depend on it, or not by more than on the machine's mood.
+# What a run may change when it goes on: results do not depend on it, or not by more than between two machines.
 _FREE_SETTINGS = {"threads"}
 _SETTLED_BY_TEXT = {"epochs", "sample"}
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+_TABLES_OF_FORMAT_1 = {"words": "inputs", "documents": "docs"}
+_SUMS_OF_FORMAT_1 = {"word_drawn": "word_negatives", "document_drawn": "document_negatives"}
 
 
 @dataclass(frozen=True)
@@ -72,12 +78,12 @@ class Saver:
         folder: Path,
         every: Every,
         backend: Backend,
-        offsets: Offsets,
+        biases: Biases,
         config: TrainConfig,
         corpus: EncodedCorpus,
     ) -> None:
         self._folder, self._every = folder, every
-        self._backend, self._offsets, self._config, self._corpus = backend, offsets, config, corpus
+        self._backend, self._biases, self._config, self._corpus = backend, biases, config, corpus
         self._fingerprint: dict[str, Any] | None = None
         self._last = time.monotonic()
 
@@ -115,9 +121,7 @@ class Saver:
         config, backend = self._config, self._backend
         if self._fingerprint is None:
             self._fingerprint = fingerprint(self._corpus)
-        sizes = {"words": len(self._corpus.vocabulary), "contexts": len(self._corpus.vocabulary)}
-        if config.documents:
-            sizes["documents"] = self._corpus.n_documents
+        sizes = table_rows(len(self._corpus.vocabulary), self._corpus.n_documents, config)
         with atomic_folder(self._folder, overwrite=True, ours=_FILES) as new:
             rows = {name: _Rows(backend, name, (count, config.vector_size)) for name, count in sizes.items()}
             write_tensors(new / VECTORS, rows)
@@ -127,8 +131,8 @@ class Saver:
                 "config": config.as_dict(),
                 "corpus": self._fingerprint,
                 "position": position.as_dict(),
-                "figures": asdict(backend.figures()),
-                "offsets": self._offsets.state(),
+                "sums": asdict(backend.sums()),
+                "biases": self._biases.state(),
                 "files": {VECTORS: {"bytes": (new / VECTORS).stat().st_size, "sha256": _sha256(new / VECTORS)}},
             }
             (new / MANIFEST).write_text(json.dumps(about, indent=1) + "\n", encoding="ascii")
@@ -142,8 +146,8 @@ class Checkpoint:
     config: Mapping[str, Any]
     corpus: Mapping[str, Any]
     position: Position
-    figures: Figures
-    offsets: Mapping[str, Any]
+    sums: Sums
+    biases: Mapping[str, Any]
     tables: Mapping[str, NDArray[np.float32]]
 
     def check(self, config: TrainConfig, corpus: EncodedCorpus, blocks: int) -> None:
@@ -168,9 +172,8 @@ class Checkpoint:
                 "give the text of then, or remove the folder to start over"
             )
         self._refuse_settings(differing, settings)
-        shapes = {"words": (now["words"], config.vector_size), "contexts": (now["words"], config.vector_size)}
-        if config.documents:
-            shapes["documents"] = (now["documents"], config.vector_size)
+        rows = table_rows(now["words"], now["documents"], config)
+        shapes = {name: (count, config.vector_size) for name, count in rows.items()}
         left = self.position.left or ()
         if (
             {name: table.shape for name, table in self.tables.items()} != shapes
@@ -189,13 +192,13 @@ class Checkpoint:
                 "give those of then, or remove the folder to start over"
             )
 
-    def restore(self, backend: Backend, offsets: Offsets) -> None:
+    def restore(self, backend: Backend, biases: Biases) -> None:
         """Bring a new run to where the old one was."""
         for name, table in self.tables.items():
             for start in range(0, len(table), CHUNK_ROWS):
                 backend.load(name, start, table[start : start + CHUNK_ROWS])
-        backend.restore_figures(self.figures)
-        offsets.restore(self.offsets)
+        backend.restore_sums(self.sums)
+        biases.restore(self.biases)
 
 
 def find(folder: Path) -> Path | None:
@@ -239,9 +242,9 @@ def load(folder: Path) -> Checkpoint | None:
             config=dict(about["config"]),
             corpus=dict(about["corpus"]),
             position=Position.from_dict(about["position"]),
-            figures=Figures(**about["figures"]),
-            offsets=dict(about["offsets"]),
-            tables=read_tensors(path),
+            sums=Sums(**about["sums"]),
+            biases=dict(about["biases"]),
+            tables={_TABLES_OF_FORMAT_1.get(name, name): table for name, table in read_tensors(path).items()},
         )
     except OSError as error:
         raise FormatError(f"{place}: cannot read: {error.strerror or error}") from None
@@ -292,9 +295,28 @@ def _manifest(folder: Path) -> dict[str, Any]:
     about = json.loads(path.read_bytes())
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{MANIFEST} does not describe a checkpoint")
-    if about.get("format_version") != FORMAT_VERSION:
-        raise ValueError(f"format version {about.get('format_version')!r}, this release reads {FORMAT_VERSION}")
+    version = about.get("format_version")
+    if version == 1:
+        return _from_format_1(about)
+    if version != FORMAT_VERSION:
+        raise ValueError(f"format version {version!r}, this release reads 1 and {FORMAT_VERSION}")
     return about
+
+
+def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of release 0.1.0 by today's names."""
+
+    def renamed(sums: Mapping[str, Any]) -> dict[str, Any]:
+        return {_SUMS_OF_FORMAT_1.get(name, name): value for name, value in sums.items()}
+
+    biases = about["offsets"]
+    return {
+        **about,
+        "config": settings_of_0_1(about["config"]),
+        "position": {**about["position"], "before": renamed(about["position"]["before"])},
+        "sums": renamed(about["figures"]),
+        "biases": {**biases, "seen": renamed(biases["seen"])},
+    }
 
 
 def _sha256(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from spherevec.engine.base import Figures
+from spherevec.engine.figures import Sums
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -25,7 +25,7 @@ class Position:
 
     epoch: int = 0
     left: Ranges | None = None
-    before: Figures = field(default_factory=Figures)
+    before: Sums = field(default_factory=Sums)
     seconds: float = 0.0
     record: tuple[dict[str, Any], ...] = ()
     refitted: int = 0
@@ -39,7 +39,7 @@ class Position:
         return cls(
             epoch=int(values["epoch"]),
             left=None if left is None else tuple((int(first), int(last)) for first, last in left),
-            before=Figures(**values["before"]),
+            before=Sums(**values["before"]),
             seconds=float(values["seconds"]),
             record=tuple(dict(epoch) for epoch in values["record"]),
             refitted=int(values["refitted"]),

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands. The figures are None outside training.
+    """Where a run stands.
 
     Attributes:
         phase: "reading", "compiling", "resuming", "training" or "finishing".
         done: share of the phase that is done, None if unknown.
-        tokens_per_second: words of the text trained on each second, thinned-out ones included.
-        loss: mean loss for each drawn word that was compared, over the epoch so far.
-        violated: share of drawn words that come within `margin` of the real one, over the epoch so far.
-        mean_resultant_length: length of the mean word vector; near 1 = all words in one direction, 0 = spread out.
+        figures: of the epoch so far, by name; `spherevec.engine.figures` describes them. Empty outside training.
     """
 
     phase: str
     done: float | None = None
     epoch: int | None = None
     epochs: int | None = None
-    tokens_per_second: float | None = None
-    loss: float | None = None
-    violated: float | None = None
-    mean_resultant_length: float | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
     seconds_left: float | None = None
 
 

@@ -12,18 +12,18 @@ import numpy as np
 from spherevec import sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
+from spherevec.devices import DEVICES
+from spherevec.engine.base import Backend, DeterministicBackend, TrainingData
+from spherevec.engine.bias import Biases
+from spherevec.engine.figures import reported
+from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks
 from spherevec.errors import TrainingError
-from spherevec.engine.base import Backend, Inputs, RoundsBackend
 from spherevec.training.checkpoint import Saver
-from spherevec.engine.bias import Offsets
 from spherevec.training.position import Position
 from spherevec.training.progress import Progress, ProgressCallback
-from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks
 from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
 
 HEALTH_ROWS = 4096  # word vectors looked at for a live figure
-REFIT_TOKENS = 2_000_000  # of documents fitted between two reports
-REFIT_LAUNCH_TOKENS = 100_000_000  # the same on a GPU, which fits thousands of documents at once
 
 
 class Run:
@@ -36,16 +36,16 @@ class Run:
     def __init__(
         self,
         backend: Backend,
-        inputs: Inputs,
+        data: TrainingData,
         config: TrainConfig,
         corpus: EncodedCorpus,
-        offsets: Offsets,
+        biases: Biases,
         report: ProgressCallback,
         position: Position | None = None,
         saver: Saver | None = None,
     ) -> None:
-        self._backend, self._inputs, self._config = backend, inputs, config
-        self._corpus, self._offsets, self._report, self._saver = corpus, offsets, report, saver
+        self._backend, self._data, self._config = backend, data, config
+        self._corpus, self._biases, self._report, self._saver = corpus, biases, report, saver
         # The queues of the epoch that is being trained. One assignment changes both, whenever an interruption comes.
         self._state: tuple[Position, BlockQueues | None] = (position or Position(), None)
         self._epoch_started = self._started = time.perf_counter()
@@ -74,54 +74,47 @@ class Run:
 
     def _check_all(self) -> None:
         """Stop unless every vector is finite: with the hinge, NaN in a context or a document reaches no word."""
-        sizes = {"words": len(self._inputs.keep_share), "contexts": len(self._inputs.keep_share)}
-        if self._config.documents:
-            sizes["documents"] = len(self._inputs.offsets) - 1
-        for table, rows in sizes.items():
+        for table, rows in self._data.table_rows(self._config).items():
             for start in range(0, rows, CHUNK_ROWS):
                 if not np.isfinite(self._backend.read(table, start, min(start + CHUNK_ROWS, rows)).sum()):
                     raise diverged(self._config)
 
     def _train_epoch(self) -> None:
         backend, config, position = self._backend, self._config, self.position
-        blocks = epoch_blocks(self._inputs, config, position.epoch)
+        blocks = epoch_blocks(self._data, config, position.epoch)
         if position.left is None:
-            position = replace(position, left=((0, len(blocks)),), before=backend.figures())
+            position = replace(position, left=((0, len(blocks)),), before=backend.sums())
         self._epoch_started = time.perf_counter()
         queues = BlockQueues(blocks, backend.workers, in_shares=in_shares(config), left=position.left)
         self._state = (position, queues)
         while queues.left:
-            how: dict[str, Any] = {"learns": config.objective == "vmf", "tick": self._tick, "pause": self._pause}
-            if config.reproducible:
-                train_rounds(cast(RoundsBackend, backend), queues, self._offsets, **how)
+            how: dict[str, Any] = {"learns": config.objective_info.likelihood, "tick": self._tick, "pause": self._pause}
+            if config.deterministic:
+                train_rounds(cast(DeterministicBackend, backend), queues, self._biases, **how)
             else:
-                train_blocks(backend, queues, self._offsets, **how)
+                train_blocks(backend, queues, self._biases, **how)
             if queues.left:
                 self._save()
         seconds = self._seconds()
-        figures = backend.figures() - position.before
+        sums = backend.sums() - position.before
+        length = checked_resultant_length(backend, self._data.words, config)
         entry = {
             "epoch": position.epoch + 1,
             "seconds": seconds,
-            "tokens_per_second": figures.tokens / max(seconds, 1e-9),
-            "words": int(figures.words),
-            "pairs": int(figures.pairs),
-            "loss": figures.mean_loss,
-            "violated": figures.violated_share,
-            "mean_resultant_length": checked_resultant_length(backend, len(self._inputs.keep_share), config),
+            **reported(sums, seconds, length),
             "alpha": blocks[-1].alpha_last,
         }
         self._state = (Position(position.epoch + 1, record=(*position.record, entry)), None)
 
     def refit_documents(self) -> None:
         """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
-        inputs, documents = self._inputs, len(self._inputs.offsets) - 1
+        data, documents = self._data, self._data.documents
         while (first := self.position.refitted) < documents:
             self._report(Progress("finishing", first / documents))
-            tokens = REFIT_LAUNCH_TOKENS if self._config.device == "cuda" else REFIT_TOKENS
-            reached = np.searchsorted(inputs.offsets, inputs.offsets[first] + tokens)
+            tokens = DEVICES[self._config.device].refit_tokens
+            reached = np.searchsorted(data.offsets, data.offsets[first] + tokens)
             last = min(max(int(reached), first + 1), documents)
-            refit_range(self._backend, first, last, self._config, self._offsets)
+            refit_range(self._backend, first, last, self._config, self._biases)
             self._corpus.drop_pages()
             self._state = (replace(self.position, refitted=last), None)
             if self._pause():
@@ -154,41 +147,30 @@ class Run:
         share = self.done
         since_start = share - self._share_at_start
         spent = time.perf_counter() - self._started
-        figures = self._backend.figures() - position.before
-        length = float(sphere.mean_resultant_length(self._backend.read("words", 0, HEALTH_ROWS)))
+        length = float(sphere.mean_resultant_length(self._backend.read("inputs", 0, HEALTH_ROWS)))
+        figures = reported(self._backend.sums() - position.before, self._seconds(), length)
         # The loss has seen contexts and documents, too.
-        if not math.isfinite(length + figures.mean_loss):
+        if not math.isfinite(length + figures["loss"]):
             raise diverged(config)
-        self._report(
-            Progress(
-                "training",
-                share,
-                position.epoch + 1,
-                config.epochs,
-                figures.tokens / max(self._seconds(), 1e-9),
-                figures.mean_loss,
-                figures.violated_share,
-                length,
-                spent / since_start * (1 - share) if since_start > 0 else None,
-            )
-        )
+        left = spent / since_start * (1 - share) if since_start > 0 else None
+        self._report(Progress("training", share, position.epoch + 1, config.epochs, figures, left))
         self._corpus.drop_pages()
 
 
 def in_shares(config: TrainConfig) -> bool:
     """Whether each worker gets one contiguous share of the text, as in the authors' program."""
-    return config.order == "file" and not config.reproducible
+    return config.order == "file" and not config.deterministic
 
 
-def refit_range(backend: Backend, first: int, last: int, config: TrainConfig, offsets: Offsets) -> None:
-    backend.refit_documents(first, last, config.for_inference(), offsets.documents, INFERENCE_STEPS)
+def refit_range(backend: Backend, first: int, last: int, config: TrainConfig, biases: Biases) -> None:
+    backend.refit_documents(first, last, config.for_inference(), biases.documents, INFERENCE_STEPS)
 
 
 def checked_resultant_length(backend: Backend, words: int, config: TrainConfig) -> float:
     """Mean resultant length of all word vectors; a diverged run is stopped here."""
     total = np.zeros(config.vector_size)
     for start in range(0, words, CHUNK_ROWS):
-        total += backend.read("words", start, min(start + CHUNK_ROWS, words)).sum(axis=0, dtype=np.float64)
+        total += backend.read("inputs", start, min(start + CHUNK_ROWS, words)).sum(axis=0, dtype=np.float64)
     length = float(np.linalg.norm(total)) / words
     if not math.isfinite(length):
         raise diverged(config)
@@ -196,5 +178,5 @@ def checked_resultant_length(backend: Backend, words: int, config: TrainConfig) 
 
 
 def diverged(config: TrainConfig) -> TrainingError:
-    other = f", or concentration, which is {config.concentration}" if config.objective == "vmf" else ""
+    other = f", or concentration, which is {config.concentration}" if config.objective_info.likelihood else ""
     return TrainingError(f"the vectors diverged (NaN); lower alpha, which is {config.alpha}{other}")

@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.errors import ConfigError, TrainingError
-from spherevec.storage.files import working_folder
+from spherevec.engine.backends import check_device, make_backend
+from spherevec.engine.base import PIECE, Backend, TrainingData
+from spherevec.engine.bias import Biases
+from spherevec.engine.sampling import alias_table, keep_probabilities
+from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
+from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
+from spherevec.storage.files import working_folder
 from spherevec.training import checkpoint as checkpoints
-from spherevec.engine.base import PIECE, Backend, Inputs
-from spherevec.engine.bias import Offsets
 from spherevec.training.progress import Progress, ProgressCallback
 from spherevec.training.run import Run, refit_range
-from spherevec.engine.sampling import alias_table, keep_shares
-from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
 
 CHECKPOINT_EVERY = "10m"
 
@@ -109,24 +110,24 @@ def train_corpus(
     every = check_checkpoint(checkpoint, checkpoint_every, resume)
     check_device(config)
     saved = checkpoints.load(Path(checkpoint)) if checkpoint and resume else None
-    inputs = prepare(corpus, config)
+    data = prepare(corpus, config)
     if saved:
-        saved.check(config, corpus, len(epoch_blocks(inputs, config, 0)))
-    backend = make_backend(inputs, config, workdir)
-    offsets = Offsets(config.offset, config.concentration)
+        saved.check(config, corpus, len(epoch_blocks(data, config, 0)))
+    backend = make_backend(data, config, workdir)
+    biases = Biases(config.bias, config.concentration)
     if saved:
-        saved.restore(backend, offsets)
+        saved.restore(backend, biases)
     else:
-        fill(backend, corpus, config, initial)
+        fill(backend, data, corpus, config, initial)
     refits = config.documents and config.refit
     report(Progress("compiling"))
     backend.warm_up()
     if refits:
-        refit_range(backend, 0, 0, config, offsets)  # of no document, to have it compiled
+        refit_range(backend, 0, 0, config, biases)  # of no document, to have it compiled
     saver = (
-        checkpoints.Saver(Path(checkpoint), every, backend, offsets, config, corpus) if checkpoint and every else None
+        checkpoints.Saver(Path(checkpoint), every, backend, biases, config, corpus) if checkpoint and every else None
     )
-    run = Run(backend, inputs, config, corpus, offsets, report, saved.position if saved else None, saver)
+    run = Run(backend, data, config, corpus, biases, report, saved.position if saved else None, saver)
     if saved:
         report(Progress("resuming", run.done, min(saved.position.epoch + 1, config.epoch_count), config.epochs))
         saved = None  # lets go of its file
@@ -138,7 +139,7 @@ def train_corpus(
         run.save_interrupted(interrupt)
         raise
     report(Progress("finishing", 1.0))
-    return build_model(backend.take(), corpus, config, record, offsets)
+    return build_model(backend.take(), corpus, config, record, biases)
 
 
 def check_checkpoint(checkpoint: str | Path | None, checkpoint_every: str, resume: bool) -> checkpoints.Every | None:
@@ -153,62 +154,37 @@ def check_checkpoint(checkpoint: str | Path | None, checkpoint_every: str, resum
     return every
 
 
-def check_device(config: TrainConfig) -> None:
-    """Refuse, before any text is read, a card that is not there or does not take such vectors."""
-    if config.device == "cuda":
-        from spherevec.engine.cuda.backend import Layout, card
-
-        card()
-        Layout.of(config.vector_size)
-
-
-def prepare(corpus: EncodedCorpus, config: TrainConfig) -> Inputs:
+def prepare(corpus: EncodedCorpus, config: TrainConfig) -> TrainingData:
     """The plain arrays that a backend works on."""
     counts = corpus.vocabulary.counts
-    draw_share, draw_other = alias_table(counts)
-    return Inputs(
+    alias_probability, alias_word = alias_table(counts)
+    return TrainingData(
         ids=corpus.ids,
         offsets=corpus.offsets,
         pieces=further_pieces(corpus.offsets, PIECE),
-        keep_share=keep_shares(counts, config.sample_share),
-        refit_keep_share=keep_shares(counts, config.for_inference().sample_share),
-        draw_share=draw_share,
-        draw_other=draw_other,
+        keep_probability=keep_probabilities(counts, config.sample_threshold),
+        refit_keep_probability=keep_probabilities(counts, config.for_inference().sample_threshold),
+        alias_probability=alias_probability,
+        alias_word=alias_word,
     )
 
 
-def make_backend(inputs: Inputs, config: TrainConfig, workdir: str | Path | None = None) -> Backend:
-    if config.device == "cuda":
-        from spherevec.engine.cuda.backend import CudaBackend
-
-        return CudaBackend(inputs, config)
-    from spherevec.engine.cpu.backend import CpuBackend
-    from spherevec.engine.cpu.deterministic import RoundsCpuBackend
-
-    try:
-        return (RoundsCpuBackend if config.reproducible else CpuBackend)(inputs, config, workdir)
-    except MemoryError:
-        rows = 2 * len(inputs.keep_share) + (len(inputs.offsets) - 1) * config.documents
-        need = rows * config.vector_size * 4 / 2**30
-        raise TrainingError(
-            f"not enough memory for {rows:,} vectors of dimension {config.vector_size} ({need:.1f} GiB); "
-            "lower vector_size, raise min_count, or train with documents=False"
-        ) from None
-
-
-def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: Model | KeyedVectors | None) -> None:
+def fill(
+    backend: Backend,
+    data: TrainingData,
+    corpus: EncodedCorpus,
+    config: TrainConfig,
+    initial: Model | KeyedVectors | None,
+) -> None:
     """Random directions for every vector, then whatever `initial` knows."""
-    sizes = {"words": len(corpus.vocabulary), "contexts": len(corpus.vocabulary)}
-    if config.documents:
-        sizes["documents"] = corpus.n_documents
-    for index, (table, rows) in enumerate(sizes.items()):
+    for index, (table, rows) in enumerate(data.table_rows(config).items()):
         rng = np.random.default_rng((config.seed, index))
         for start in range(0, rows, CHUNK_ROWS):
             numbers = rng.standard_normal((min(CHUNK_ROWS, rows - start), config.vector_size), dtype=np.float32)
             backend.load(table, start, sphere.normalize(numbers))
     if initial is None:
         return
-    given = {"words": initial} if isinstance(initial, KeyedVectors) else {"words": initial.words_of_documents}
+    given = {"inputs": initial if isinstance(initial, KeyedVectors) else initial.inputs}
     if isinstance(initial, Model) and initial.contexts is not None:
         given["contexts"] = initial.contexts
     for table, vectors in given.items():
@@ -228,20 +204,20 @@ def build_model(
     corpus: EncodedCorpus,
     config: TrainConfig,
     record: Iterable[Mapping[str, Any]],
-    offsets: Offsets,
+    biases: Biases,
 ) -> Model:
-    vocabulary, likelihood = corpus.vocabulary, config.objective == "vmf"
+    vocabulary, likelihood = corpus.vocabulary, config.objective_info.likelihood
     contexts = KeyedVectors(vocabulary.words, tables["contexts"])
-    targets = KeyedVectors(vocabulary.words, tables["words"]) if config.add_contexts else None
+    inputs = KeyedVectors(vocabulary.words, tables["inputs"]) if config.add_contexts else None
     words = KeyedVectors(
         vocabulary.words,
-        directions_of_sums(tables["words"], tables["contexts"]) if config.add_contexts else tables["words"],
+        directions_of_sums(tables["inputs"], tables["contexts"]) if config.add_contexts else tables["inputs"],
         vocabulary.counts,
     )
     docs = None
     if config.documents:
-        settle_empty_documents(tables["documents"], corpus.offsets)
-        docs = KeyedVectors(corpus.document_names, tables["documents"])
+        settle_empty_documents(tables["docs"], corpus.offsets)
+        docs = KeyedVectors(corpus.document_names, tables["docs"])
     provenance = {
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
@@ -251,23 +227,23 @@ def build_model(
         words,
         contexts,
         docs,
-        targets=targets,
+        inputs=inputs,
         config=replace(config, threads=config.thread_count).as_dict(),
-        parameters={"word_offset": offsets.words, "document_offset": offsets.documents} if likelihood else {},
+        parameters={"word_bias": biases.words, "document_bias": biases.documents} if likelihood else {},
         record=record,
         tokenizer=corpus.tokenizer,
         provenance=provenance,
     )
 
 
-def directions_of_sums(words: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """u + v back on the sphere, (n, dim); why, docs/recipe.md says."""
-    sums = np.empty_like(words)
-    for start in range(0, len(words), CHUNK_ROWS):
+def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """u + v back on the sphere, (n, dim): better on word similarity than either, and without their common direction."""
+    sums = np.empty_like(inputs)
+    for start in range(0, len(inputs), CHUNK_ROWS):
         here = slice(start, start + CHUNK_ROWS)
-        both = words[here] + contexts[here]
+        both = inputs[here] + contexts[here]
         opposite = np.linalg.norm(both, axis=1) < 1e-6  # these have no direction
-        both[opposite] = words[here][opposite]
+        both[opposite] = inputs[here][opposite]
         sums[here] = sphere.normalize(both)
     return sums
 

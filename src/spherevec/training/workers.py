@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from spherevec.engine.base import Backend, Block, RoundsBackend
-from spherevec.engine.bias import Offsets
+from spherevec.engine.base import Backend, Block, DeterministicBackend
+from spherevec.engine.bias import Biases
 from spherevec.training.position import Ranges
 
 TICK = 0.2  # seconds between two reports
@@ -64,7 +64,7 @@ class BlockQueues:
 def train_blocks(
     backend: Backend,
     queues: BlockQueues,
-    offsets: Offsets,
+    biases: Biases,
     *,
     learns: bool,
     tick: Callable[[float], None],
@@ -75,16 +75,16 @@ def train_blocks(
     Blocks that are begun are finished, also when an exception comes out: then `queues` tells what is left.
 
     Args:
-        learns: adjust the offsets after every block; they mean something to the likelihood alone.
+        learns: adjust the biases after every block; they mean something to the likelihood alone.
     """
     stop = threading.Event()
 
     def work(worker: int) -> None:
         # One block at least, however soon the next pause is due: a run that saves all the time still comes to an end.
         while numbers := queues.take(worker):
-            backend.train(worker, _with_offsets(queues.blocks[numbers[0]], offsets))
+            backend.train(worker, _with_biases(queues.blocks[numbers[0]], biases))
             if learns:
-                learn(backend, offsets)
+                learn(backend, biases)
             queues.finish(numbers)
             if stop.is_set():
                 return
@@ -93,9 +93,9 @@ def train_blocks(
 
 
 def train_rounds(
-    backend: RoundsBackend,
+    backend: DeterministicBackend,
     queues: BlockQueues,
-    offsets: Offsets,
+    biases: Biases,
     *,
     learns: bool,
     tick: Callable[[float], None],
@@ -103,7 +103,7 @@ def train_rounds(
 ) -> None:
     """As `train_blocks`, in rounds: the blocks of a round are shards that all start from the same vectors.
 
-    A round that is begun is finished. Offsets are adjusted between rounds.
+    A round that is begun is finished. Biases are adjusted between rounds.
     """
     workers = min(backend.workers, backend.shards)
     stop, lock = threading.Event(), threading.Lock()
@@ -114,14 +114,14 @@ def train_rounds(
     def begin() -> None:
         nonlocal numbers, blocks, shards
         numbers = [] if stop.is_set() else queues.take(0, backend.shards)
-        blocks = [_with_offsets(queues.blocks[number], offsets) for number in numbers]
+        blocks = [_with_biases(queues.blocks[number], biases) for number in numbers]
         shards = iter(enumerate(blocks))
         backend.begin_round(blocks)
 
     def end() -> None:
         backend.end_round()
         if learns:
-            offsets.learn(backend.figures)
+            biases.learn(backend.sums)
         queues.finish(numbers)
         begin()
 
@@ -144,8 +144,8 @@ def train_rounds(
     _run_threads(work, workers, stop, queues, tick, pause)
 
 
-def _with_offsets(block: Block, offsets: Offsets) -> Block:
-    return replace(block, word_offset=offsets.words, document_offset=offsets.documents)
+def _with_biases(block: Block, biases: Biases) -> Block:
+    return replace(block, word_bias=biases.words, document_bias=biases.documents)
 
 
 def _run_threads(
@@ -208,10 +208,10 @@ def _taken(shards: Iterator[tuple[int, Block]], lock: threading.Lock) -> Iterato
         yield taken
 
 
-def learn(backend: Backend, offsets: Offsets) -> None:
-    """Adjust the offsets after a block, or take those of a backend that adjusts them while it trains."""
-    learned = getattr(backend, "learned_offsets", None)
+def learn(backend: Backend, biases: Biases) -> None:
+    """Adjust the biases after a block, or take those of a backend that adjusts them while it trains."""
+    learned = backend.learned_biases()
     if learned is None:
-        offsets.learn(backend.figures)
+        biases.learn(backend.sums)
     else:
-        offsets.words, offsets.documents = learned()
+        biases.words, biases.documents = learned

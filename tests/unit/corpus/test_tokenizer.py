@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spherevec.corpus import tokenize
-from spherevec.corpus.tokenizer_kernel import _hash
 from spherevec.corpus.tokenizer import character_tables
+from spherevec.corpus.tokenizer_kernel import _hash
 from spherevec.corpus.wordtable import WordTable
 from spherevec.errors import ConfigError
 

@@ -14,8 +14,8 @@ import spherevec
 from spherevec.cli import main
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.errors import ConfigError, MissingExtraError
 from spherevec.engine.cuda import backend as cuda
+from spherevec.errors import ConfigError, MissingExtraError
 
 CONFIGURATIONS = [
     ({}, {"added": True}),
@@ -171,5 +171,5 @@ def test_without_cupy_inference_on_a_card_is_refused_before_any_text_is_read(wit
 
 
 def test_a_card_and_reproducible_results_contradict_each_other():
-    with pytest.raises(ConfigError, match="reproducible=True works with device='cpu'"):
-        TrainConfig(device="cuda", reproducible=True)
+    with pytest.raises(ConfigError, match="deterministic=True works with device='cpu'"):
+        TrainConfig(device="cuda", deterministic=True)

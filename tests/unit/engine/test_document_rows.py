@@ -11,17 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_faults import longest_file, posix, small_disk
+from test_training import digest, random_documents
 
 import spherevec
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine.cpu import backend as cpu
+from spherevec.engine.cpu import document_table
+from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import TrainingError
 from spherevec.storage import files
 from spherevec.training import memory, run, schedule, trainer, workers
-from spherevec.engine.cpu import backend as cpu, document_table
-from spherevec.engine.cpu.vector_ops import padded_rows
-from test_faults import longest_file, posix, small_disk
-from test_training import digest, random_documents
 
 DOCUMENTS = random_documents(200, longest=100)  # every tenth is empty
 SETTINGS = {"vector_size": 20, "window": 3, "min_count": 1, "epochs": 3, "sample": 1e-2, "threads": 1}
@@ -64,7 +65,7 @@ def child(script, *arguments):
         {"objective": "joint", "order": "file"},
         {"refit": False},
         {"documents": False},
-        {"reproducible": True, "threads": 2},
+        {"deterministic": True, "threads": 2},
     ],
     ids=str,
 )
@@ -81,7 +82,7 @@ def test_a_file_changes_no_bit(corpus, tmp_path, monkeypatch, settings):
     on_disk.check()
 
 
-@pytest.mark.parametrize("settings", [{}, {"reproducible": True, "threads": 2}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"deterministic": True, "threads": 2}], ids=str)
 def test_through_checkpoints_too(corpus, tmp_path, monkeypatch, settings):
     """Saved from a file and restored to memory, and the other way round."""
     monkeypatch.setattr(schedule, "BLOCK_TOKENS", 900)
@@ -156,12 +157,12 @@ def test_words_are_counted_first(corpus, tmp_path, monkeypatch):
     """What is left for documents is what the other two tables do not take."""
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)
     config = TrainConfig(**SETTINGS).settled(corpus.n_tokens, len(corpus.vocabulary))
-    inputs = trainer.prepare(corpus, config)
+    data = trainer.prepare(corpus, config)
     words, documents = 2 * len(corpus.vocabulary) * 32 * 4, corpus.n_documents * 32 * 4
     for more, mapped in ((0, False), (-1, True)):
         monkeypatch.setattr(cpu, "available_memory", lambda more=more: float(words + 2 * documents + more))
-        backend = cpu.CpuBackend(inputs, config, tmp_path)
-        assert lies_in_a_file(backend._tables["documents"]) == mapped
+        backend = cpu.CpuBackend(data, config, tmp_path)
+        assert lies_in_a_file(backend._tables["docs"]) == mapped
 
 
 @linux
@@ -225,8 +226,8 @@ BOUNDED = """
     text = folder / "text.txt"
     text.write_text("".join(f"w{i % 50} w{i % 7} w{i % 11}\\n" for i in range(100_000)) + "\\n" * 50)
     document_table.lies_in_memory = lambda folder: False
-    for reproducible in (False, True):
-        spherevec.train(["a b c"] * 20, **settings, reproducible=reproducible)  # all libraries, and all kernels
+    for deterministic in (False, True):
+        spherevec.train(["a b c"] * 20, **settings, deterministic=deterministic)  # all libraries, and all kernels
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (used + (64 << 20),) * 2)
     assert 0 < memory.available_memory() <= 64 << 20
@@ -250,7 +251,7 @@ BOUNDED = """
     model = spherevec.train(text, **settings, **saving, resume=True)
     assert np.array_equal(model.docs.vectors[::1000], first)
     del model
-    model = spherevec.train(text, **settings, reproducible=True)
+    model = spherevec.train(text, **settings, deterministic=True)
     assert lies_in_a_file(model.docs.vectors)
     del model
     document_table.SHARE_OF_MEMORY = 10.0

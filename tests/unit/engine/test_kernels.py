@@ -10,18 +10,18 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
+import oracle
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.training import schedule, trainer, workers
+from spherevec.engine.base import Block, TrainingData
+from spherevec.engine.bias import Biases
 from spherevec.engine.cpu import kernels as kernel
-import oracle
-from spherevec.engine.base import Block, Inputs
 from spherevec.engine.cpu.backend import CpuBackend
-from spherevec.engine.bias import Offsets
+from spherevec.engine.sampling import alias_table, keep_probabilities
+from spherevec.training import schedule, trainer, workers
 from spherevec.training.run import Run
-from spherevec.engine.sampling import alias_table, keep_shares
 
-TABLES = ("words", "contexts", "documents")
+TABLES = ("inputs", "contexts", "docs")
 DIMENSIONS = (2, 3, 15, 16, 17, 100, 300)
 # One step in float32 is off by a few units of the last place (6e-8) of numbers up to 1.
 STEP_ERROR = 1e-6
@@ -30,13 +30,16 @@ LOGISTIC_ERROR = 3e-5
 
 
 def plain_inputs(documents, words, sample=0.0):
-    """Inputs straight from lists of word numbers; words that never occur count once."""
+    """TrainingData straight from lists of word numbers; words that never occur count once."""
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     counts = np.maximum(np.bincount(ids, minlength=words), 1).astype(np.int64)
     pieces = schedule.further_pieces(offsets, kernel.PIECE)
-    shares = keep_shares(counts, sample), keep_shares(counts, sample / 10)  # while training, and while refitting
-    return Inputs(ids, offsets, pieces, *shares, *alias_table(counts))
+    shares = (
+        keep_probabilities(counts, sample),
+        keep_probabilities(counts, sample / 10),
+    )  # while training, and while refitting
+    return TrainingData(ids, offsets, pieces, *shares, *alias_table(counts))
 
 
 def load_random_vectors(rng, *backends):
@@ -52,8 +55,8 @@ def largest_difference(ours, theirs):
     return max(np.abs(ours.read(table, 0, 10**9) - theirs.vectors[table]).max() for table in TABLES)
 
 
-def both(inputs, config):
-    return CpuBackend(inputs, config), oracle.OracleBackend(inputs, config)
+def both(data, config):
+    return CpuBackend(data, config), oracle.OracleBackend(data, config)
 
 
 HINGES = [
@@ -72,14 +75,14 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
     # A document of one word has one pair, with its document; the joint hinge needs a context, so a second word.
     rng = np.random.default_rng(5)
     documents = [rng.integers(6, size=1 + (objective == "joint")).tolist() for _ in range(12)]
-    inputs = plain_inputs(documents, 6)
+    data = plain_inputs(documents, 6)
     violated = compared = 0
     for dimension in DIMENSIONS:
         config = TrainConfig(
             vector_size=dimension, objective=objective, batch=batch, negative_rule=rule, step=step,
             negative=1, window=1, margin=0.1, threads=1,
         )  # fmt: skip
-        ours, theirs = both(inputs, config)
+        ours, theirs = both(data, config)
         for position in range(len(documents)):
             alpha = float(rng.choice([0.001, 0.04, 0.4]))
             load_random_vectors(rng, ours, theirs)
@@ -88,26 +91,26 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
             theirs.train(0, block)
             allowed = STEP_ERROR + alpha * config.concentration * LOGISTIC_ERROR * (objective == "vmf") * 2
             assert largest_difference(ours, theirs) < allowed
-        np.testing.assert_allclose(astuple(ours.figures()), astuple(theirs.figures()), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-4)
         assert theirs.closest_call > 1e-5
-        violated += theirs.figures().violated
-        compared += theirs.figures().compared
+        violated += theirs.sums().violated
+        compared += theirs.sums().compared
     assert 0.2 < violated / compared < 0.8
 
 
 @pytest.mark.parametrize(
-    ("concentration", "offset"),
+    ("concentration", "bias"),
     [(0.01, 0.0), (1.0, -100.0), (8.0, 1.0), (40.0, 100.0), (1000.0, -3.0), (1000.0, 100.0)],
 )
-def test_every_concentration_and_offset_is_the_oracles(concentration, offset):
+def test_every_concentration_and_offset_is_the_oracles(concentration, bias):
     rng = np.random.default_rng(6)
-    inputs = plain_inputs([[word] for word in rng.integers(6, size=150)], 6)
+    data = plain_inputs([[word] for word in rng.integers(6, size=150)], 6)
     config = TrainConfig(vector_size=3, concentration=concentration, negative=2, threads=1)
-    ours, theirs = both(inputs, config)
+    ours, theirs = both(data, config)
     alpha = 0.3 / concentration
     for position in range(150):
         load_random_vectors(rng, ours, theirs)
-        block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), alpha, alpha, 0.0, offset)
+        block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), alpha, alpha, 0.0, bias)
         ours.train(0, block)
         theirs.train(0, block)
         # Rounding of a cosine is multiplied by the concentration before the logistic function sees it.
@@ -121,13 +124,13 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
     # 9 words only, so that a batch holds the same word twice and draws the real one.
     rng = np.random.default_rng((batch, negative))
     documents = [rng.integers(9, size=length).tolist() for length in (0, 1, 2, 7, 14)]
-    inputs = plain_inputs(documents, 9)
+    data = plain_inputs(documents, 9)
     for window, with_documents, step in ((1, True, "retraction"), (2, False, "exponential"), (10, True, "retraction")):
         config = TrainConfig(
             vector_size=20, objective=objective, batch=batch, negative=negative, window=window, step=step,
             documents=with_documents, margin=0.2, threads=1,
         )  # fmt: skip
-        ours, theirs = both(inputs, config)
+        ours, theirs = both(data, config)
         for position in range(len(documents)):
             load_random_vectors(rng, ours, theirs)
             block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), 0.02, 0.0, 1.5, -0.5)
@@ -135,11 +138,11 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
             theirs.train(0, block)
             # Every word is in some 30 steps, each of which inherits the error of those before.
             assert largest_difference(ours, theirs) < 2e-5
-        np.testing.assert_allclose(astuple(ours.figures()), astuple(theirs.figures()), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-4)
         if objective == "hinge":
             assert theirs.closest_call > 1e-5
         else:
-            assert theirs.figures().violated > 0
+            assert theirs.sums().violated > 0
 
 
 @pytest.fixture(scope="module")
@@ -188,26 +191,26 @@ def small_corpus(tmp_path_factory):
 )
 def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
     config = TrainConfig(**{"vector_size": 24, "window": 3, "sample": 0.05, "epochs": 3, "threads": 1} | settings)
-    inputs = trainer.prepare(small_corpus, config)
-    ours, theirs = both(inputs, config)
+    data = trainer.prepare(small_corpus, config)
+    ours, theirs = both(data, config)
     for backend in (ours, theirs):
         trainer.fill(backend, small_corpus, config, None)
-    started = ours.read("words", 0, 100)
+    started = ours.read("inputs", 0, 100)
 
     # A word of this corpus takes some 500 steps, each off by a few 1e-8 that add up like a random walk. The logistic
     # function adds its own error, 3e-5 * alpha * kappa at most. The vectors themselves travel 10,000 times as far.
     tolerance = 3e-5 if config.objective == "vmf" else 1e-5
     records = []
-    offsets = [Offsets(config.offset, config.concentration) for _ in (ours, theirs)]
+    offsets = [Biases(config.bias, config.concentration) for _ in (ours, theirs)]
     for epoch in range(config.epochs):
-        blocks = schedule.epoch_blocks(inputs, config, epoch)
+        blocks = schedule.epoch_blocks(data, config, epoch)
         for backend, learned in zip((ours, theirs), offsets, strict=True):
             queues = workers.BlockQueues(blocks, 1)
             workers.train_blocks(backend, queues, learned, learns=config.objective == "vmf", tick=lambda done: None)
         records.append(largest_difference(ours, theirs))
     assert max(records) < tolerance
-    assert np.linalg.norm(ours.read("words", 0, 100) - started, axis=1).mean() > 0.1
-    np.testing.assert_allclose(astuple(ours.figures()), astuple(theirs.figures()), rtol=1e-4, atol=1e-4)
+    assert np.linalg.norm(ours.read("inputs", 0, 100) - started, axis=1).mean() > 0.1
+    np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-4)
     if config.objective != "vmf":
         # The seeds are chosen for this: no comparison so close to the margin that rounding may decide it.
         assert theirs.closest_call > tolerance
@@ -215,13 +218,13 @@ def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
 
 def test_the_loop_drives_the_oracle_as_it_drives_the_kernels(small_corpus):
     config = TrainConfig(vector_size=10, window=2, epochs=2, sample=0.05, threads=1)
-    inputs = trainer.prepare(small_corpus, config)
+    data = trainer.prepare(small_corpus, config)
     records = []
-    for backend in both(inputs, config):
+    for backend in both(data, config):
         trainer.fill(backend, small_corpus, config, None)
         backend.warm_up()
-        offsets = Offsets(config.offset, config.concentration)
-        records.append(Run(backend, inputs, config, small_corpus, offsets, lambda progress: None).train())
+        offsets = Biases(config.bias, config.concentration)
+        records.append(Run(backend, data, config, small_corpus, offsets, lambda progress: None).train())
     for ours, theirs in zip(*records, strict=True):
         for figure in ("epoch", "words", "pairs", "alpha"):
             assert ours[figure] == theirs[figure]
@@ -251,9 +254,9 @@ def test_documents_are_refitted_as_by_the_oracle(small_corpus, settings):
     # the few steps that a document remembers while its later ones contract.
     allowed = 1e-5 + (4 * 3e-5 * config.alpha * config.concentration if config.objective == "vmf" else 0)
     assert largest_difference(ours, theirs) < allowed < theirs.closest_call
-    for fixed in ("words", "contexts"):
+    for fixed in ("inputs", "contexts"):
         np.testing.assert_array_equal(ours.read(fixed, 0, 10**9), before[fixed])
-    moved = np.abs(ours.read("documents", 0, 10**9) - before["documents"]).max(axis=1)
+    moved = np.abs(ours.read("docs", 0, 10**9) - before["docs"]).max(axis=1)
     filled = np.diff(small_corpus.offsets) > 0
     assert (moved[~filled] == 0).all()
     assert moved[filled].mean() > 0.05
@@ -263,24 +266,25 @@ def test_windows_cross_the_borders_of_pieces_as_if_there_were_none():
     # Every token is a word of its own, so that words name places.
     tokens = 2 * kernel.PIECE + 1808
     documents = [[], list(range(tokens)), [tokens], []]
-    inputs = plain_inputs(documents, tokens + 1)
+    data = plain_inputs(documents, tokens + 1)
     rng = np.random.default_rng(0)
     for window in (1, 2, 10):
         for share in (2**32 - 1, 2**30):
-            keep_share = np.full(tokens + 1, share, np.uint32)
+            keep_probability = np.full(tokens + 1, share, np.uint32)
             key = np.uint64(rng.integers(1, 2**63))
             kept = np.full(kernel.PIECE + 2 * window + 2, -1, np.int32)
             found, raw = [], 0
-            for unit in range(inputs.units):
+            for unit in range(data.units):
                 document, count, first, last, size = kernel.read_unit(
-                    unit, inputs.ids, inputs.offsets, inputs.pieces, keep_share, key, window, kept
+                    unit, data.ids, data.offsets, data.pieces, keep_probability, key, window, kept
                 )
                 raw += size
                 for center in range(first, last):
                     low, high = max(0, center - window), min(count, center + window + 1)
                     found += [(document, kept[center], kept[place]) for place in range(low, high)]
             survivors = [
-                [word for word in words if oracle.is_kept(word, word, int(key), keep_share)] for words in documents
+                [word for word in words if oracle.is_kept(word, word, int(key), keep_probability)]
+                for words in documents
             ]
             expected = [
                 (number, word, words[place])
@@ -296,32 +300,32 @@ def test_windows_cross_the_borders_of_pieces_as_if_there_were_none():
 def test_a_document_longer_than_a_piece_is_the_oracles(batch):
     rng = np.random.default_rng(7)
     documents = [rng.integers(400, size=length).tolist() for length in (3, 10_000, 0, kernel.PIECE)]
-    inputs = plain_inputs(documents, 400, sample=1e-5)
-    assert inputs.units == 4 + 2
+    data = plain_inputs(documents, 400, sample=1e-5)
+    assert data.units == 4 + 2
     # A margin that no pair can keep: every comparison moves its vectors, and rounding decides nothing.
     config = TrainConfig(
         vector_size=8, window=10, objective="hinge", negative=2, batch=batch, margin=3.0, alpha=0.02, threads=1
     )
-    ours, theirs = both(inputs, config)
+    ours, theirs = both(data, config)
     load_random_vectors(rng, ours, theirs)
-    block = Block(0, inputs.units, 11, 12, 0.02, 0.01)
+    block = Block(0, data.units, 11, 12, 0.02, 0.01)
     ours.train(0, block)
     theirs.train(0, block)
-    assert ours.figures().tokens == 10_003 + kernel.PIECE
-    np.testing.assert_allclose(astuple(ours.figures()), astuple(theirs.figures()), rtol=1e-4, atol=1e-4)
+    assert ours.sums().tokens == 10_003 + kernel.PIECE
+    np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-4)
     assert largest_difference(ours, theirs) < 1e-5 < theirs.closest_call
 
 
 def test_every_pair_of_a_long_document_is_trained_once():
     tokens = 3 * kernel.PIECE
-    inputs = plain_inputs([list(range(tokens)), [1], [], [2, 3]], tokens)
+    data = plain_inputs([list(range(tokens)), [1], [], [2, 3]], tokens)
     for objective, batch, per_word in (("vmf", 4, 1), ("hinge", 1, 1), ("joint", 1, 0)):
         config = TrainConfig(vector_size=4, window=1, objective=objective, batch=batch, threads=1, negative=1)
-        backend = CpuBackend(inputs, config)
+        backend = CpuBackend(data, config)
         load_random_vectors(np.random.default_rng(1), backend)
-        backend.train(0, Block(0, inputs.units, 5, 6, 0.01, 0.01))
+        backend.train(0, Block(0, data.units, 5, 6, 0.01, 0.01))
         neighbours = 2 * (tokens - 1) + 0 + 2
-        assert backend.figures().pairs == neighbours + per_word * (tokens + 1 + 2)
+        assert backend.sums().pairs == neighbours + per_word * (tokens + 1 + 2)
 
 
 @pytest.mark.parametrize("step", ["retraction", "exponential"])
@@ -339,13 +343,13 @@ def test_norms_do_not_drift(settings, step):
     # At this rate an error in a norm that is fed back grows by a tenth with every step.
     rng = np.random.default_rng(2)
     documents = [rng.integers(300, size=200).tolist() for _ in range(40)]
-    inputs = plain_inputs(documents, 300)
+    data = plain_inputs(documents, 300)
     config = TrainConfig(vector_size=50, window=5, step=step, margin=2.0, threads=1, **settings)
-    backend = CpuBackend(inputs, config)
+    backend = CpuBackend(data, config)
     load_random_vectors(rng, backend)
     for epoch in range(5):
-        backend.train(0, Block(0, inputs.units, 3 + epoch, 4 + epoch, 0.1, 0.1))
-    assert backend.figures().pairs > 150_000
+        backend.train(0, Block(0, data.units, 3 + epoch, 4 + epoch, 0.1, 0.1))
+    assert backend.sums().pairs > 150_000
     for table in TABLES:
         rows = backend.read(table, 0, 10**9).astype(np.float64)
         assert np.abs(np.linalg.norm(rows, axis=1) - 1).max() < 1e-6
@@ -353,9 +357,9 @@ def test_norms_do_not_drift(settings, step):
 
 @pytest.mark.parametrize(("rows", "dimension"), [(1, 2), (5, 16), (9000, 17), (4097, 100)])
 def test_padding_is_taken_away_without_losing_a_row(rows, dimension):
-    inputs = plain_inputs([[0, 1], [1, 2]], rows if rows > 2 else 3)
+    data = plain_inputs([[0, 1], [1, 2]], rows if rows > 2 else 3)
     config = TrainConfig(vector_size=dimension, threads=1)
-    backend = CpuBackend(inputs, config)
+    backend = CpuBackend(data, config)
     load_random_vectors(np.random.default_rng(0), backend)
     expected = {table: backend.read(table, 0, 10**9) for table in TABLES}
     for table, vectors in backend.take().items():
@@ -370,17 +374,17 @@ import numpy as np
 from test_kernel_oracle import *
 rng = np.random.default_rng(1)
 lengths = (0, 1, 2, 30, 2 * kernel.PIECE + 5, 0)
-inputs = plain_inputs([rng.integers(50, size=n).tolist() for n in lengths], 50, sample=1e-2)
+data = plain_inputs([rng.integers(50, size=n).tolist() for n in lengths], 50, sample=1e-2)
 for settings in (dict(negative=7, batch=5), dict(objective="hinge", batch=1), dict(objective="joint")):
     config = TrainConfig(vector_size=17, window=10, threads=1, **settings)
-    backend = CpuBackend(inputs, config)
+    backend = CpuBackend(data, config)
     load_random_vectors(rng, backend)
-    backend.train(0, Block(0, inputs.units, 8, 9, 0.01, 0.0))
-    assert backend.figures().tokens == sum(lengths)
+    backend.train(0, Block(0, data.units, 8, 9, 0.01, 0.0))
+    assert backend.sums().tokens == sum(lengths)
 try:
-    kernel.read_unit(0, inputs.ids, inputs.offsets, inputs.pieces, inputs.keep_share[:1], np.uint64(1), 1,
+    kernel.read_unit(0, data.ids, data.offsets, data.pieces, data.keep_probability[:1], np.uint64(1), 1,
                      np.zeros(0, np.int32))
-    kernel.read_unit(4, inputs.ids, inputs.offsets, inputs.pieces, inputs.keep_share[:1], np.uint64(1), 1,
+    kernel.read_unit(4, data.ids, data.offsets, data.pieces, data.keep_probability[:1], np.uint64(1), 1,
                      np.zeros(0, np.int32))
 except IndexError:
     print("checked")

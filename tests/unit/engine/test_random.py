@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spherevec.errors import ConfigError
-from spherevec.engine.cpu import kernels as kernel
 import oracle
-from spherevec.engine.sampling import alias_table, keep_shares
+from spherevec.engine.cpu import kernels as kernel
+from spherevec.engine.sampling import alias_table, keep_probabilities
+from spherevec.errors import ConfigError
 
 KEYS = [1, 2, 0xDEADBEEF, 2**63 + 12345, 2**64 - 1]
 BITS = [int(bits) for bits in np.random.default_rng(0).integers(0, 2**64, size=300, dtype=np.uint64)] + [
@@ -132,23 +132,23 @@ def test_words_are_drawn_by_the_table():
     counts = np.array([1000, 300, 300, 80, 10, 1, 1])
     share, other = alias_table(counts)
     bits = np.random.default_rng(1).integers(0, 2**64, size=20_000, dtype=np.uint64)
-    drawn = [kernel.draw_word(random, share, other) for random in bits]
+    drawn = [kernel.sample_negative(random, share, other) for random in bits]
     weights = counts**0.75
     assert stats.chisquare(np.bincount(drawn, minlength=7), len(bits) * weights / weights.sum()).pvalue > 1e-3
-    assert drawn[:2000] == [oracle.draw_word(int(random), share, other) for random in bits[:2000]]
+    assert drawn[:2000] == [oracle.sample_negative(int(random), share, other) for random in bits[:2000]]
 
 
 @pytest.mark.parametrize("random", [0, 2**32 - 1, 2**32, 2**64 - 1])
 def test_extreme_bits_draw_a_word(random):
     share, other = alias_table(np.array([3, 2, 1]))
-    assert kernel.draw_word(np.uint64(random), share, other) == oracle.draw_word(random, share, other)
-    assert 0 <= kernel.draw_word(np.uint64(random), share, other) < 3
+    assert kernel.sample_negative(np.uint64(random), share, other) == oracle.sample_negative(random, share, other)
+    assert 0 <= kernel.sample_negative(np.uint64(random), share, other) < 3
 
 
 @pytest.mark.parametrize("sample", [1e-5, 1e-4, 1e-3, 0.1, 1.0])
 def test_keep_shares_are_the_formula(sample):
     counts = np.array([10**9, 10**6, 5000, 100, 1, 1], np.int64)
-    shares = keep_shares(counts, sample)
+    shares = keep_probabilities(counts, sample)
     for count, share in zip(counts.tolist(), shares.tolist(), strict=True):
         # word2vec's rule: sqrt(t / f) + t / f for a word of frequency f.
         frequency = count / counts.sum()
@@ -157,20 +157,20 @@ def test_keep_shares_are_the_formula(sample):
 
 
 def test_sample_zero_keeps_every_word():
-    shares = keep_shares(np.array([10**9, 1]), 0.0)
+    shares = keep_probabilities(np.array([10**9, 1]), 0.0)
     assert all(kernel.is_kept(0, place, np.uint64(3), shares) for place in range(2000))
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.95])
 def test_kept_words_are_as_many_as_their_share(share):
-    keep_share = np.array([share * 2**32], np.uint32)
+    keep_probability = np.array([share * 2**32], np.uint32)
     for key in (1, 2):
-        kept = [kernel.is_kept(0, place, np.uint64(key), keep_share) for place in range(20_000)]
+        kept = [kernel.is_kept(0, place, np.uint64(key), keep_probability) for place in range(20_000)]
         assert stats.binomtest(sum(kept), len(kept), share).pvalue > 1e-3
         # Neighbouring places decide for themselves.
         both = sum(a and b for a, b in pairwise(kept))
         assert stats.binomtest(both, len(kept) - 1, share**2).pvalue > 1e-3
-        assert kept[:1000] == [oracle.is_kept(0, place, key, keep_share) for place in range(1000)]
+        assert kept[:1000] == [oracle.is_kept(0, place, key, keep_probability) for place in range(1000)]
 
 
 REACHES = [(1, 1, 0), (1, 4, 1), (2, 4, 1), (10, 1, 0), (10, 4, 1), (10, 4, 0), (5, 3, 1), (5, 8, 1), (7, 16, 1)]
@@ -183,7 +183,7 @@ def test_reach_is_fair_and_fills_batches(window, batch, extra):
     seen = Counter()
     for high in range(window):
         for low in range(rounds):
-            seen[kernel.draw_reach(np.uint64((high << 32) + low), window, batch, extra)] += 1
+            seen[kernel.sample_window(np.uint64((high << 32) + low), window, batch, extra)] += 1
     pairs = np.zeros((window + 1, window + 1))
     for (before, after), times in seen.items():
         pairs[before, after] = times
@@ -197,4 +197,6 @@ def test_reach_is_fair_and_fills_batches(window, batch, extra):
     mean_after = (pairs.sum(axis=0) * np.arange(window + 1)).sum() / pairs.sum()
     assert abs(mean_after - (window + 1) / 2) <= 0.5
     for bits in BITS:
-        assert kernel.draw_reach(np.uint64(bits), window, batch, extra) == oracle.draw_reach(bits, window, batch, extra)
+        assert kernel.sample_window(np.uint64(bits), window, batch, extra) == oracle.sample_window(
+            bits, window, batch, extra
+        )

@@ -21,9 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec.errors import FormatError, SpherevecError
+from spherevec.model import KeyedVectors, Model
 from spherevec.model import folder as native
 from spherevec.storage import files
-from spherevec.model import KeyedVectors, Model
 
 ODD = ["", " ", "a b", "\n", '"', "\\", "\u00a0", "👩‍🚀", "\x00", "\u2028", "\udcff", "[UNK]", "é", "e\u0301", ","]
 

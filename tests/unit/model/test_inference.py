@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import spherevec
+from oracle import OracleBackend
 from spherevec import inference, sphere
 from spherevec.cli import main
 from spherevec.config import INFERENCE_ALPHAS, INFERENCE_EPOCHS, TrainConfig
 from spherevec.corpus import encode_texts
+from spherevec.engine.base import TrainingData
+from spherevec.engine.cpu import backend as cpu
+from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
+from spherevec.model import KeyedVectors, Model
 from spherevec.model.inference import DocumentFitter, infer_batches
 from spherevec.storage.npy_rows import write_rows
-from spherevec.model import KeyedVectors, Model
-from spherevec.engine.cpu import backend as cpu
-from spherevec.engine.base import Inputs
-from oracle import OracleBackend
-from spherevec.engine.sampling import alias_table, keep_shares
 
 SETTINGS = {
     "vector_size": 20, "epochs": 30, "alpha": 0.03, "min_count": 1, "sample": 0.01, "window": 5, "threads": 1,
@@ -90,10 +90,10 @@ def test_documents_are_fitted_as_a_textbook_would(settings):
     ours = fitter.fit(ids, offsets, epochs=3, alpha=0.02, threads=2)
 
     fit = config.for_inference(3, 0.02)
-    shares = keep_shares(counts, config.sample), keep_shares(counts, fit.sample)
-    inputs = Inputs(ids, offsets, np.empty((0, 2), np.int64), *shares, *alias_table(counts))
-    oracle = OracleBackend(inputs, fit)
-    oracle.load("words", 0, words)
+    shares = keep_probabilities(counts, config.sample), keep_probabilities(counts, fit.sample)
+    data = TrainingData(ids, offsets, np.empty((0, 2), np.int64), *shares, *alias_table(counts))
+    oracle = OracleBackend(data, fit)
+    oracle.load("inputs", 0, words)
     before = oracle.vectors["documents"][:] = fallback  # a document with words has another start
     oracle.refit_documents(0, len(documents), fit, 0.7, least_steps=0)
     theirs = oracle.vectors["documents"]
@@ -215,7 +215,7 @@ def test_settings_of_another_release_do_not_stand_in_the_way(default_model, new_
 
 def test_the_learned_offset_matters(default_model, new_texts):
     same = {"targets": default_model.targets, "config": default_model.config}
-    moved = Model(default_model.words, **same, parameters={"document_offset": 9.0})
+    moved = Model(default_model.words, **same, parameters={"document_bias": 9.0})
     kept = Model(default_model.words, **same, parameters=default_model.parameters)
     with_words = [text for text in new_texts if text]
     np.testing.assert_array_equal(kept.infer(with_words), default_model.infer(with_words))

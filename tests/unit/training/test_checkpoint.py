@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_training import digest, random_documents
 
 import spherevec
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import files
 from spherevec.training import checkpoint, run, schedule, workers
-from spherevec.engine.base import Figures
 from spherevec.training.checkpoint import Every
 from spherevec.training.position import Position
-from test_training import digest, random_documents
 
 SPHEREVEC = str(Path(sys.executable).with_name("spherevec"))
 DOCUMENTS = random_documents(200, longest=100)
@@ -109,7 +109,7 @@ def test_time_counts_within_epochs_and_while_documents_are_fitted(corpus, tmp_pa
 
 def test_positions_survive_json():
     entry = {"epoch": 1, "loss": 0.1 + 0.2}
-    position = Position(1, ((3, 5), (7, 9)), Figures(loss=1 / 3), 0.7, (entry,), refitted=6)
+    position = Position(1, ((3, 5), (7, 9)), Sums(loss=1 / 3), 0.7, (entry,), refitted=6)
     assert Position.from_dict(json.loads(json.dumps(position.as_dict()))) == position
     assert Position.from_dict(json.loads(json.dumps(Position().as_dict()))) == Position()
 
@@ -254,10 +254,10 @@ def test_twenty_kills_change_no_bit(tmp_path):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"reproducible": True, "threads": 2},
+        {"deterministic": True, "threads": 2},
         {"objective": "hinge", "batch": 1, "negative": 2, "order": "file"},
     ],
-    ids=["reproducible, two threads", "paper's hinge, file order"],
+    ids=["deterministic, two threads", "paper's hinge, file order"],
 )
 def test_kills_change_no_bit_of_other_runs(tmp_path, settings):
     undisturbed, result, _ = killed(tmp_path, 6, **settings)
@@ -298,7 +298,7 @@ def interrupted(corpus, folder, is_time, **settings):
     return getattr(caught.value, "__notes__", [])
 
 
-@pytest.mark.parametrize("settings", [{}, {"reproducible": True, "threads": 3}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"deterministic": True, "threads": 3}], ids=str)
 def test_an_interruption_saves_first_and_changes_no_bit(corpus, tmp_path, settings):
     expected = spherevec.train(corpus, **SETTINGS | settings)
     folder = tmp_path / "c"
@@ -451,7 +451,7 @@ def half(corpus, tmp_path):
         ({"alpha": 0.02}, "alpha: 0.01 then, 0.02 now"),
         ({"negative": 3, "seed": 2}, "(negative: 5 then, 3 now; seed: 1 then, 2 now)"),
         ({"epochs": 5}, "(epochs: 4 then, 5 now)"),
-        ({"reproducible": True}, "reproducible: False then, True now"),
+        ({"deterministic": True}, "deterministic: False then, True now"),
         ({"vector_size": 14}, "vector_size: 12 then, 14 now"),
         ({"documents": False}, "documents: True then, False now"),
         ({"sample": None}, "sample: 0.01 then"),

@@ -6,20 +6,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from test_training import digest, random_documents
 
 import spherevec
+from oracle import OracleBackend
 from spherevec import TrainConfig, sphere
 from spherevec.corpus import encode
-from spherevec.errors import ConfigError
-from spherevec.training import schedule, trainer, workers
-from spherevec.engine.cpu import deterministic as cpu_rounds
+from spherevec.engine.base import PIECE, Block
+from spherevec.engine.bias import Biases
+from spherevec.engine.cpu import deterministic as deterministic_cpu
+from spherevec.engine.cpu.deterministic import SHARDS, DeterministicCpuBackend, ShardedTable
 from spherevec.engine.cpu.kernels import merge_shards
 from spherevec.engine.cpu.vector_ops import padded_rows
-from spherevec.engine.base import PIECE, Block
-from spherevec.engine.cpu.deterministic import SHARDS, RoundsCpuBackend, ShardedTable
-from oracle import OracleBackend
-from spherevec.engine.bias import Offsets
-from test_training import digest, random_documents
+from spherevec.errors import ConfigError
+from spherevec.training import schedule, trainer, workers
 
 SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 2, "sample": 1e-2}
 OBJECTIVES = [
@@ -30,7 +30,7 @@ OBJECTIVES = [
     {"objective": "hinge", "batch": 1, "negative": 2},
     {"objective": "joint", "step": "exponential"},
 ]
-TABLES = ("words", "contexts", "documents")
+TABLES = ("inputs", "contexts", "docs")
 
 
 def long_documents(seed=1, lengths=(2 * PIECE + 50, PIECE + 1)):
@@ -64,13 +64,13 @@ def told(model):
 
 @pytest.mark.parametrize("settings", OBJECTIVES, ids=str)
 def test_the_number_of_threads_changes_no_bit(corpus, settings):
-    config = TrainConfig(**SETTINGS | settings, reproducible=True)
+    config = TrainConfig(**SETTINGS | settings, deterministic=True)
     one, *others = (told(spherevec.train_corpus(corpus, config.with_(threads=threads))) for threads in (1, 2, 3, 5))
     assert all(other == one for other in others)
 
 
 def test_more_threads_than_shards(corpus):
-    config = TrainConfig(**SETTINGS, reproducible=True)
+    config = TrainConfig(**SETTINGS, deterministic=True)
     one, many = (told(spherevec.train_corpus(corpus, config.with_(threads=threads))) for threads in (1, SHARDS + 3))
     assert many == one
 
@@ -78,26 +78,26 @@ def test_more_threads_than_shards(corpus):
 def test_from_text_to_model_threads_change_no_bit(tmp_path):
     documents = random_documents(300)
     one, three = (
-        told(spherevec.train(documents, **SETTINGS, reproducible=True, threads=threads)) for threads in (1, 3)
+        told(spherevec.train(documents, **SETTINGS, deterministic=True, threads=threads)) for threads in (1, 3)
     )
     assert one == three
 
 
 def test_a_seed_still_matters(corpus):
     one, other = (
-        spherevec.train(corpus, **SETTINGS, reproducible=True, threads=1, seed=seed).words.vectors for seed in (1, 2)
+        spherevec.train(corpus, **SETTINGS, deterministic=True, threads=1, seed=seed).words.vectors for seed in (1, 2)
     )
     assert np.abs(one - other).max() > 0.1
 
 
 @pytest.mark.parametrize("settings", [OBJECTIVES[0], OBJECTIVES[4]], ids=str)
 def test_neither_the_order_of_shards_nor_who_trains_them_matters(corpus, settings):
-    config = TrainConfig(**SETTINGS | settings, reproducible=True, threads=3)
-    inputs = trainer.prepare(corpus, config)
-    blocks = schedule.epoch_blocks(inputs, config, 0)
+    config = TrainConfig(**SETTINGS | settings, deterministic=True, threads=3)
+    data = trainer.prepare(corpus, config)
+    blocks = schedule.epoch_blocks(data, config, 0)
     results = []
     for turn in range(3):
-        backend = RoundsCpuBackend(inputs, config)
+        backend = DeterministicCpuBackend(data, config)
         trainer.fill(backend, corpus, config, None)
         for start in range(0, 3 * SHARDS, SHARDS):
             shards = list(enumerate(blocks[start : start + SHARDS]))
@@ -108,7 +108,7 @@ def test_neither_the_order_of_shards_nor_who_trains_them_matters(corpus, setting
             for part in range(parts):
                 backend.merge(part, parts, [block for _, block in shards])
             backend.end_round()
-        figures = backend.figures()
+        figures = backend.sums()
         results.append((*(rows.tobytes() for rows in backend.take().values()), figures))
     assert results[0] == results[1] == results[2]
 
@@ -127,9 +127,9 @@ class Counted(np.ndarray):
         super().__setitem__(row, value)
 
 
-def trained_by_definition(inputs, config, start, block):
+def trained_by_definition(data, config, start, block):
     """All tables after one shard, trained from a copy of everything, and the steps that each row took."""
-    shard = OracleBackend(inputs, config)
+    shard = OracleBackend(data, config)
     for name in TABLES:
         shard.vectors[name] = start[name].copy().view(Counted)
         shard.vectors[name].moves = np.zeros(len(start[name]), int)
@@ -162,31 +162,33 @@ def merged_by_definition(start, copies, moves, rate):
 )
 def test_a_round_does_what_the_definition_says(small_corpus, settings, seed):
     # Few words are kept of the long document: rounding errors grow with every step.
-    config = TrainConfig(**SETTINGS | {"sample": 1e-4} | settings, reproducible=True, threads=1, seed=seed)
-    inputs = trainer.prepare(small_corpus, config)
-    backend = RoundsCpuBackend(inputs, config)
+    config = TrainConfig(**SETTINGS | {"sample": 1e-4} | settings, deterministic=True, threads=1, seed=seed)
+    data = trainer.prepare(small_corpus, config)
+    backend = DeterministicCpuBackend(data, config)
     trainer.fill(backend, small_corpus, config, None)
     # In the order of the file the two pieces of the long document are the last units: a shard each.
-    before = np.linspace(inputs.units - 40, inputs.units - 2, SHARDS - 1).astype(int).tolist()
-    edges = [*before, inputs.units - 1, inputs.units]
-    draw_key, alpha = 12345, config.alpha
+    before = np.linspace(data.units - 40, data.units - 2, SHARDS - 1).astype(int).tolist()
+    edges = [*before, data.units - 1, data.units]
+    sample_key, alpha = 12345, config.alpha
     for turn in range(2):
         start = {name: backend.read(name, 0, len(backend._tables[name])).astype(np.float64) for name in TABLES}
-        blocks = [Block(first, last, 0, draw_key + turn, alpha, alpha / 2, 1.0, 1.5) for first, last in pairwise(edges)]
+        blocks = [
+            Block(first, last, 0, sample_key + turn, alpha, alpha / 2, 1.0, 1.5) for first, last in pairwise(edges)
+        ]
         backend.begin_round(blocks)
         for shard, block in enumerate(blocks):
             backend.train_shard(0, shard, block)
         backend.merge(0, 1, blocks)
         backend.end_round()
-        shards = [trained_by_definition(inputs, config, start, block) for block in blocks]
+        shards = [trained_by_definition(data, config, start, block) for block in blocks]
         for name in TABLES if config.documents else TABLES[:2]:
             copies = np.stack([vectors[name] for vectors, _, _ in shards])
             moves = np.stack([steps[name] for _, steps, _ in shards])
-            expected = merged_by_definition(start[name], copies, moves, cpu_rounds.SETTLING * alpha)
+            expected = merged_by_definition(start[name], copies, moves, deterministic_cpu.SETTLING * alpha)
             ours = backend.read(name, 0, len(expected))
             np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-5)
-            if name == "documents":
-                long = inputs.pieces[0, 0]
+            if name == "docs":
+                long = data.pieces[0, 0]
                 assert (moves[:, long] > 0).sum() > 1  # its pieces lie in several shards
             else:
                 assert ((moves > 0).sum(axis=0) > 3).any()
@@ -215,7 +217,7 @@ def test_few_steps_add_up_and_many_are_averaged(rate, expected):
 def test_rounds_train_every_unit_once(corpus):
     config = TrainConfig(**SETTINGS, threads=1)
     free, rounds = (
-        spherevec.train_corpus(corpus, config.with_(reproducible=reproducible)) for reproducible in (False, True)
+        spherevec.train_corpus(corpus, config.with_(deterministic=deterministic)) for deterministic in (False, True)
     )
     for figure in ("words", "pairs", "alpha"):
         assert [epoch[figure] for epoch in rounds.record] == [epoch[figure] for epoch in free.record]
@@ -223,7 +225,7 @@ def test_rounds_train_every_unit_once(corpus):
 
 def test_rounds_learn_as_much_as_lock_free_training(corpus):
     settings = SETTINGS | {"epochs": 15, "threads": 2}
-    free, rounds = (spherevec.train(corpus, **settings, reproducible=reproducible) for reproducible in (False, True))
+    free, rounds = (spherevec.train(corpus, **settings, deterministic=deterministic) for deterministic in (False, True))
     assert rounds.record[0]["loss"] - rounds.record[-1]["loss"] > 0.05
     assert rounds.record[-1]["loss"] == pytest.approx(free.record[-1]["loss"], rel=0.03)
     for table in (rounds.words, rounds.contexts, rounds.docs):
@@ -238,9 +240,9 @@ def test_an_epoch_has_several_rounds_however_short_the_text(tokens, shards):
     documents = max(shards, tokens // 100) if tokens > 3000 else 100
     offsets = np.linspace(0, tokens, documents + 1).astype(np.int64)
     nothing = np.zeros(0, np.int64)
-    inputs = trainer.Inputs(np.broadcast_to(np.int32(0), tokens), offsets, nothing.reshape(0, 2), *[nothing] * 4)
-    config = TrainConfig(epochs=1, sample=0.1, reproducible=True)
-    assert len(schedule.epoch_blocks(inputs, config, 0)) == pytest.approx(shards, rel=0.02)
+    data = trainer.TrainingData(np.broadcast_to(np.int32(0), tokens), offsets, nothing.reshape(0, 2), *[nothing] * 4)
+    config = TrainConfig(epochs=1, sample=0.1, deterministic=True)
+    assert len(schedule.epoch_blocks(data, config, 0)) == pytest.approx(shards, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -259,12 +261,12 @@ def test_there_is_always_room_for_the_copies(tmp_path, settings):
     documents = [words[150 * number : 150 * number + [1, 2, 40][number % 3]] for number in range(200)]
     documents += [words[5000:10_000], words]
     corpus = encode(documents, tmp_path / "encoded", min_count=1)
-    base = TrainConfig(vector_size=4, min_count=1, epochs=1, sample=0.0, reproducible=True, threads=1)
+    base = TrainConfig(vector_size=4, min_count=1, epochs=1, sample=0.0, deterministic=True, threads=1)
     config = base.with_(**settings)
-    inputs = trainer.prepare(corpus, config)
-    backend = RoundsCpuBackend(inputs, config)
+    data = trainer.prepare(corpus, config)
+    backend = DeterministicCpuBackend(data, config)
     trainer.fill(backend, corpus, config, None)
-    blocks = schedule.epoch_blocks(inputs, config, 0)
+    blocks = schedule.epoch_blocks(data, config, 0)
     fullest = dict.fromkeys(TABLES, 0.0)
     for start in range(0, len(blocks), SHARDS):
         for block in blocks[start : start + SHARDS]:
@@ -276,7 +278,7 @@ def test_there_is_always_room_for_the_copies(tmp_path, settings):
                 reserved = min(sharded.reserved, len(sharded._places))
                 assert sharded._used[0, 0] <= reserved
                 fullest[name] = max(fullest[name], sharded._used[0, 0] / max(reserved, 1))
-    assert fullest["contexts"] > 0.3 and fullest["words"] > 0.3
+    assert fullest["contexts"] > 0.3 and fullest["inputs"] > 0.3
 
 
 class Noting(ShardedTable):
@@ -292,22 +294,22 @@ def fresh(sharded):
 
 
 def test_a_shard_that_fails_ends_the_run(corpus):
-    class Failing(RoundsCpuBackend):
+    class Failing(DeterministicCpuBackend):
         def train_shard(self, worker, shard, block):
             if shard == 5:
                 raise RuntimeError("broken")
             super().train_shard(worker, shard, block)
 
-    config = TrainConfig(**SETTINGS, reproducible=True, threads=3)
-    inputs = trainer.prepare(corpus, config)
-    backend = Failing(inputs, config)
+    config = TrainConfig(**SETTINGS, deterministic=True, threads=3)
+    data = trainer.prepare(corpus, config)
+    backend = Failing(data, config)
     trainer.fill(backend, corpus, config, None)
-    queues = workers.BlockQueues(schedule.epoch_blocks(inputs, config, 0), 3)
+    queues = workers.BlockQueues(schedule.epoch_blocks(data, config, 0), 3)
     with pytest.raises(RuntimeError, match="broken"):
-        workers.train_rounds(backend, queues, Offsets(1.0, 8.0), learns=True, tick=lambda done: None)
+        workers.train_rounds(backend, queues, Biases(1.0, 8.0), learns=True, tick=lambda done: None)
     assert queues.left == ((0, len(queues.blocks)),)
 
 
 def test_it_is_for_the_cpu_alone():
-    with pytest.raises(ConfigError, match=r"reproducible=True works with device='cpu', not 'cuda'"):
-        TrainConfig(reproducible=True, device="cuda")
+    with pytest.raises(ConfigError, match=r"deterministic=True works with device='cpu', not 'cuda'"):
+        TrainConfig(deterministic=True, device="cuda")

@@ -31,14 +31,14 @@ def written_text(seed=2):
     word_topics, document_topics = np.arange(WORDS) % TOPICS, np.arange(DOCUMENTS) % TOPICS
     words, documents = around(word_topics, 0.8), around(document_topics, 0.6)
 
-    def drawn_near(directions):
+    def near_negative(directions):
         scores = 8 * directions @ words.T
         return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
 
     texts = []
     for document in documents:
-        centers = drawn_near(np.tile(document, (PAIRS, 1)))
-        contexts = drawn_near(words[centers])
+        centers = near_negative(np.tile(document, (PAIRS, 1)))
+        contexts = near_negative(words[centers])
         texts.append([f"w{word}" for pair in zip(centers, contexts, strict=True) for word in pair])
     return texts, word_topics, document_topics
 

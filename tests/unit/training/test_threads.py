@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import spherevec
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine.bias import Biases
 from spherevec.errors import TrainingError
 from spherevec.training import trainer
-from spherevec.engine.bias import Offsets
 from spherevec.training.run import Run
 
 TEXTS = [f"a b c{i % 7} d{i % 3} e a b f{i % 11}" for i in range(300)]
@@ -71,7 +71,7 @@ def test_many_threads_on_few_words_leave_every_vector_on_the_sphere(corpus, obje
         {
             "alpha": st.sampled_from([0.01, 1.0, 10.0]),
             "concentration": st.sampled_from([0.01, 8.0, 1000.0]),
-            "offset": st.sampled_from([-100.0, 1.0, 100.0]),
+            "bias": st.sampled_from([-100.0, 1.0, 100.0]),
             "margin": st.sampled_from([0.0, 0.3, 4.0]),
             "negative_rule": st.sampled_from(["1+h", "h", "2h"]),
             "negative": st.sampled_from([1, 5, 64]),
@@ -90,14 +90,14 @@ def test_no_settings_within_their_ranges_make_a_vector_diverge(corpus, objective
 
 def a_run(corpus, **changes):
     config = TrainConfig(**SETTINGS | {"epochs": 1} | changes).settled(corpus.n_tokens, len(corpus.vocabulary))
-    inputs = trainer.prepare(corpus, config)
-    backend = trainer.make_backend(inputs, config)
+    data = trainer.prepare(corpus, config)
+    backend = trainer.make_backend(data, config)
     trainer.fill(backend, corpus, config, None)
-    return backend, Run(backend, inputs, config, corpus, Offsets(1.0, 8.0), lambda progress: None)
+    return backend, Run(backend, data, config, corpus, Biases(1.0, 8.0), lambda progress: None)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
-@pytest.mark.parametrize("table", ["words", "contexts", "documents"])
+@pytest.mark.parametrize("table", ["inputs", "contexts", "docs"])
 def test_a_diverged_run_is_stopped_and_says_what_to_lower(corpus, objective, table):
     """No setting was found that diverges, so NaN is put into one of the tables."""
     backend, run = a_run(corpus, **objective)
@@ -112,7 +112,7 @@ def test_a_diverged_run_is_stopped_within_the_epoch(corpus, monkeypatch):
     monkeypatch.setattr("spherevec.engine.schedule.BLOCK_TOKENS", 10)
     monkeypatch.setattr("spherevec.training.workers.TICK", 0.0)
     backend, run = a_run(corpus, epochs=1000)
-    backend.load("words", 0, np.full((20, 20), np.nan, np.float32))
+    backend.load("inputs", 0, np.full((20, 20), np.nan, np.float32))
     with pytest.raises(TrainingError, match="diverged"):
         run.train()
     assert run.position.epoch == 0 and run.done < 0.001
@@ -193,7 +193,7 @@ EVERY_KERNEL = """
         model = train(**objective, threads=2, vector_size=18)
         assert_sound(model)
     long = " ".join(TEXTS * 2)  # is cut among shards
-    assert_sound(spherevec.train([long, *TEXTS], **SETTINGS | {"threads": 2, "reproducible": True, "vector_size": 18}))
+    assert_sound(spherevec.train([long, *TEXTS], **SETTINGS | {"threads": 2, "deterministic": True, "vector_size": 18}))
     assert model.infer(["a b zz", ""]).shape == (2, 18)
     SphericalKMeans(3, n_init=1, random_state=1).fit(model.docs.vectors)
     encode(["l'été İstanbul 日本’s x " * 50] * 20, sys.argv[1], min_count=1, threads=2, _block_size=100)
@@ -215,7 +215,7 @@ GUARDED = """
     import ctypes, itertools, mmap, sys
     sys.path.insert(0, {tests!r})
     from test_threads import *
-    from spherevec.engine.cpu import backend as cpu, cpu_rounds, document_table
+    from spherevec.engine.cpu import backend as cpu, deterministic_cpu, document_table
     from spherevec.engine.cpu.vector_ops import padded_width
 
     PAGE, PROT_NONE = mmap.PAGESIZE, 0
@@ -236,18 +236,18 @@ GUARDED = """
         return np.frombuffer(memory, np.float32, rows * stride, start).reshape(rows, stride)
 
     # All tables, and the copies that the shards of a round make of their rows.
-    cpu.padded_rows = cpu_rounds.padded_rows = document_table.padded_rows = guarded_rows
+    cpu.padded_rows = deterministic_cpu.padded_rows = document_table.padded_rows = guarded_rows
     with encode([" ".join(TEXTS * 2), *TEXTS], sys.argv[1], min_count=1) as corpus:
-        for at_end, reproducible in itertools.product((False, True), repeat=2):
+        for at_end, deterministic in itertools.product((False, True), repeat=2):
             for objective in OBJECTIVES:
                 for changes in ({"vector_size": 16}, {"vector_size": 20, "batch": objective.get("batch", 5)}):
-                    settings = objective | changes | {"reproducible": reproducible}
+                    settings = objective | changes | {"deterministic": deterministic}
                     backend, run = a_run(corpus, **settings, threads=2, epochs=3)
                     run.train()
                     run.refit_documents()
                     last = int(sys.argv[2])
                     if last:  # proof that the guard works
-                        table = backend._tables["words"]
+                        table = backend._tables["inputs"]
                         ctypes.string_at(table.ctypes.data + table.nbytes * at_end - 4 * (not at_end), 4)
     print("sound")
 """

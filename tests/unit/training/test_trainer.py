@@ -1,4 +1,4 @@
-"""The training loop: reproducible, interruptible, on the sphere."""
+"""The training loop: deterministic, interruptible, on the sphere."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ import pytest
 import spherevec
 from spherevec import TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine.base import PIECE, Block, TrainingData
+from spherevec.engine.bias import Biases
+from spherevec.engine.cpu.backend import CpuBackend
+from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError, TrainingError
 from spherevec.model.inference import fitter_of
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.training import schedule, trainer, workers
-from spherevec.engine.base import PIECE, Block, Figures, Inputs
-from spherevec.engine.cpu.backend import CpuBackend
-from spherevec.engine.bias import Offsets
 from spherevec.training.run import Run
 
 SETTINGS = {"vector_size": 20, "window": 4, "min_count": 1, "epochs": 2, "sample": 1e-2, "threads": 1}
@@ -167,9 +168,9 @@ def test_every_vector_has_norm_1_however_large_the_steps(corpus, settings, step)
         assert all(np.isfinite(value) for epoch in trained.record for value in epoch.values())
 
 
-@pytest.mark.parametrize(("concentration", "offset"), [(1000.0, 0.0), (1000.0, 100.0), (0.01, -100.0)])
-def test_extreme_concentrations_leave_everything_finite(corpus, concentration, offset):
-    config = TrainConfig(**SETTINGS, concentration=concentration, offset=offset)
+@pytest.mark.parametrize(("concentration", "bias"), [(1000.0, 0.0), (1000.0, 100.0), (0.01, -100.0)])
+def test_extreme_concentrations_leave_everything_finite(corpus, concentration, bias):
+    config = TrainConfig(**SETTINGS, concentration=concentration, bias=bias)
     trained = spherevec.train_corpus(corpus, config)
     assert_on_the_sphere(trained)
     assert all(np.isfinite(value) for epoch in trained.record for value in epoch.values())
@@ -177,19 +178,19 @@ def test_extreme_concentrations_leave_everything_finite(corpus, concentration, o
 
 def test_a_diverged_run_stops_with_an_error(corpus):
     config = TrainConfig(**SETTINGS)
-    inputs = trainer.prepare(corpus, config)
-    backend = CpuBackend(inputs, config)
+    data = trainer.prepare(corpus, config)
+    backend = CpuBackend(data, config)
     trainer.fill(backend, corpus, config, None)
     backend.load("contexts", 0, np.full((5, 20), np.nan, np.float32))
     with pytest.raises(TrainingError, match=r"diverged.*lower alpha, which is 0\.01"):
-        Run(backend, inputs, config, corpus, Offsets(1.0, 8.0), lambda progress: None).train()
+        Run(backend, data, config, corpus, Biases(1.0, 8.0), lambda progress: None).train()
 
 
 def test_too_many_vectors_for_the_memory_say_so(corpus):
-    inputs = trainer.prepare(corpus, TrainConfig(sample=1e-3))
-    endless = Inputs(
-        inputs.ids, np.broadcast_to(np.int64(0), 10**13), inputs.pieces,
-        inputs.keep_share, inputs.refit_keep_share, inputs.draw_share, inputs.draw_other,
+    data = trainer.prepare(corpus, TrainConfig(sample=1e-3))
+    endless = TrainingData(
+        data.ids, np.broadcast_to(np.int64(0), 10**13), data.pieces,
+        data.keep_probability, data.refit_keep_probability, data.alias_probability, data.alias_word,
     )  # fmt: skip
     with pytest.raises(TrainingError, match=r"not enough memory for .* GiB.*documents=False"):
         trainer.make_backend(endless, TrainConfig(sample=1e-3))
@@ -209,25 +210,27 @@ def test_alpha_falls_linearly_to_a_ten_thousandth(corpus):
 def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypatch, order):
     monkeypatch.setattr(schedule, "BLOCK_TOKENS", 300)
     config = TrainConfig(alpha=1.0, epochs=3, sample=1e-3, order=order)
-    inputs = trainer.prepare(corpus, config)
-    blocks = schedule.epoch_blocks(inputs, config, 1)
+    data = trainer.prepare(corpus, config)
+    blocks = schedule.epoch_blocks(data, config, 1)
     assert len(blocks) == round(corpus.n_tokens / 300) > 5
-    assert (blocks[0].first, blocks[-1].last) == (0, inputs.units)
+    assert (blocks[0].first, blocks[-1].last) == (0, data.units)
     for block, following in pairwise(blocks):
         assert block.last == following.first
         assert block.alpha_last == following.alpha_first
     for number, block in enumerate(blocks):
         assert block.alpha_first == pytest.approx(1 - (1 + number / len(blocks)) / 3)
-    assert schedule.epoch_blocks(inputs, config, 2)[-1].alpha_last == pytest.approx(1e-4)
+    assert schedule.epoch_blocks(data, config, 2)[-1].alpha_last == pytest.approx(1e-4)
 
 
 def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each():
     lengths = np.array([10] * 900 + [1000] * 9 + [3 * PIECE])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     nothing = np.zeros(0, np.int64)
-    inputs = Inputs(np.zeros(offsets[-1], np.int32), offsets, schedule.further_pieces(offsets, PIECE), *[nothing] * 4)
-    edges = schedule.block_edges(inputs, 3000, in_file_order=True)
-    assert (edges[0], edges[-1], inputs.units) == (0, 912, 912)
+    data = TrainingData(
+        np.zeros(offsets[-1], np.int32), offsets, schedule.further_pieces(offsets, PIECE), *[nothing] * 4
+    )
+    edges = schedule.block_edges(data, 3000, in_file_order=True)
+    assert (edges[0], edges[-1], data.units) == (0, 912, 912)
     whole = [offsets[last] - offsets[first] for first, last in pairwise(edges) if last < 909]
     assert len(whole) > 3 and max(whole) < 2 * 3000 and min(whole) > 1500
     assert edges[-3:] == [910, 911, 912]  # the further pieces of the long document, one by one
@@ -235,12 +238,12 @@ def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each():
 
 def test_the_order_changes_with_every_epoch_unless_it_is_the_files(corpus):
     config = TrainConfig(epochs=5, sample=1e-3)
-    inputs = trainer.prepare(corpus, config)
-    shuffled = [schedule.epoch_blocks(inputs, config, epoch)[0] for epoch in range(5)]
-    in_order = [schedule.epoch_blocks(inputs, config.with_(order="file"), epoch)[0] for epoch in range(5)]
+    data = trainer.prepare(corpus, config)
+    shuffled = [schedule.epoch_blocks(data, config, epoch)[0] for epoch in range(5)]
+    in_order = [schedule.epoch_blocks(data, config.with_(order="file"), epoch)[0] for epoch in range(5)]
     assert len({block.order_key for block in shuffled}) == 5
     assert {block.order_key for block in in_order} == {0}
-    assert len({block.draw_key for block in shuffled}) == len({block.draw_key for block in in_order}) == 5
+    assert len({block.sample_key for block in shuffled}) == len({block.sample_key for block in in_order}) == 5
 
 
 class Watched(CpuBackend):
@@ -267,7 +270,7 @@ def watched_blocks(corpus, in_shares, fails_at=-1, count=40, tick=None):
     shares = []
     try:
         queues = workers.BlockQueues(blocks, backend.workers, in_shares=in_shares)
-        workers.train_blocks(backend, queues, Offsets(1.0, 8.0), learns=True, tick=tick or shares.append)
+        workers.train_blocks(backend, queues, Biases(1.0, 8.0), learns=True, tick=tick or shares.append)
     finally:
         backend.shares = shares
     return backend
@@ -303,13 +306,13 @@ def test_an_interruption_leaves_the_blocks_that_are_not_begun(corpus, monkeypatc
 
 
 def test_offsets_follow_the_cosines_of_drawn_pairs():
-    offsets = Offsets(1.0, 8.0)
-    offsets.learn(lambda: Figures(word_cosine=10.0, word_drawn=40.0, document_cosine=-5.0, document_drawn=10.0))
+    offsets = Biases(1.0, 8.0)
+    offsets.learn(lambda: Sums(word_cosine=10.0, word_negatives=40.0, document_cosine=-5.0, document_negatives=10.0))
     assert (offsets.words, offsets.documents) == pytest.approx((1 - 0.1 * 8 * 0.25, 1 + 0.1 * 8 * 0.5))
-    # Figures are sums since the start: the same again adds nothing.
-    offsets.learn(lambda: Figures(word_cosine=10.0, word_drawn=40.0, document_cosine=-5.0, document_drawn=10.0))
+    # Sums are sums since the start: the same again adds nothing.
+    offsets.learn(lambda: Sums(word_cosine=10.0, word_negatives=40.0, document_cosine=-5.0, document_negatives=10.0))
     assert (offsets.words, offsets.documents) == pytest.approx((0.8, 1.4))
-    offsets.learn(lambda: Figures(word_cosine=30.0, word_drawn=50.0, document_cosine=-5.0, document_drawn=10.0))
+    offsets.learn(lambda: Sums(word_cosine=30.0, word_negatives=50.0, document_cosine=-5.0, document_negatives=10.0))
     assert (offsets.words, offsets.documents) == pytest.approx((0.8 - 0.1 * 8 * 2, 1.4))
 
 
@@ -322,24 +325,24 @@ class Learning(CpuBackend):
 
     def train(self, worker, block):
         super().train(worker, block)
-        self.seen.append((block.word_offset, block.document_offset, self.figures()))
+        self.seen.append((block.word_bias, block.document_bias, self.sums()))
 
 
 def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpus, monkeypatch):
     monkeypatch.setattr(schedule, "BLOCK_TOKENS", 400)
     config = TrainConfig(**SETTINGS)
-    inputs = trainer.prepare(corpus, config)
-    backend = Learning(inputs, config)
+    data = trainer.prepare(corpus, config)
+    backend = Learning(data, config)
     trainer.fill(backend, corpus, config, None)
-    offsets = Offsets(config.offset, config.concentration)
-    Run(backend, inputs, config, corpus, offsets, lambda progress: None).train()
-    twin = Offsets(config.offset, config.concentration)
+    offsets = Biases(config.bias, config.concentration)
+    Run(backend, data, config, corpus, offsets, lambda progress: None).train()
+    twin = Biases(config.bias, config.concentration)
     for words, documents, figures in backend.seen:
         assert (words, documents) == (twin.words, twin.documents)
         twin.learn(lambda figures=figures: figures)
     assert len(backend.seen) > 10
     assert (offsets.words, offsets.documents) == (twin.words, twin.documents)
-    assert abs(offsets.words - config.offset) > 0.01
+    assert abs(offsets.words - config.bias) > 0.01
 
 
 def test_pieces_are_those_of_long_documents(monkeypatch):
@@ -393,7 +396,7 @@ def test_words_are_the_direction_of_the_sum_of_both_vectors(corpus):
     settings = SETTINGS | {"documents": False}
     summed = spherevec.train(corpus, **settings)
     alone = spherevec.train(corpus, **settings, add_contexts=False)
-    assert alone.targets is None and alone.words_of_documents is alone.words
+    assert alone.targets is None and alone.inputs is alone.words
     assert np.array_equal(summed.targets.vectors, alone.words.vectors)
     assert np.array_equal(summed.contexts.vectors, alone.contexts.vectors)
     both = alone.words.vectors.astype(np.float64) + alone.contexts.vectors
@@ -450,7 +453,7 @@ def test_given_vectors_are_the_start(corpus):
     trainer.fill(backend, corpus, config, given)
     for word in ("w0", "w3", "w7"):
         row = corpus.vocabulary.index(word)
-        np.testing.assert_array_equal(backend.read("words", row, row + 1)[0], given[word])
+        np.testing.assert_array_equal(backend.read("inputs", row, row + 1)[0], given[word])
     # Without a learning rate all that happens is that rows are normalised again, to the last bit or two.
     trained, plain = (spherevec.train_corpus(corpus, config, initial=initial) for initial in (given, None))
     for word in trained.words:
@@ -557,11 +560,11 @@ def test_ctrl_c_stops_and_cleans_up(tmp_path):
 
 def test_offsets_learn_in_order_whatever_threads_do():
     """Reports of two threads that overtake each other must not look like drawn pairs taken back."""
-    offsets, total = Offsets(1.0, 8.0), [0]
+    offsets, total = Biases(1.0, 8.0), [0]
 
     def read():
         total[0] += 1000
-        return Figures(word_cosine=-0.1 * total[0], word_drawn=float(total[0]))
+        return Sums(word_cosine=-0.1 * total[0], word_negatives=float(total[0]))
 
     with ThreadPoolExecutor(8) as pool:
         for future in [pool.submit(offsets.learn, read) for _ in range(200)]:

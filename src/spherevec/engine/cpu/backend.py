@@ -6,56 +6,57 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
+from spherevec.engine.base import Block, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
-from spherevec.engine.cpu.overlay_ops import Overlay
+from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
-from spherevec.engine.base import Block, Figures, Floats, Inputs
-from spherevec.engine.cpu.document_rows import document_table
+from spherevec.engine.figures import SLOTS, Sums
+from spherevec.objectives import NEGATIVE_RULES
 from spherevec.storage.memory import available_memory
 
 SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
 
-_OBJECTIVES = {"vmf": kernel.VMF, "hinge": kernel.HINGE, "joint": kernel.JOINT}
-_RULES = {
-    "1+h": kernel.RULE_COSINE_DISTANCE,
-    "h": kernel.RULE_COSINE,
-    "2h": kernel.RULE_TWICE_COSINE,
-}
+
+_KERNELS = {"batches": kernel.train_batches, "triples": kernel.train_triples, "joint": kernel.train_joint}
 
 
 class CpuBackend:
     """Vectors in host memory, rows padded to whole cache lines, updated by several threads without locks.
 
     Args:
-        workdir: where document vectors are kept that would not fit into memory; see `document_table`.
+        workdir: where document vectors are kept that would not fit into memory; see `document_rows`.
     """
 
-    def __init__(self, inputs: Inputs, config: TrainConfig, workdir: str | Path | None = None) -> None:
+    def __init__(self, data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> None:
         self.workers = config.thread_count
-        self._inputs, self._config = inputs, config
+        self._data, self._config = data, config
         self._width = config.vector_size
         room = available_memory()
         self._tables: dict[str, Floats] = {
-            name: padded_rows(len(inputs.keep_share), self._width) for name in ("words", "contexts")
+            name: padded_rows(data.words, self._width) for name in ("inputs", "contexts")
         }
         room -= sum(table.nbytes for table in self._tables.values())
-        documents = len(inputs.offsets) - 1 if config.documents else 1
-        self._tables["documents"] = document_table(documents, self._width, room, workdir)
-        self._objective = _OBJECTIVES[config.objective]
+        # Kernels read the address of a document's row, also where no documents are trained.
+        documents = data.documents if config.documents else 1
+        self._tables["docs"] = document_rows(documents, self._width, room, workdir)
+        self._settings = settings_of(config)
+        objective = config.objective_info
+        self._train = _KERNELS[objective.kernel_for(config.batch)]
+        self._corpus = kernel.Corpus(
+            data.ids, data.offsets, data.pieces, data.keep_probability, data.alias_probability, data.alias_word
+        )
+        batch = max(config.batch, ANCHOR_TILE)
         self._scratch = [
-            kernel.BatchScratch.make(
-                self._width, config.window, config.negative, max(config.batch, ANCHOR_TILE), self._objective
-            )
+            kernel.BatchScratch.make(self._width, config.window, config.negative, batch, objective.code)
             for _ in range(self.workers)
         ]
         # One row a worker; rows lie cache lines apart, so that threads do not fight over one.
-        self._figures = np.zeros((self.workers, 64), np.float64)[:, : kernel.FIGURES]
+        self._sums = np.zeros((self.workers, 64), np.float64)[:, : len(SLOTS)]
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self._tables[table][start : start + len(rows), : self._width] = rows
@@ -68,54 +69,28 @@ class CpuBackend:
         self.train(0, Block(0, 0, 1, 1, 0.0, 0.0))
 
     def train(self, worker: int, block: Block) -> None:
-        vectors = (self._tables["words"], self._tables["contexts"], self._tables["documents"])
-        self._run(block, vectors, self._scratch[worker], self._figures[worker])
+        self._run(block, kernel.Vectors(**self._tables), self._scratch[worker], self._sums[worker])
 
     def _run(
-        self,
-        block: Block,
-        vectors: tuple[Floats | Overlay, ...],
-        scratch: kernel.BatchScratch,
-        figures: NDArray[np.float64],
+        self, block: Block, vectors: kernel.Vectors, scratch: kernel.BatchScratch, sums: NDArray[np.float64]
     ) -> None:
-        """Train a block on words, contexts and documents: the tables, or a shard's view of them."""
-        config, inputs = self._config, self._inputs
-        corpus = (inputs.ids, inputs.offsets, inputs.pieces, inputs.keep_share, inputs.draw_share, inputs.draw_other)
-        place = (block.first, block.last, inputs.units, np.uint64(block.order_key), np.uint64(block.draw_key))
-        documents = int(config.documents)
-        rule, geodesic = _RULES[config.negative_rule], config.step == "exponential"
-        alphas = (block.alpha_first, block.alpha_last)
-        if config.objective == "joint":
-            kernel.train_joint(
-                *corpus, *vectors, scratch.kept, scratch.new_anchors, figures, *place,
-                config.window, config.negative, rule, geodesic, *alphas, config.margin,
-            )  # fmt: skip
-        elif config.objective == "hinge" and config.batch == 1:
-            kernel.train_triples(
-                *corpus, *vectors, scratch.kept, scratch.new_anchors, figures, *place,
-                config.window, config.negative, documents, rule, geodesic, *alphas, config.margin,
-            )  # fmt: skip
-        else:
-            kernel.train_batches(
-                *corpus, *vectors, scratch, figures, *place,
-                config.window, config.batch, documents, self._objective, rule, geodesic,
-                *alphas, config.concentration, block.word_offset, block.document_offset, config.margin,
-            )  # fmt: skip
+        """Train a block on the tables, or on a shard's view of them."""
+        settings = self._settings._replace(word_bias=block.word_bias, document_bias=block.document_bias)
+        self._train(self._corpus, vectors, scratch, sums, span_of(block, self._data.units), settings)
 
-    def figures(self) -> Figures:
-        return Figures(*self._figures.sum(axis=0).tolist())
+    def sums(self) -> Sums:
+        return Sums(*self._sums.sum(axis=0).tolist())
 
-    def restore_figures(self, figures: Figures) -> None:
-        self._figures[:] = 0
-        self._figures[0] = astuple(figures)
+    def restore_sums(self, sums: Sums) -> None:
+        self._sums[:] = 0
+        self._sums[0] = astuple(sums)
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
-        inputs = self._inputs
-        offsets = inputs.offsets[first : last + 1]
-        corpus = (inputs.ids, offsets, inputs.refit_keep_share, inputs.draw_share, inputs.draw_other)
-        infer_documents(
-            corpus, self._tables["words"], self._tables["documents"][first:last], config, offset, least_steps
-        )
+    def learned_biases(self) -> None:
+        """The trainer learns them."""
+
+    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
+        corpus = corpus_of(self._data.ids, self._data.offsets[first : last + 1], self._data.refit_sampling)
+        fit_documents(corpus, self._tables["inputs"], self._tables["docs"][first:last], config, bias, least_steps)
 
     def take(self) -> dict[str, Floats]:
         tables, self._tables = self._tables, {}
@@ -134,34 +109,90 @@ def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
     return flat[: rows * width].reshape(rows, width)
 
 
-def infer_documents(
-    corpus: tuple[NDArray[Any], ...],
-    words: Floats,
-    documents: Floats,
-    config: TrainConfig,
-    offset: float,
-    least_steps: int = 0,
+def fit_documents(
+    corpus: kernel.Corpus, inputs: Floats, docs: Floats, config: TrainConfig, bias: float, least_steps: int = 0
 ) -> None:
-    """Fit `documents` to fixed `words`, on threads; both padded. A document without words stays as it is.
+    """Fit `docs` to fixed `inputs`, on threads; both padded. A document without words stays as it is.
 
     Args:
-        corpus: ids, offsets, keep_share, draw_share and draw_other, as in `Inputs`.
         config: `epochs` and `alpha` are those of the fit.
-        offset: of the von Mises–Fisher likelihood.
+        bias: of the von Mises–Fisher likelihood.
         least_steps: short documents take more passes, until they have made so many steps.
     """
-    objective = _OBJECTIVES[config.objective]
+    objective = config.objective_info
+    settings = kernel.FitSettings(
+        config.epoch_count, least_steps, objective.code, config.step == "exponential", config.alpha,
+        config.concentration, float(bias), config.margin,
+    )  # fmt: skip
 
     def fit(slice_: tuple[int, int]) -> None:
-        scratch = kernel.BatchScratch.make(config.vector_size, 1, config.negative, 1, objective)
-        kernel.infer_documents(
-            *corpus, words, documents, scratch, *slice_, config.epoch_count, least_steps, objective,
-            config.step == "exponential", config.alpha, config.concentration, offset, config.margin,
-        )  # fmt: skip
+        scratch = kernel.BatchScratch.make(config.vector_size, 1, config.negative, 1, objective.code)
+        kernel.infer_documents(corpus, inputs, docs, scratch, *slice_, settings)
 
     with ThreadPoolExecutor(config.thread_count, thread_name_prefix="spherevec") as pool:
-        for _ in pool.map(fit, pairwise(_slices(corpus[1]))):
+        for _ in pool.map(fit, pairwise(_slices(corpus.offsets))):
             pass
+
+
+def corpus_of(ids: NDArray[np.int32], offsets: NDArray[np.int64], sampling: Sampling) -> kernel.Corpus:
+    """Documents to fit, whole: pieces matter in training alone."""
+    return kernel.Corpus(ids, offsets, np.empty((0, 2), np.int64), *sampling)
+
+
+class DocumentFit:
+    """Input vectors, padded, for fitting new documents to them; see `spherevec.engine.base.DocumentFit`."""
+
+    def __init__(self, inputs: Floats, sampling: Sampling, config: TrainConfig) -> None:
+        self._sampling = sampling
+        self._inputs: Floats = padded_rows(*inputs.shape)
+        self._inputs[:, : inputs.shape[1]] = inputs
+
+    def fit(
+        self,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        start: Floats,
+        config: TrainConfig,
+        bias: float,
+        least_steps: int,
+    ) -> Floats:
+        docs: Floats = padded_rows(*start.shape)
+        docs[:, : start.shape[1]] = start
+        fit_documents(corpus_of(ids, offsets, self._sampling), self._inputs, docs, config, bias, least_steps)
+        return np.ascontiguousarray(docs[:, : start.shape[1]])
+
+
+def check(config: TrainConfig) -> None:
+    """Nothing to refuse: every machine has a processor."""
+
+
+def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> CpuBackend:
+    from spherevec.engine.cpu.deterministic import DeterministicCpuBackend
+
+    return (DeterministicCpuBackend if config.deterministic else CpuBackend)(data, config, workdir)
+
+
+def settings_of(config: TrainConfig) -> kernel.Settings:
+    return kernel.Settings(
+        window=config.window,
+        batch=config.batch,
+        negative=config.negative,
+        documents=int(config.documents),
+        objective=config.objective_info.code,
+        rule=NEGATIVE_RULES[config.negative_rule],
+        geodesic=config.step == "exponential",
+        concentration=config.concentration,
+        word_bias=0.0,
+        document_bias=0.0,
+        margin=config.margin,
+    )
+
+
+def span_of(block: Block, units: int) -> kernel.Span:
+    return kernel.Span(
+        block.first, block.last, units, np.uint64(block.order_key), np.uint64(block.sample_key),
+        block.alpha_first, block.alpha_last,
+    )  # fmt: skip
 
 
 def _slices(offsets: NDArray[np.int64]) -> list[int]:

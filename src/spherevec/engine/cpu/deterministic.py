@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
+from spherevec.engine.base import Block, Floats, TrainingData
 from spherevec.engine.cpu import kernels as kernel
+from spherevec.engine.cpu.backend import CpuBackend, span_of
 from spherevec.engine.cpu.overlay_ops import Overlay
 from spherevec.engine.cpu.vector_ops import padded_rows
-from spherevec.engine.base import Block, Figures, Floats, Inputs
-from spherevec.engine.cpu.backend import CpuBackend
+from spherevec.engine.figures import SLOTS, Sums
 
 SHARDS = 16  # of a round: how many threads can work on it, and part of what the bits depend on
 # Share of the way to where it comes to rest that a vector goes in one step, for each unit of the learning rate.
@@ -82,25 +83,25 @@ class ShardedTable:
         )  # fmt: skip
 
 
-class RoundsCpuBackend(CpuBackend):
-    """Trains rounds of `SHARDS` blocks; figures are those of shards, not of threads."""
+class DeterministicCpuBackend(CpuBackend):
+    """Trains rounds of `SHARDS` blocks; sums are those of shards, not of threads."""
 
     shards = SHARDS
 
-    def __init__(self, inputs: Inputs, config: TrainConfig, workdir: str | Path | None = None) -> None:
-        super().__init__(inputs, config, workdir)
-        self._figures = np.zeros((SHARDS, 64), np.float64)[:, : kernel.FIGURES]
-        self._finished = np.zeros(kernel.FIGURES)  # figures of the rounds before this one
-        long = np.unique(inputs.pieces[:, 0]) if config.documents else np.zeros(0)
-        words = np.arange(len(inputs.keep_share), dtype=np.int32)
-        places = {"words": words, "contexts": words, "documents": long.astype(np.int32)}
+    def __init__(self, data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> None:
+        super().__init__(data, config, workdir)
+        self._sums = np.zeros((SHARDS, 64), np.float64)[:, : len(SLOTS)]
+        self._finished = np.zeros(len(SLOTS))  # of the rounds before this one
+        long = np.unique(data.pieces[:, 0]) if config.documents else np.zeros(0)
+        words = np.arange(data.words, dtype=np.int32)
+        places = {"inputs": words, "contexts": words, "docs": long.astype(np.int32)}
         self._sharded = {
             name: ShardedTable(self._tables[name], rows, self.workers) for name, rows in places.items()
         }  # fmt: skip
-        # Words that one center can bring along: those drawn for each of its batches or pairs.
+        # Words that one center can bring along: the negatives of each of its batches or pairs.
         around = 2 * config.window + int(config.documents)
-        one_by_one = config.objective == "joint" or (config.objective == "hinge" and config.batch == 1)
-        self._drawn_a_center = config.negative * (around if one_by_one else -(-around // config.batch))
+        one_by_one = config.objective_info.one_by_one(config.batch)
+        self._negatives_a_center = config.negative * (around if one_by_one else -(-around // config.batch))
 
     def warm_up(self) -> None:
         nothing = Block(0, 0, 1, 1, 0.0, 0.0)
@@ -110,21 +111,20 @@ class RoundsCpuBackend(CpuBackend):
 
     def begin_round(self, blocks: Sequence[Block]) -> None:
         """Make room for the copies of a round's shards."""
-        inputs, window = self._inputs, self._config.window
+        data, window = self._data, self._config.window
         for sharded in self._sharded.values():
             sharded.forget()
         for block in blocks:
-            key = np.uint64(block.order_key)
-            tokens = kernel.tokens_at(block.first, block.last, inputs.units, key, inputs.offsets, inputs.pieces)
+            tokens = kernel.tokens_at(span_of(block, data.units), data.offsets, data.pieces)
             reach = tokens + 2 * window * (block.last - block.first)
-            self._sharded["words"].reserve(reach * (1 + self._drawn_a_center))
+            self._sharded["inputs"].reserve(reach * (1 + self._negatives_a_center))
             self._sharded["contexts"].reserve(reach)
-            self._sharded["documents"].reserve(block.last - block.first)
+            self._sharded["docs"].reserve(block.last - block.first)
 
     def train_shard(self, worker: int, shard: int, block: Block) -> None:
         """Train one block of the round, against the vectors of the round's start."""
-        overlays = tuple(self._sharded[name].overlay(worker, shard) for name in ("words", "contexts", "documents"))
-        self._run(block, overlays, self._scratch[worker], self._figures[shard])
+        overlays = kernel.Vectors(**{name: table.overlay(worker, shard) for name, table in self._sharded.items()})
+        self._run(block, overlays, self._scratch[worker], self._sums[shard])
         for overlay in overlays:
             kernel.forget_touched(overlay.slots, overlay.touched, overlay.used[0])
 
@@ -136,12 +136,12 @@ class RoundsCpuBackend(CpuBackend):
 
     def end_round(self) -> None:
         """Add up what the shards report, always in their order."""
-        self._finished += self._figures.sum(axis=0)
-        self._figures[:] = 0
+        self._finished += self._sums.sum(axis=0)
+        self._sums[:] = 0
 
-    def figures(self) -> Figures:
-        return Figures(*(self._finished + self._figures.sum(axis=0)).tolist())
+    def sums(self) -> Sums:
+        return Sums(*(self._finished + self._sums.sum(axis=0)).tolist())
 
-    def restore_figures(self, figures: Figures) -> None:
-        self._figures[:] = 0
-        self._finished[:] = astuple(figures)
+    def restore_sums(self, sums: Sums) -> None:
+        self._sums[:] = 0
+        self._finished[:] = astuple(sums)

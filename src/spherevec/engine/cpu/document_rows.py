@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
+from spherevec.engine.base import Floats
+from spherevec.engine.cpu.vector_ops import padded_rows, padded_width
 from spherevec.errors import TrainingError
 from spherevec.storage.files import lies_in_memory, temporary_place, unnamed_file
-from spherevec.engine.cpu.vector_ops import padded_rows, padded_width
-from spherevec.engine.base import Floats
 
 SHARE_OF_MEMORY = 0.5  # that document vectors may take of what is available
 
 
-def document_table(rows: int, width: int, room: float, place: str | Path | None) -> Floats:
+def document_rows(rows: int, width: int, room: float, place: str | Path | None) -> Floats:
     """Zero rows as `padded_rows` makes them, (rows, stride): here it is decided whether a file holds them.
 
     A file does if they take more than `SHARE_OF_MEMORY` of `room`. It is mapped: the system keeps in memory what it

@@ -1,12 +1,12 @@
 """The compiled training kernels, all in one file: Numba's cache does not notice edits in another one.
 
 Each kernel trains a run of *units* on one thread, without the interpreter's lock. A unit is a document, or one piece
-of a document longer than `PIECE` tokens. Everything random about a unit (which words are kept, window sizes, drawn
-words) is a hash of the seed, the epoch and the unit, so it does not depend on which thread trains it.
+of a document longer than `PIECE` tokens. Everything random about a unit (which words are kept, window sizes, negative
+samples) is a hash of the seed, the epoch and the unit, so it does not depend on which thread trains it.
 
 Names used throughout, for a real pair of a word and its neighbour (or its document):
     anchor     the vector that does the predicting: a context vector, or a document vector
-    target     a word vector: the real word first, then the drawn ones (negatives)
+    target     a word vector: the real word first, then the negatives
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.compiling import njit
-from spherevec.engine.cpu.overlay_ops import count_move, prefetch_row, row_of
+from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE
+from spherevec.engine.cpu.overlay_ops import Overlay, count_move, prefetch_row, row_of
 from spherevec.engine.cpu.vector_ops import (
     ANCHOR_TILE,
     LANES,
@@ -39,7 +40,8 @@ from spherevec.engine.cpu.vector_ops import (
     triple_gram,
     triple_step,
 )
-from spherevec.engine.base import DRAWN_AHEAD, LOSS_EVERY, PIECE
+from spherevec.engine.figures import SLOTS
+from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 
 # NaN and infinity stay visible: no "nnan", no "ninf".
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
@@ -49,13 +51,14 @@ compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
 MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are brought together
 
 # Objectives and rules, as the kernels see them.
-VMF, HINGE, JOINT = 0, 1, 2
-RULE_COSINE_DISTANCE, RULE_COSINE, RULE_TWICE_COSINE = 0, 1, 2
+VMF = OBJECTIVES["vmf"].code
+RULE_COSINE_DISTANCE, RULE_COSINE = NEGATIVE_RULES["1+h"], NEGATIVE_RULES["h"]
 
-# Slots of the figures that a kernel reports.
-TOKENS, WORDS, PAIRS, LOSS, VIOLATED, COMPARED = 0, 1, 2, 3, 4, 5
-WORD_COSINE, WORD_DRAWN, DOCUMENT_COSINE, DOCUMENT_DRAWN = 6, 7, 8, 9
-FIGURES = 10
+# Slots of the sums that a kernel counts.
+TOKENS, WORDS, PAIRS = SLOTS["tokens"], SLOTS["words"], SLOTS["pairs"]
+LOSS, VIOLATED, COMPARED = SLOTS["loss"], SLOTS["violated"], SLOTS["compared"]
+WORD_COSINE, WORD_NEGATIVES = SLOTS["word_cosine"], SLOTS["word_negatives"]
+DOCUMENT_COSINE, DOCUMENT_NEGATIVES = SLOTS["document_cosine"], SLOTS["document_negatives"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -94,14 +97,16 @@ def visited_unit(position, count, key):
 
 
 @compiled
-def draw_word(random, draw_share, draw_other):
+def sample_negative(random, corpus):
     """One word from the alias table: the upper half of `random` picks the slot, the lower half decides within it."""
-    slot = np.int64(((random >> np.uint64(32)) * np.uint64(draw_share.size)) >> np.uint64(32))
-    return slot if (random & np.uint64(0xFFFFFFFF)) < np.uint64(draw_share[slot]) else np.int64(draw_other[slot])
+    slot = np.int64(((random >> np.uint64(32)) * np.uint64(corpus.alias_word.size)) >> np.uint64(32))
+    if (random & np.uint64(0xFFFFFFFF)) < np.uint64(corpus.alias_probability[slot]):
+        return slot
+    return np.int64(corpus.alias_word[slot])
 
 
 @compiled
-def draw_reach(random, window, batch, extra):
+def sample_window(random, window, batch, extra):
     """How many words before and after a word are its context, 1..window each.
 
     The first is uniform. The second is uniform among those that fill the last batch (with `extra` anchors besides the
@@ -116,20 +121,34 @@ def draw_reach(random, window, batch, extra):
 
 
 @compiled
-def is_kept(word, place, key, keep_share):
-    """Whether the token at `place` of the corpus survives the thinning of frequent words this epoch."""
-    return (mix(key + np.uint64(place) * _GOLDEN) >> np.uint64(32)) <= np.uint64(keep_share[word])
+def is_kept(word, place, key, keep_probability):
+    """Whether the token at `place` of the corpus survives the subsampling of frequent words this epoch."""
+    return (mix(key + np.uint64(place) * _GOLDEN) >> np.uint64(32)) <= np.uint64(keep_probability[word])
 
 
 # --- the corpus -------------------------------------------------------------------------------------------------------
 
 
 @compiled
-def read_unit(unit, ids, offsets, pieces, keep_share, key, window, kept):
+def unit_at(span, position):
+    """The unit at a position of the epoch's order."""
+    return visited_unit(position, span.units, span.order_key) if span.order_key else position
+
+
+@compiled
+def alpha_at(span, position):
+    """The learning rate at a position: it falls linearly over the span."""
+    progress = (position - span.first) / (span.last - span.first)
+    return np.float32(span.alpha_first + (span.alpha_last - span.alpha_first) * progress)
+
+
+@compiled
+def read_unit(unit, corpus, key, window, kept):
     """Copy the surviving words of a unit, and up to `window` of its neighbours on each side, into `kept`.
 
     Returns (document, words in `kept`, first and last word that belong to the unit itself, raw tokens).
     """
+    ids, offsets, pieces, keep_probability = corpus.ids, corpus.offsets, corpus.pieces, corpus.keep_probability
     documents = offsets.size - 1
     if unit < documents:
         document, start = unit, offsets[unit]
@@ -141,7 +160,7 @@ def read_unit(unit, ids, offsets, pieces, keep_share, key, window, kept):
     left, before = start, 0
     while left > opening and before < window and start - left < PIECE:
         left -= 1
-        before += is_kept(ids[left], left, key, keep_share)
+        before += is_kept(ids[left], left, key, keep_probability)
     count = 0
     first = 0
     last = 0
@@ -151,7 +170,7 @@ def read_unit(unit, ids, offsets, pieces, keep_share, key, window, kept):
             first = count
         if place >= stop and (count - last >= window or place - stop >= PIECE):
             break
-        if is_kept(ids[place], place, key, keep_share):
+        if is_kept(ids[place], place, key, keep_probability):
             kept[count] = ids[place]
             count += 1
         place += 1
@@ -160,12 +179,12 @@ def read_unit(unit, ids, offsets, pieces, keep_share, key, window, kept):
     return document, count, first, last, stop - start
 
 
-# --- one batch: several anchors against the real word and the drawn ones ----------------------------------------------
+# --- one batch: several anchors against the real word and the negatives ----------------------------------------------
 
 
 @compiled
 def push_of(rule, h):
-    """How far a drawn word at cosine `h` is pushed."""
+    """How far a negative at cosine `h` is pushed."""
     if rule == RULE_COSINE_DISTANCE:
         return np.float32(1.0) + h
     if rule == RULE_COSINE:
@@ -186,12 +205,72 @@ def along_geodesic(address, new, block_row, square, stride):
     return blend_rows(address, np.float32(math.cos(angle)) - along, along, new, block_row, stride)
 
 
+class Corpus(NamedTuple):
+    """What is trained on: V words, N documents, M pieces of long documents beyond their first."""
+
+    ids: NDArray[np.int32]  # (tokens,)
+    offsets: NDArray[np.int64]  # (N + 1,)
+    pieces: NDArray[np.int64]  # (M, 2): document, first token
+    keep_probability: NDArray[np.uint32]  # (V,)
+    alias_probability: NDArray[np.uint32]  # (V,)
+    alias_word: NDArray[np.int32]  # (V,)
+
+
+class Vectors(NamedTuple):
+    """The tables that are trained, padded rows each, or a shard's overlays of them."""
+
+    inputs: NDArray[np.float32] | Overlay  # (V, stride)
+    contexts: NDArray[np.float32] | Overlay  # (V, stride)
+    docs: NDArray[np.float32] | Overlay  # (N, stride)
+
+
+class Span(NamedTuple):
+    """A block: units at positions [first, last) of the epoch's order, and the learning rate at both ends."""
+
+    first: int
+    last: int
+    units: int
+    order_key: np.uint64  # 0 = the order of the file
+    sample_key: np.uint64
+    alpha_first: float
+    alpha_last: float
+
+
+class Settings(NamedTuple):
+    """The settings of a run, as the kernels see them."""
+
+    window: int
+    batch: int
+    negative: int
+    documents: int
+    objective: int
+    rule: int
+    geodesic: bool
+    concentration: float
+    word_bias: float
+    document_bias: float
+    margin: float
+
+
+class FitSettings(NamedTuple):
+    """The settings of a fit of documents to fixed words."""
+
+    epochs: int
+    least_steps: int
+    objective: int
+    geodesic: bool
+    alpha: float
+    concentration: float
+    bias: float
+    margin: float
+
+
 class BatchScratch(NamedTuple):
     """Room for one thread's batches: A anchors, T targets (whole tiles of both), rows of `stride` numbers."""
 
     kept: NDArray[np.int32]  # (PIECE + 2 window + 2,) words of a unit
-    drawn: NDArray[np.int64]  # (negative,) drawn words, as rows
-    drawn_next: NDArray[np.int64]
+    negatives: NDArray[np.int64]  # (negative,) negatives, as rows
+    next_negatives: NDArray[np.int64]
     anchors: NDArray[np.int64]  # (A,) addresses
     targets: NDArray[np.int64]  # (T,)
     new_anchors: NDArray[np.float32]  # (A + 1, stride), the last row stays zero
@@ -199,7 +278,7 @@ class BatchScratch(NamedTuple):
     scores: NDArray[np.float32]  # (A * T,) rounded up to whole LANES, as the next five
     real: NDArray[np.float32]  # 1 where the target is the real word
     kappas: NDArray[np.float32]  # concentration of each pair
-    shifts: NDArray[np.float32]  # offset of each pair
+    biases: NDArray[np.float32]  # bias of each pair
     pull: NDArray[np.float32]  # weight of target t in the step of anchor a
     push: NDArray[np.float32]  # weight of anchor a in the step of target t
     keep_anchor: NDArray[np.float32]  # (A,)
@@ -214,12 +293,12 @@ class BatchScratch(NamedTuple):
         new_anchors = padded_rows(anchors + 1, width)
         nothing = new_anchors.ctypes.data + anchors * new_anchors.strides[0]
         flat = [np.zeros(-(-anchors * targets // LANES) * LANES, np.float32) for _ in range(6)]
-        scores, real, kappas, shifts, pull, push = flat
+        scores, real, kappas, biases, pull, push = flat
         real[: anchors * targets : targets] = 1
         return cls(
             kept=np.zeros(PIECE + 2 * window + 2, np.int32),
-            drawn=np.zeros(negative, np.int64),
-            drawn_next=np.zeros(negative, np.int64),
+            negatives=np.zeros(negative, np.int64),
+            next_negatives=np.zeros(negative, np.int64),
             anchors=np.full(anchors, nothing, np.int64),
             targets=np.full(targets, nothing, np.int64),
             new_anchors=new_anchors,
@@ -227,7 +306,7 @@ class BatchScratch(NamedTuple):
             scores=scores,
             real=real,
             kappas=kappas,
-            shifts=shifts,
+            biases=biases,
             pull=pull,
             push=pull if objective == VMF else push,  # one likelihood moves both sides; the hinges' steps differ
             keep_anchor=np.zeros(anchors, np.float32),
@@ -238,12 +317,12 @@ class BatchScratch(NamedTuple):
 
 
 @compiled
-def set_concentration(scratch, first_anchor, last_anchor, kappa, shift):
-    """Use a concentration and an offset for some anchors of the next batches."""
+def set_concentration(scratch, first_anchor, last_anchor, kappa, bias):
+    """Use a concentration and an bias for some anchors of the next batches."""
     targets = scratch.targets.size
     for cell in range(first_anchor * targets, last_anchor * targets):
         scratch.kappas[cell] = kappa
-        scratch.shifts[cell] = shift
+        scratch.biases[cell] = bias
 
 
 @compiled
@@ -251,27 +330,27 @@ def weigh_vmf(scratch, word, used, alpha):
     """Steps of the von Mises–Fisher likelihood: alpha * kappa * (real - probability of being real)."""
     targets = scratch.targets.size
     # Absent rows are zero, so whatever weight they get moves nothing.
-    logistic_weights(scratch.scores, scratch.real, scratch.kappas, scratch.shifts, scratch.pull, alpha, used * targets)
-    for t in range(1, scratch.drawn.size + 1):
-        if scratch.drawn[t - 1] == word:
+    logistic_weights(scratch.scores, scratch.real, scratch.kappas, scratch.biases, scratch.pull, alpha, used * targets)
+    for t in range(1, scratch.negatives.size + 1):
+        if scratch.negatives[t - 1] == word:
             for a in range(used):
                 scratch.pull[a * targets + t] = 0
 
 
 @compiled
 def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
-    """Steps of one hinge for each anchor and drawn word, scaled to the strength of two drawn words."""
+    """Steps of one hinge for each anchor and negative, scaled to the strength of two negatives."""
     targets = scratch.targets.size
     one = np.float32(1.0)
-    step = alpha * np.float32(2.0 / scratch.drawn.size)
+    step = alpha * np.float32(2.0 / scratch.negatives.size)
     for i in range(used * targets):
         scratch.pull[i] = 0
         scratch.push[i] = 0
     for a in range(rows):
         f = scratch.scores[a * targets]
-        for t in range(1, scratch.drawn.size + 1):
+        for t in range(1, scratch.negatives.size + 1):
             h = scratch.scores[a * targets + t]
-            if scratch.drawn[t - 1] != word and f - h < gap:
+            if scratch.negatives[t - 1] != word and f - h < gap:
                 scratch.pull[a * targets] += step * (one - f + h)
                 scratch.pull[a * targets + t] -= step * (one - f + h)
                 scratch.push[a * targets] += step * (one - f)
@@ -285,26 +364,26 @@ def softplus(x):
 
 
 @compiled
-def measure_batch(scratch, word, rows, document_row, figures, objective, gap):
-    """Add the loss of a batch, how many drawn words come too close and their cosines to the figures."""
+def measure_batch(scratch, word, rows, document_row, sums, objective, gap):
+    """Add the loss of a batch, how many negatives come too close and their cosines to the sums."""
     targets = scratch.targets.size
     for a in range(rows):
         f = scratch.scores[a * targets]
-        cosine, drawn = (WORD_COSINE, WORD_DRAWN) if a != document_row else (DOCUMENT_COSINE, DOCUMENT_DRAWN)
+        cosine, count = (WORD_COSINE, WORD_NEGATIVES) if a != document_row else (DOCUMENT_COSINE, DOCUMENT_NEGATIVES)
         if objective == VMF:
-            figures[LOSS] += softplus(scratch.shifts[a * targets] - scratch.kappas[a * targets] * f)
-        for t in range(1, scratch.drawn.size + 1):
-            if scratch.drawn[t - 1] == word:
+            sums[LOSS] += softplus(scratch.biases[a * targets] - scratch.kappas[a * targets] * f)
+        for t in range(1, scratch.negatives.size + 1):
+            if scratch.negatives[t - 1] == word:
                 continue
             h = scratch.scores[a * targets + t]
-            figures[VIOLATED] += f - h < gap
-            figures[COMPARED] += 1
-            figures[cosine] += h
-            figures[drawn] += 1
+            sums[VIOLATED] += f - h < gap
+            sums[COMPARED] += 1
+            sums[cosine] += h
+            sums[count] += 1
             if objective == VMF:
-                figures[LOSS] += softplus(scratch.kappas[a * targets] * h - scratch.shifts[a * targets])
+                sums[LOSS] += softplus(scratch.kappas[a * targets] * h - scratch.biases[a * targets])
             else:
-                figures[LOSS] += max(np.float32(0.0), gap - f + h)
+                sums[LOSS] += max(np.float32(0.0), gap - f + h)
 
 
 @compiled
@@ -333,7 +412,7 @@ def move_batch(scratch, word, rows, used, stride, geodesic):
                 targets, t, scratch.keep_target, anchors, a, scratch.push, 1, width,
                 scratch.new_targets, scratch.target_scales, stride,
             )  # fmt: skip
-    negative = scratch.drawn.size
+    negative = scratch.negatives.size
     if geodesic:
         for a in range(rows):
             scratch.anchor_scales[a] = along_geodesic(
@@ -349,46 +428,40 @@ def move_batch(scratch, word, rows, used, stride, geodesic):
         store_scaled(scratch.new_anchors, a, scratch.anchor_scales[a], anchors[a], stride)
     store_scaled(scratch.new_targets, 0, scratch.target_scales[0], targets[0], stride)
     for t in range(1, negative + 1):
-        if scratch.drawn[t - 1] != word:
+        if scratch.negatives[t - 1] != word:
             store_scaled(scratch.new_targets, t, scratch.target_scales[t], targets[t], stride)
 
 
 @compiled
-def train_batches(
-    ids, offsets, pieces, keep_share, draw_share, draw_other,
-    word_vectors, context_vectors, document_vectors,
-    scratch, figures,
-    first_position, last_position, units, order_key, draw_key,
-    window, batch, documents, objective, rule, geodesic,
-    alpha_first, alpha_last, concentration, word_offset, document_offset, margin,
-):  # fmt: skip
-    """Train the units at positions [first_position, last_position) of this epoch's order, a few anchors at a time.
+def train_batches(corpus, vectors, scratch, sums, span, settings):
+    """Train the units of a span, a few anchors at a time.
 
     A batch compares up to `batch` anchors (the context vectors around a word, and its document's vector) with the
-    word and some drawn ones. All scores are taken before any vector moves; then each vector takes the sum of its steps
+    word and some negatives. All scores are taken before any vector moves; then each vector takes the sum of its steps
     at once. A vector that stands in a batch twice keeps the later of its two steps.
     """
     stride = scratch.new_anchors.shape[1]
     nothing = row_address(scratch.new_anchors, scratch.anchors.size)
-    kept, drawn, drawn_next = scratch.kept, scratch.drawn, scratch.drawn_next
+    kept, negatives, next_negatives = scratch.kept, scratch.negatives, scratch.next_negatives
     anchors, targets = scratch.anchors, scratch.targets
-    negative = drawn.size
-    gap = np.float32(margin)
-    kappa, word_shift, document_shift = np.float32(concentration), np.float32(word_offset), np.float32(document_offset)
-    set_concentration(scratch, 0, anchors.size, kappa, word_shift)
+    negative = negatives.size
+    word_vectors, context_vectors, document_vectors = vectors
+    window, batch, documents, objective = settings.window, settings.batch, settings.documents, settings.objective
+    gap, kappa = np.float32(settings.margin), np.float32(settings.concentration)
+    word_bias, document_bias = np.float32(settings.word_bias), np.float32(settings.document_bias)
+    set_concentration(scratch, 0, anchors.size, kappa, word_bias)
 
-    for position in range(first_position, last_position):
-        progress = (position - first_position) / (last_position - first_position)
-        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
-        unit = visited_unit(position, units, order_key) if order_key else position
-        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
-        figures[TOKENS] += tokens
-        figures[WORDS] += last - first
-        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+    for position in range(span.first, span.last):
+        alpha = alpha_at(span, position)
+        unit = unit_at(span, position)
+        document, count, first, last, tokens = read_unit(unit, corpus, span.sample_key, window, kept)
+        sums[TOKENS] += tokens
+        sums[WORDS] += last - first
+        random = mix(span.sample_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
         for k in range(negative):
             random += _GOLDEN
-            drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
-            prefetch_row(word_vectors, drawn_next[k], stride)
+            next_negatives[k] = sample_negative(mix(random), corpus)
+            prefetch_row(word_vectors, next_negatives[k], stride)
 
         for center in range(first, last):
             word = np.int64(kept[center])
@@ -397,11 +470,11 @@ def train_batches(
             if center + window + 1 < count:
                 prefetch_row(context_vectors, np.int64(kept[center + window + 1]), stride)
             random += _GOLDEN
-            before, after = draw_reach(mix(random), window, batch, documents)
+            before, after = sample_window(mix(random), window, batch, documents)
             low, high = max(0, center - before), min(count, center + after + 1)
             neighbours = high - low - 1
             total = neighbours + documents
-            figures[PAIRS] += total
+            sums[PAIRS] += total
             targets[0] = row_of(word_vectors, word)
 
             for start in range(0, total, batch):
@@ -409,13 +482,13 @@ def train_batches(
                 used = (rows + ANCHOR_TILE - 1) // ANCHOR_TILE * ANCHOR_TILE
                 count_move(word_vectors, word)
                 for k in range(negative):
-                    drawn[k] = drawn_next[k]
-                    targets[k + 1] = row_of(word_vectors, drawn[k])
-                    if drawn[k] != word:
-                        count_move(word_vectors, drawn[k])
+                    negatives[k] = next_negatives[k]
+                    targets[k + 1] = row_of(word_vectors, negatives[k])
+                    if negatives[k] != word:
+                        count_move(word_vectors, negatives[k])
                     random += _GOLDEN
-                    drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
-                    prefetch_row(word_vectors, drawn_next[k], stride)
+                    next_negatives[k] = sample_negative(mix(random), corpus)
+                    prefetch_row(word_vectors, next_negatives[k], stride)
                 document_row = -1
                 for a in range(rows):
                     place = low + start + a
@@ -423,7 +496,7 @@ def train_batches(
                         document_row = a
                         anchors[a] = row_of(document_vectors, document)
                         count_move(document_vectors, document)
-                        set_concentration(scratch, a, a + 1, kappa, document_shift)
+                        set_concentration(scratch, a, a + 1, kappa, document_bias)
                     else:
                         context = np.int64(kept[place + (place >= center)])
                         anchors[a] = row_of(context_vectors, context)
@@ -436,12 +509,12 @@ def train_batches(
                 if objective == VMF:
                     weigh_vmf(scratch, word, used, alpha)
                 else:
-                    weigh_hinge(scratch, word, rows, used, alpha, gap, rule)
+                    weigh_hinge(scratch, word, rows, used, alpha, gap, settings.rule)
                 if (center - first) % LOSS_EVERY == 0:
-                    measure_batch(scratch, word, rows, document_row, figures, objective, gap)
-                move_batch(scratch, word, rows, used, stride, geodesic)
+                    measure_batch(scratch, word, rows, document_row, sums, objective, gap)
+                move_batch(scratch, word, rows, used, stride, settings.geodesic)
                 if document_row >= 0:
-                    set_concentration(scratch, document_row, document_row + 1, kappa, word_shift)
+                    set_concentration(scratch, document_row, document_row + 1, kappa, word_bias)
 
 
 # --- one triple at a time, in closed form -----------------------------------------------------------------------------
@@ -468,12 +541,12 @@ def step_weights(weights, at, stay, move, own, cross, other, geodesic):
 
 
 @compiled
-def move_triple(word, drawn, anchor, stride, gram, weights, alpha, rule, geodesic):
-    """The steps of a violated hinge: word and anchor are pulled together, the drawn word is pushed away.
+def move_triple(word, negative_word, anchor, stride, gram, weights, alpha, rule, geodesic):
+    """The steps of a violated hinge: word and anchor are pulled together, the negative is pushed away.
 
-    `word`, `drawn` and `anchor` are addresses of rows.
+    `word`, `negative_word` and `anchor` are addresses of rows.
     """
-    triple_gram(word, drawn, anchor, gram, stride)
+    triple_gram(word, negative_word, anchor, gram, stride)
     f, h, g = gram[3], gram[4], gram[5]
     one, two = np.float32(1.0), np.float32(2.0)
     near, far, both = alpha * (one - f), alpha * push_of(rule, h), alpha * (one - f + h)
@@ -481,38 +554,34 @@ def move_triple(word, drawn, anchor, stride, gram, weights, alpha, rule, geodesi
     step_weights(weights, 2, one + far * h, -far, gram[1], h, gram[2], geodesic)
     apart = gram[0] + gram[1] - two * g
     step_weights(weights, 4, one - both * (f - h), both, gram[2], f - h, apart, geodesic)
-    triple_step(word, drawn, anchor, weights, stride)
+    triple_step(word, negative_word, anchor, weights, stride)
 
 
 @compiled
-def train_triples(
-    ids, offsets, pieces, keep_share, draw_share, draw_other,
-    word_vectors, context_vectors, document_vectors,
-    kept, new_rows, figures,
-    first_position, last_position, units, order_key, draw_key,
-    window, negative, documents, rule, geodesic,
-    alpha_first, alpha_last, margin,
-):  # fmt: skip
+def train_triples(corpus, vectors, scratch, sums, span, settings):
     """Train with one hinge a pair, one triple at a time, each step seeing the one before it, as the authors' program.
 
     A word's context vector is the anchor of the words around it; its document's vector is the anchor of the word.
     """
+    kept, new_rows = scratch.kept, scratch.new_anchors
     stride = new_rows.shape[1]
+    word_vectors, context_vectors, document_vectors = vectors
+    window, negative, rule, geodesic = settings.window, settings.negative, settings.rule, settings.geodesic
+    documents = settings.documents
     # Longer than needed: no two threads must write to one cache line.
     gram, weights = np.zeros(256, np.float32), np.zeros(256, np.float32)
     ahead = np.zeros(256, np.int64)
-    gap = np.float32(margin)
-    for position in range(first_position, last_position):
-        progress = (position - first_position) / (last_position - first_position)
-        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
-        unit = visited_unit(position, units, order_key) if order_key else position
-        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
-        figures[TOKENS] += tokens
-        figures[WORDS] += last - first
-        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
-        for k in range(DRAWN_AHEAD):
+    gap = np.float32(settings.margin)
+    for position in range(span.first, span.last):
+        alpha = alpha_at(span, position)
+        unit = unit_at(span, position)
+        document, count, first, last, tokens = read_unit(unit, corpus, span.sample_key, window, kept)
+        sums[TOKENS] += tokens
+        sums[WORDS] += last - first
+        random = mix(span.sample_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+        for k in range(NEGATIVES_AHEAD):
             random += _GOLDEN
-            ahead[k] = draw_word(mix(random), draw_share, draw_other)
+            ahead[k] = sample_negative(mix(random), corpus)
             prefetch_row(word_vectors, ahead[k], stride)
         turn = 0
         for center in range(first, last):
@@ -525,7 +594,7 @@ def train_triples(
             reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
             low, high = max(0, center - reach), min(count, center + reach + 1)
             pairs = high - low - 1 + documents
-            figures[PAIRS] += pairs
+            sums[PAIRS] += pairs
             own_anchor = row_of(context_vectors, word)
             for pair in range(pairs):
                 if pair == high - low - 1:
@@ -535,23 +604,23 @@ def train_triples(
                 target_row = row_of(word_vectors, target)
                 f = row_product(target_row, anchor, stride)
                 for _ in range(negative):
-                    drawn = ahead[turn]
+                    negative_word = ahead[turn]
                     random += _GOLDEN
-                    ahead[turn] = draw_word(mix(random), draw_share, draw_other)
+                    ahead[turn] = sample_negative(mix(random), corpus)
                     prefetch_row(word_vectors, ahead[turn], stride)
-                    turn = (turn + 1) % DRAWN_AHEAD
-                    if drawn in (word, target):
+                    turn = (turn + 1) % NEGATIVES_AHEAD
+                    if negative_word in (word, target):
                         continue
                     # Most margins hold, and then this product is all there is to do.
-                    drawn_row = row_of(word_vectors, drawn)
-                    h = row_product(drawn_row, anchor, stride)
-                    figures[COMPARED] += 1
+                    negative_row = row_of(word_vectors, negative_word)
+                    h = row_product(negative_row, anchor, stride)
+                    sums[COMPARED] += 1
                     if f - h < gap:
-                        figures[VIOLATED] += 1
-                        figures[LOSS] += gap - f + h
-                        move_triple(target_row, drawn_row, anchor, stride, gram, weights, alpha, rule, geodesic)
+                        sums[VIOLATED] += 1
+                        sums[LOSS] += gap - f + h
+                        move_triple(target_row, negative_row, anchor, stride, gram, weights, alpha, rule, geodesic)
                         count_move(word_vectors, target)
-                        count_move(word_vectors, drawn)
+                        count_move(word_vectors, negative_word)
                         if pair == high - low - 1:
                             count_move(document_vectors, document)
                         else:
@@ -563,22 +632,18 @@ def train_triples(
 
 
 @compiled
-def train_joint(
-    ids, offsets, pieces, keep_share, draw_share, draw_other,
-    word_vectors, context_vectors, document_vectors,
-    kept, new_rows, figures,
-    first_position, last_position, units, order_key, draw_key,
-    window, negative, rule, geodesic,
-    alpha_first, alpha_last, margin,
-):  # fmt: skip
-    """Train with the paper's Eq. (3): one hinge over the word u, a context v, the document d and a drawn word n.
+def train_joint(corpus, vectors, scratch, sums, span, settings):
+    """Train with the paper's Eq. (3): one hinge over the word u, a context v, the document d and a negative n.
 
-    Every vector moves by Eq. (8): its Riemannian gradient times the cosine distance to its descent direction; a drawn
-    word by `rule` instead.
+    Every vector moves by Eq. (8): its Riemannian gradient times the cosine distance to its descent direction; a
+    negative by `rule` instead.
     """
+    kept, new_rows = scratch.kept, scratch.new_anchors
     stride = new_rows.shape[1]
+    word_vectors, context_vectors, document_vectors = vectors
+    window, negative, rule, geodesic = settings.window, settings.negative, settings.rule, settings.geodesic
     one = np.float32(1.0)
-    gap = np.float32(margin)
+    gap = np.float32(settings.margin)
     nothing = row_address(new_rows, 4)  # a row of zeros
     rows = np.full(6, nothing, np.int64)  # u, n, v, d and two empty places
     others = np.full(6, nothing, np.int64)  # v, d, n, then u
@@ -586,14 +651,13 @@ def train_joint(
     weights = np.zeros(24, np.float32)  # rows x (v, d, n, u)
     keep = np.zeros(4, np.float32)
     scales = np.zeros(LANES, np.float32)
-    for position in range(first_position, last_position):
-        progress = (position - first_position) / (last_position - first_position)
-        alpha = np.float32(alpha_first + (alpha_last - alpha_first) * progress)
-        unit = visited_unit(position, units, order_key) if order_key else position
-        document, count, first, last, tokens = read_unit(unit, ids, offsets, pieces, keep_share, draw_key, window, kept)
-        figures[TOKENS] += tokens
-        figures[WORDS] += last - first
-        random = mix(draw_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+    for position in range(span.first, span.last):
+        alpha = alpha_at(span, position)
+        unit = unit_at(span, position)
+        document, count, first, last, tokens = read_unit(unit, corpus, span.sample_key, window, kept)
+        sums[TOKENS] += tokens
+        sums[WORDS] += last - first
+        random = mix(span.sample_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
         rows[3] = others[1] = row_of(document_vectors, document)
         for center in range(first, last):
             word = np.int64(kept[center])
@@ -601,37 +665,37 @@ def train_joint(
             random += _GOLDEN
             reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
             low, high = max(0, center - reach), min(count, center + reach + 1)
-            figures[PAIRS] += high - low - 1
+            sums[PAIRS] += high - low - 1
             for place in range(low, high):
                 if place == center:
                     continue
                 rows[2] = others[0] = row_of(context_vectors, np.int64(kept[place]))
                 for _ in range(negative):
                     random += _GOLDEN
-                    drawn = draw_word(mix(random), draw_share, draw_other)
-                    if drawn == word:
+                    negative_word = sample_negative(mix(random), corpus)
+                    if negative_word == word:
                         continue
-                    rows[1] = others[2] = row_of(word_vectors, drawn)
+                    rows[1] = others[2] = row_of(word_vectors, negative_word)
                     tile_scores(rows, 0, others, 0, scores, 6, stride)
                     uv, ud, un = scores[0], scores[1], scores[2]
                     nv, nd, vd = scores[6], scores[7], scores[13]
-                    figures[COMPARED] += 1
+                    sums[COMPARED] += 1
                     near, far = uv + ud, nv + nd
                     if near - far >= gap:
                         continue
-                    figures[VIOLATED] += 1
-                    figures[LOSS] += gap - near + far
+                    sums[VIOLATED] += 1
+                    sums[LOSS] += gap - near + far
                     sum_length = np.float32(math.sqrt(max(np.float32(2.0) + np.float32(2.0) * vd, np.float32(1e-12))))
                     gap_length = np.float32(math.sqrt(max(np.float32(2.0) - np.float32(2.0) * un, np.float32(1e-12))))
                     word_step = alpha * (one - near / sum_length)
-                    drawn_step = alpha * push_of(rule, far / sum_length)
+                    negative_step = alpha * push_of(rule, far / sum_length)
                     context_step = alpha * (one - (uv - nv) / gap_length)
                     document_step = alpha * (one - (ud - nd) / gap_length)
                     weights[0] = weights[1] = word_step
-                    weights[6] = weights[7] = -drawn_step
+                    weights[6] = weights[7] = -negative_step
                     weights[14], weights[15] = -context_step, context_step
                     weights[20], weights[21] = -document_step, document_step
-                    keep[0], keep[1] = one - word_step * near, one + drawn_step * far
+                    keep[0], keep[1] = one - word_step * near, one + negative_step * far
                     keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
                     combine_anchors(rows, 0, keep, others, 0, weights, 6, 1, new_rows, scales, stride)
                     combine_anchors(rows, 0, keep, others, 3, weights, 6, 1, new_rows, scales, stride)
@@ -642,7 +706,7 @@ def train_joint(
                     for r in range(4):
                         store_scaled(new_rows, r, scales[r], rows[r], stride)
                     count_move(word_vectors, word)
-                    count_move(word_vectors, drawn)
+                    count_move(word_vectors, negative_word)
                     count_move(context_vectors, np.int64(kept[place]))
                     count_move(document_vectors, document)
 
@@ -651,11 +715,11 @@ def train_joint(
 
 
 @compiled
-def tokens_at(first_position, last_position, units, order_key, offsets, pieces):
-    """Tokens of the units at positions [first_position, last_position)."""
+def tokens_at(span, offsets, pieces):
+    """Tokens of the units of a span."""
     total = 0
-    for position in range(first_position, last_position):
-        unit = visited_unit(position, units, order_key) if order_key else position
+    for position in range(span.first, span.last):
+        unit = unit_at(span, position)
         documents = offsets.size - 1
         if unit < documents:
             start, closing = offsets[unit], offsets[unit + 1]
@@ -751,7 +815,7 @@ def merge_shards(places, used, touched, moves, copies, table, home, following, s
 
 @compiled
 def text_key(ids, start, stop):
-    """A hash of a document's words, so that what is drawn for it depends on its text alone."""
+    """A hash of a document's words, so that what is sampled for it depends on its text alone."""
     key = np.uint64(stop - start)
     for place in range(start, stop):
         key = mix(key ^ (np.uint64(ids[place]) + _GOLDEN))
@@ -759,77 +823,73 @@ def text_key(ids, start, stop):
 
 
 @compiled
-def start_document(ids, start, stop, keep_share, word_vectors, document_vectors, document, sums):
+def start_document(corpus, start, stop, word_vectors, document_vectors, document, total):
     """Set a document to the mean direction of its words, each weighted by the share of it that is kept.
 
-    A document without words, or whose words cancel out, is left as it is. `sums` is a scratch row.
+    A document without words, or whose words cancel out, is left as it is. `total` is a scratch row.
     """
     stride = word_vectors.shape[1]
     for d in range(stride):
-        sums[d] = 0
+        total[d] = 0
     for place in range(start, stop):
-        word = ids[place]
-        share = np.float32(keep_share[word]) * np.float32(2.0**-32)
+        word = corpus.ids[place]
+        share = np.float32(corpus.keep_probability[word]) * np.float32(2.0**-32)
         for d in range(stride):
-            sums[d] += share * word_vectors[word, d]
+            total[d] += share * word_vectors[word, d]
     square = np.float32(0.0)
     for d in range(stride):
-        square += sums[d] * sums[d]
+        square += total[d] * total[d]
     if square > np.float32(1e-12):
         scale = np.float32(1.0) / np.float32(math.sqrt(square))
         for d in range(stride):
-            document_vectors[document, d] = scale * sums[d]
+            document_vectors[document, d] = scale * total[d]
 
 
 @compiled
-def infer_documents(
-    ids, offsets, keep_share, draw_share, draw_other, word_vectors,
-    document_vectors,
-    scratch,
-    first, last, epochs, least_steps, objective, geodesic, alpha_start, concentration, offset, margin,
-):  # fmt: skip
+def infer_documents(corpus, word_vectors, document_vectors, scratch, first, last, settings):
     """Fit the vectors of documents [first, last) to fixed word vectors, by the objective's step for documents.
 
-    A document starts at the mean direction of its words and takes `epochs` passes over them, a short one as many as
-    make `least_steps`. A document without a word is left as it is.
+    A document starts at the mean direction of its words and takes `settings.epochs` passes over them, a short one as
+    many as make `settings.least_steps`. A document without a word is left as it is.
     """
     stride = word_vectors.shape[1]
-    gap = np.float32(margin)
-    one, share = np.float32(1.0), np.float32(2.0 / scratch.drawn.size)  # as in weigh_hinge
-    set_concentration(scratch, 0, 1, np.float32(concentration), np.float32(offset))
-    drawn, targets, anchors, scores, pull = (
-        scratch.drawn, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
+    gap = np.float32(settings.margin)
+    ids, offsets, keep_probability = corpus.ids, corpus.offsets, corpus.keep_probability
+    one, share = np.float32(1.0), np.float32(2.0 / scratch.negatives.size)  # as in weigh_hinge
+    set_concentration(scratch, 0, 1, np.float32(settings.concentration), np.float32(settings.bias))
+    negatives, targets, anchors, scores, pull = (
+        scratch.negatives, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
     )  # fmt: skip
-    negative, width = drawn.size, targets.size
+    negative, width = negatives.size, targets.size
     for document in range(first, last):
         start, stop = offsets[document], offsets[document + 1]
-        start_document(ids, start, stop, keep_share, word_vectors, document_vectors, document, scratch.new_anchors[0])
+        start_document(corpus, start, stop, word_vectors, document_vectors, document, scratch.new_anchors[0])
         key = text_key(ids, start, stop)
         anchors[0] = row_address(document_vectors, document)
         random = mix(key)
         for k in range(negative):
             random += _GOLDEN
-            scratch.drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
+            scratch.next_negatives[k] = sample_negative(mix(random), corpus)
         length = stop - start
-        passes = max(epochs, (least_steps + length - 1) // length) if length else 0
+        passes = max(settings.epochs, (settings.least_steps + length - 1) // length) if length else 0
         for epoch in range(passes):
-            thinning = mix(key + np.uint64(epoch) * _GOLDEN)
+            subsampling_key = mix(key + np.uint64(epoch) * _GOLDEN)
             for place in range(start, stop):
                 word = np.int64(ids[place])
-                if not is_kept(word, place - start, thinning, keep_share):
+                if not is_kept(word, place - start, subsampling_key, keep_probability):
                     continue
                 progress = (epoch * length + place - start) / (passes * length)
-                alpha = np.float32(alpha_start * (1.0 - progress))
+                alpha = np.float32(settings.alpha * (1.0 - progress))
                 targets[0] = row_address(word_vectors, word)
                 for k in range(negative):
-                    drawn[k] = scratch.drawn_next[k]
-                    targets[k + 1] = row_address(word_vectors, drawn[k])
+                    negatives[k] = scratch.next_negatives[k]
+                    targets[k + 1] = row_address(word_vectors, negatives[k])
                     random += _GOLDEN
-                    scratch.drawn_next[k] = draw_word(mix(random), draw_share, draw_other)
-                    prefetch(row_address(word_vectors, scratch.drawn_next[k]), stride)
+                    scratch.next_negatives[k] = sample_negative(mix(random), corpus)
+                    prefetch(row_address(word_vectors, scratch.next_negatives[k]), stride)
                 for t in range(0, width, TARGET_TILE):
                     row_scores(anchors, 0, targets, t, scores, width, stride)
-                if objective == VMF:
+                if settings.objective == VMF:
                     weigh_vmf(scratch, word, 1, alpha)
                 else:
                     f = scores[0]
@@ -837,7 +897,7 @@ def infer_documents(
                         pull[t] = 0
                     for t in range(1, negative + 1):
                         h = scores[t]
-                        if drawn[t - 1] != word and f - h < gap:
+                        if negatives[t - 1] != word and f - h < gap:
                             step = share * alpha * (one - f + h)
                             pull[0] += step
                             pull[t] -= step
@@ -850,7 +910,7 @@ def infer_documents(
                         anchors, 0, scratch.keep_anchor, targets, t, pull, width, 1,
                         scratch.new_anchors, scratch.anchor_scales, stride,
                     )  # fmt: skip
-                if geodesic:
+                if settings.geodesic:
                     scratch.anchor_scales[0] = along_geodesic(
                         anchors[0], scratch.new_anchors, 0, scratch.anchor_scales[0], stride
                     )

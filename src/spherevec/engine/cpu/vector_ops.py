@@ -174,15 +174,15 @@ def _inverse_roots_code(context, builder, signature, arguments):
 
 def _logistic_code(context, builder, signature, arguments):
     *arrays, alpha, count = arguments
-    scores, real, kappas, shifts, weights = (
+    scores, real, kappas, biases, weights = (
         _data(context, builder, kind, array) for kind, array in zip(signature.args[:5], arrays, strict=True)
     )
     one, half, inner = (ir.Constant(_VECTOR, [value] * LANES) for value in (1.0, 0.5, 1.0 / 1024))
     alphas = _splat(builder, alpha)
     with _over_lanes(builder, count) as (index, _):
-        score, label, kappa, shift = (_load(builder, row, index, align=4) for row in (scores, real, kappas, shifts))
+        score, label, kappa, bias = (_load(builder, row, index, align=4) for row in (scores, real, kappas, biases))
         # exp(x) = exp(x / 1024) ** 1024: the inner one by its first three terms, the power by ten squarings.
-        distance = builder.fsub(shift, builder.fmul(kappa, score, flags=_FAST), flags=_FAST)
+        distance = builder.fsub(bias, builder.fmul(kappa, score, flags=_FAST), flags=_FAST)
         x = builder.fmul(distance, inner, flags=_FAST)
         power = _multiply_add(builder, _multiply_add(builder, half, x, one), x, one)
         for _ in range(10):
@@ -253,14 +253,14 @@ def _triple_gram_code(context, builder, signature, arguments):
 def _triple_step_code(context, builder, signature, arguments):
     *addresses, weights, stride = arguments
     weights = _data(context, builder, signature.args[3], weights)
-    word_row, drawn_row, anchor_row = (builder.inttoptr(address, _FLOAT.as_pointer()) for address in addresses)
+    word_row, negative_row, anchor_row = (builder.inttoptr(address, _FLOAT.as_pointer()) for address in addresses)
     spread = [_splat(builder, builder.load(builder.gep(weights, [_constant(i)]))) for i in range(6)]
     with _over_lanes(builder, stride) as (index, _):
-        word, drawn, anchor = (_load(builder, row, index) for row in (word_row, drawn_row, anchor_row))
-        apart = builder.fsub(word, drawn, flags=_FAST)
+        word, negative, anchor = (_load(builder, row, index) for row in (word_row, negative_row, anchor_row))
+        apart = builder.fsub(word, negative, flags=_FAST)
         for row, own, other, stay, move in (
             (word_row, word, anchor, spread[0], spread[1]),
-            (drawn_row, drawn, anchor, spread[2], spread[3]),
+            (negative_row, negative, anchor, spread[2], spread[3]),
             (anchor_row, anchor, apart, spread[4], spread[5]),
         ):
             kept = builder.fmul(stay, own, flags=_FAST)
@@ -344,12 +344,12 @@ def inverse_roots(typing, values, count):
 
 
 @intrinsic
-def logistic_weights(typing, scores, real, kappas, shifts, weights, alpha, count):
-    """weights = alpha * kappas * (real - sigmoid(kappas * scores - shifts)), to 3e-5 of alpha * kappas.
+def logistic_weights(typing, scores, real, kappas, biases, weights, alpha, count):
+    """weights = alpha * kappas * (real - sigmoid(kappas * scores - biases)), to 3e-5 of alpha * kappas.
 
     For the first `count` cells of all arrays, rounded up to whole LANES.
     """
-    return types.void(scores, real, kappas, shifts, weights, types.float32, types.int64), _logistic_code
+    return types.void(scores, real, kappas, biases, weights, types.float32, types.int64), _logistic_code
 
 
 @intrinsic
@@ -372,14 +372,14 @@ def row_product(typing, left, right, stride):
 
 
 @intrinsic
-def triple_gram(typing, word, drawn, anchor, gram, stride):
+def triple_gram(typing, word, negative, anchor, gram, stride):
     """All products of the rows u, n, v at three addresses: gram = u·u, n·n, v·v, u·v, n·v, u·n."""
     i = types.int64
     return types.void(i, i, i, gram, i), _triple_gram_code
 
 
 @intrinsic
-def triple_step(typing, word, drawn, anchor, weights, stride):
+def triple_step(typing, word, negative, anchor, weights, stride):
     """u = w0 u + w1 v, n = w2 n + w3 v and v = w4 v + w5 (u - n), each from the old rows."""
     i = types.int64
     return types.void(i, i, i, weights, i), _triple_step_code

@@ -1,4 +1,4 @@
-"""Training on an NVIDIA card: device memory, the compiled kernels of `kernels.cu` and their arguments."""
+"""Training on an NVIDIA GPU: device memory, the compiled kernels of `kernels.cu` and their arguments."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.errors import ConfigError, MissingExtraError, TrainingError
-from spherevec.engine.base import DRAWN_AHEAD, LOSS_EVERY, PIECE, Block, Figures, Floats, Inputs
+from spherevec.devices import DEVICES
+from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, Sampling, TrainingData
 from spherevec.engine.bias import DAMPING
+from spherevec.engine.figures import SLOTS, Sums
 from spherevec.engine.sampling import UNIGRAM_POWER
-from spherevec.engine.schedule import BLOCK_TOKENS, LAUNCH_TOKENS
+from spherevec.errors import ConfigError, MissingExtraError, TrainingError
+from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 
+DEVICE = DEVICES["cuda"]
 SOURCE = Path(__file__).with_name("kernels.cu")
 
 LARGEST_DIMENSION = 1024
@@ -31,9 +34,6 @@ CROWD = 4  # teams that write a row at the same time; of a larger crowd some do 
 # their number may come to. Beyond it each takes a share of its step.
 STEPS_AT_ONCE = 0.3
 
-_OBJECTIVES = {"vmf": 0, "hinge": 1, "joint": 2}
-_RULES = {"1+h": 0, "h": 1, "2h": 2}
-
 # As in the kernels.
 SEGMENT_BYTES = 40
 SHARED = np.dtype(
@@ -41,8 +41,8 @@ SHARED = np.dtype(
         ("next", np.uint64),
         ("tokens", np.uint64),
         ("cosine", np.float64, 2),
-        ("drawn", np.float64, 2),
-        ("offset", np.float32, 2),
+        ("negatives", np.float64, 2),
+        ("bias", np.float32, 2),
         ("steps", np.uint64),
         ("lost", np.uint64),
     ]
@@ -95,7 +95,7 @@ def macros(config: TrainConfig, *, added: bool = False, count_lost: bool = False
     live = layout.lane * (config.batch + 2 * tile if targets <= 8 else 2 * config.batch + 2 * tile)
     roomy = config.step == "exponential" or live > 80
     warps = 24 if one_by_one else 8 if roomy else 16
-    if config.objective == "joint" or (one_by_one and config.step == "exponential"):
+    if config.objective_info.kernel == "joint" or (one_by_one and config.step == "exponential"):
         warps = 16
     settings = {
         "STRIDE": layout.stride,
@@ -104,13 +104,13 @@ def macros(config: TrainConfig, *, added: bool = False, count_lost: bool = False
         "TEAM": layout.team,
         "BATCH": config.batch,
         "NEGATIVE": config.negative,
-        "OBJECTIVE": _OBJECTIVES[config.objective],
-        "RULE": _RULES[config.negative_rule],
+        "OBJECTIVE": config.objective_info.code,
+        "RULE": NEGATIVE_RULES[config.negative_rule],
         "GEODESIC": int(config.step == "exponential"),
         "DOCUMENTS": int(config.documents),
         "PIECE": PIECE,
         "LOSS_EVERY": LOSS_EVERY,
-        "DRAWN_AHEAD": DRAWN_AHEAD,
+        "NEGATIVES_AHEAD": NEGATIVES_AHEAD,
         "BLOCKS": max(1, warps // layout.team),
         "CROWD": CROWD,
         "ADDED": int(added),
@@ -123,25 +123,26 @@ def macros(config: TrainConfig, *, added: bool = False, count_lost: bool = False
 
 def inference_macros(config: TrainConfig) -> dict[str, int]:
     """What the kernel is compiled for that fits documents to fixed words."""
-    objective = "vmf" if config.objective == "vmf" else "hinge"
+    # Documents alone move, so that the joint hinge is the plain one.
+    objective = "vmf" if config.objective_info.likelihood else "hinge"
     return macros(TrainConfig(vector_size=config.vector_size, objective=objective, negative=config.negative,
                               step=config.step)) | {"INFER": 1}  # fmt: skip
 
 
 def _one_by_one(config: TrainConfig) -> bool:
     """Whether the objective takes one triple at a time."""
-    return config.objective == "joint" or (config.objective == "hinge" and config.batch == 1)
+    return config.objective_info.one_by_one(config.batch)
 
 
-def crowds(inputs: Inputs, config: TrainConfig) -> Floats:
+def crowds(data: TrainingData, config: TrainConfig) -> Floats:
     """How many rows of each word, then of each context, a team holds at a time on average, (2 V,)."""
-    words = len(inputs.draw_share)
-    own = inputs.draw_share / 2.0**32
-    drawn = (own + np.bincount(inputs.draw_other, 1 - own, words)) / words
-    kept = drawn ** (1 / UNIGRAM_POWER) * inputs.keep_share  # drawn by counts to that power
+    words = len(data.alias_probability)
+    own = data.alias_probability / 2.0**32
+    sampled = (own + np.bincount(data.alias_word, 1 - own, words)) / words
+    kept = sampled ** (1 / UNIGRAM_POWER) * data.keep_probability  # sampled by counts to that power
     kept /= kept.sum()
     negative = 1 if _one_by_one(config) else config.negative
-    return np.concatenate([kept + negative * drawn, config.batch * kept]).astype(np.float32)
+    return np.concatenate([kept + negative * sampled, config.batch * kept]).astype(np.float32)
 
 
 def compiler_options(settings: dict[str, int]) -> tuple[str, ...]:
@@ -149,8 +150,8 @@ def compiler_options(settings: dict[str, int]) -> tuple[str, ...]:
 
 
 @cache
-def card() -> Any:
-    """CuPy, where it is installed and finds a card."""
+def cupy_with_gpu() -> Any:
+    """CuPy, where it is installed and finds a GPU."""
     try:
         import cupy
     except ImportError:
@@ -158,16 +159,16 @@ def card() -> Any:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise ConfigError(f"device='cuda' finds no NVIDIA card ({error}); use device='cpu'") from None
+        raise ConfigError(f"device='cuda' finds no CUDA device ({error}); use device='cpu'") from None
     if count == 0:
-        raise ConfigError("device='cuda' finds no NVIDIA card; use device='cpu'")
+        raise ConfigError("device='cuda' finds no CUDA device; use device='cpu'")
     return cupy
 
 
 @cache
 def _module(options: tuple[str, ...]) -> Any:
     """The compiled kernels; CuPy keeps them on disk for the next time."""
-    return card().RawModule(code=SOURCE.read_text("utf-8"), options=options, backend="nvrtc")
+    return cupy_with_gpu().RawModule(code=SOURCE.read_text("utf-8"), options=options, backend="nvrtc")
 
 
 class CudaBackend:
@@ -176,28 +177,28 @@ class CudaBackend:
     The ids stay on the device too if they fit; otherwise those of the next block are copied while this one trains.
 
     Args:
-        concurrency: chosen by the card and the text when not given.
+        concurrency: chosen by the GPU and the text when not given.
         resident_tokens: keep at most so many ids on the device; by default what its memory allows.
         count_lost: count the steps that are lost (slow); only where several anchors move at once.
     """
 
-    workers = 1  # one thread drives the card
+    workers = 1  # one thread drives the GPU
 
     def __init__(
         self,
-        inputs: Inputs,
+        data: TrainingData,
         config: TrainConfig,
         *,
         concurrency: Concurrency | None = None,
         resident_tokens: int | None = None,
         count_lost: bool = False,
     ) -> None:
-        self._cupy = cupy = card()
-        self._inputs, self._config = inputs, config
+        self._cupy = cupy = cupy_with_gpu()
+        self._data, self._config = data, config
         self._layout = Layout.of(config.vector_size)
-        words, documents = len(inputs.keep_share), len(inputs.offsets) - 1 if config.documents else 1
-        self._sizes = {"words": words, "contexts": words, "documents": documents}
-        self._starts = {"words": 0, "contexts": words, "documents": 2 * words}
+        words, documents = data.words, data.documents if config.documents else 1
+        self._sizes = {"inputs": words, "contexts": words, "docs": documents}
+        self._starts = {"inputs": 0, "contexts": words, "docs": 2 * words}
         self._zero_row = 2 * words + documents
         self._check_memory()
         self._training, self._copying, self._reading = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
@@ -209,22 +210,23 @@ class CudaBackend:
         self._shared_size = self._shared_bytes(self._concurrency.segment)
         with self._training:
             self._vectors = cupy.zeros((self._zero_row + 1, self._layout.stride), np.float32)
-            self._offsets = cupy.asarray(np.ascontiguousarray(inputs.offsets))
-            self._pieces = cupy.asarray(np.ascontiguousarray(inputs.pieces))
-            self._sampling = _Sampling.on_device(cupy, inputs.keep_share, inputs.draw_share, inputs.draw_other)
-            self._refit_sampling = replace(self._sampling, keep_share=cupy.asarray(inputs.refit_keep_share))
-            self._figures = cupy.zeros(10, np.float64)
+            self._offsets = cupy.asarray(np.ascontiguousarray(data.offsets))
+            self._pieces = cupy.asarray(np.ascontiguousarray(data.pieces))
+            sampling = Sampling(data.keep_probability, data.alias_probability, data.alias_word)
+            self._sampling = _DeviceSampling.of(cupy, sampling)
+            self._refit_sampling = replace(self._sampling, keep_probability=cupy.asarray(data.refit_keep_probability))
+            self._sums = cupy.zeros(len(SLOTS), np.float64)
             self._shared = cupy.zeros(SHARED.itemsize, np.uint8)
             self._versions = cupy.zeros(self._zero_row + 1 if count_lost else 1, np.uint32)
             # One team alone has no crowd, however often it meets a word.
             others = self._concurrency.teams - 1
-            self._crowds = cupy.asarray(crowds(inputs, config) * np.float32(others))
+            self._crowds = cupy.asarray(crowds(data, config) * np.float32(others))
         self._training.synchronize()
         self._unit_rows = True
         # As often as the CPU learns them; a block that is trained in order keeps those that it was given.
-        tokens = len(inputs.ids)
-        learns = self._concurrency.shuffled and config.objective == "vmf"
-        self._learn_every = tokens // max(1, tokens // BLOCK_TOKENS) if learns else 0
+        tokens = len(data.ids)
+        learns = self._concurrency.shuffled and config.objective_info.likelihood
+        self._learn_every = tokens // max(1, tokens // DEVICES["cpu"].block_tokens) if learns else 0
         self._corpus = self._feed(resident_tokens)
 
     # --- the seam ----------------------------------------------------------------------------------------------------
@@ -252,39 +254,39 @@ class CudaBackend:
         config = self._config
         self._unit_rows = False
         with self._training:
-            self._set_shared(next=0, offset=(block.word_offset, block.document_offset))
+            self._set_shared(next=0, bias=(block.word_bias, block.document_bias))
             ids, segments = self._corpus.take(block)
             count = len(segments) // SEGMENT_BYTES
             self._corpus.look_ahead(block)
             if count:
                 teams = min(self._concurrency.teams, count)
-                shuffle_key = (block.draw_key ^ block.first) | 1 if self._concurrency.shuffled else 0
+                shuffle_key = (block.sample_key ^ block.first) | 1 if self._concurrency.shuffled else 0
                 self._train(
                     (teams,),
                     (32 * self._layout.team,),
                     (
-                        ids, self._offsets, segments, *self._sampling.arrays, self._vectors, self._figures,
+                        ids, self._offsets, segments, *self._sampling.arrays, self._vectors, self._sums,
                         self._shared, self._versions, np.int64(count), np.uint64(shuffle_key),
-                        np.uint64(block.draw_key), np.uint32(self._sizes["words"]), np.uint32(self._zero_row),
+                        np.uint64(block.sample_key), np.uint32(self._sizes["inputs"]), np.uint32(self._zero_row),
                         np.int32(config.window), np.float64(block.alpha_first), np.float64(block.alpha_last),
                         np.float32(config.concentration), np.float32(config.concentration), np.float32(config.margin),
                         np.uint64(self._learn_every), np.float32(DAMPING * config.concentration),
                         self._crowds, np.float32((teams - 1) / max(self._block_tokens(block), 1)),
-                        np.float32(STEPS_AT_ONCE / (config.concentration if config.objective == "vmf" else 2.0)),
+                        np.float32(STEPS_AT_ONCE / (config.concentration if config.objective_info.likelihood else 2.0)),
                     ),
                     shared_mem=self._shared_size,
                 )  # fmt: skip
         self._corpus.copy_next()
         self._training.synchronize()
 
-    def learned_offsets(self) -> tuple[float, float]:
-        """The offsets of words and documents, adjusted while training: a launch is too long to wait for its end."""
-        words, documents = self._get_shared()["offset"].tolist()
+    def learned_biases(self) -> tuple[float, float]:
+        """The biases of words and documents, adjusted while training: a launch is too long to wait for its end."""
+        words, documents = self._get_shared()["bias"].tolist()
         return words, documents
 
     def _block_tokens(self, block: Block) -> float:
         """About how many tokens a block has."""
-        return len(self._inputs.ids) * (block.last - block.first) / max(self._inputs.units, 1)
+        return len(self._data.ids) * (block.last - block.first) / max(self._data.units, 1)
 
     def _normalise(self, rows: Any) -> None:
         """Bring rows to length 1. Those that several teams move at once are a little off."""
@@ -297,16 +299,16 @@ class CudaBackend:
             self._training.synchronize()
             self._unit_rows = True
 
-    def figures(self) -> Figures:
+    def sums(self) -> Sums:
         with self._reading:
-            return Figures(*self._cupy.asnumpy(self._figures).tolist())
+            return Sums(*self._cupy.asnumpy(self._sums).tolist())
 
-    def restore_figures(self, figures: Figures) -> None:
+    def restore_sums(self, sums: Sums) -> None:
         with self._training:
-            self._figures.set(np.array(astuple(figures)))
+            self._sums.set(np.array(astuple(sums)))
         self._training.synchronize()
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, offset: float, least_steps: int) -> None:
+    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
         if first == last:
             _module(compiler_options(inference_macros(config)))  # to have it compiled
             return
@@ -315,7 +317,7 @@ class CudaBackend:
             ids, shift = self._corpus.documents(first, last)
             fit_documents(
                 self._cupy, config, self._layout, ids, self._offsets[first : last + 1], shift, self._refit_sampling,
-                self._vectors, self._vectors[self._starts["documents"] + first :], offset, least_steps,
+                self._vectors, self._vectors[self._starts["docs"] + first :], bias, least_steps,
             )  # fmt: skip
         self._training.synchronize()
 
@@ -342,16 +344,16 @@ class CudaBackend:
     def _check_memory(self) -> None:
         rows, width = self._zero_row + 1, self._layout.stride
         free = self._cupy.cuda.runtime.memGetInfo()[0]
-        others = self._inputs.offsets.nbytes + self._inputs.pieces.nbytes + 12 * self._sizes["words"]
+        others = self._data.offsets.nbytes + self._data.pieces.nbytes + 12 * self._sizes["inputs"]
         need = rows * width * 4 + others
         if need > 0.98 * free:
             raise TrainingError(
                 f"{rows:,} vectors of {width} floats and the offsets of the texts need {need / 2**30:.2f} GiB, the "
-                f"card has {free / 2**30:.2f} GiB free; lower vector_size, raise min_count or set documents=False"
+                f"GPU has {free / 2**30:.2f} GiB free; lower vector_size, raise min_count or set documents=False"
             )
 
     def _feed(self, resident_tokens: int | None) -> _Resident | _Streamed:
-        tokens = len(self._inputs.ids)
+        tokens = len(self._data.ids)
         if resident_tokens is None:
             resident_tokens = int(RESIDENT_SHARE * self._cupy.cuda.runtime.memGetInfo()[0]) // 4
         return _Resident(self) if tokens <= resident_tokens else _Streamed(self)
@@ -364,7 +366,7 @@ class CudaBackend:
         if need > limit:
             raise ConfigError(
                 f"batch={config.batch} and negative={config.negative} at dimension {config.vector_size} "
-                f"need {need:,} bytes of the card's shared memory, which has {limit:,}; lower one of them"
+                f"need {need:,} bytes of the GPU's shared memory, which has {limit:,}; lower one of them"
             )
         self._train.max_dynamic_shared_size_bytes = max(need, 48 << 10)
         return need
@@ -380,14 +382,14 @@ class CudaBackend:
             return np.frombuffer(self._cupy.asnumpy(self._shared).tobytes(), SHARED)[0]
 
     def _fitting_concurrency(self) -> Concurrency:
-        """As many teams as the card can hold, but few enough for the text.
+        """As many teams as the GPU can hold, but few enough for the text.
 
         A team does not see what the others are learning at that moment, so all must be at work on a small part of it.
         """
         device = self._cupy.cuda.Device()
         held = device.attributes["MultiProcessorCount"] * macros(self._config)["BLOCKS"]
-        by_tokens = min(len(self._inputs.ids), LAUNCH_TOKENS) // (SEGMENT * ROUNDS)
-        by_words = self._sizes["words"] // WORDS_A_TEAM
+        by_tokens = min(len(self._data.ids), DEVICE.block_tokens) // (SEGMENT * ROUNDS)
+        by_words = self._sizes["inputs"] // WORDS_A_TEAM
         return Concurrency(max(1, min(held, by_tokens, by_words)))
 
     def segments(self, block: Block, shifts: Any = None) -> Any:
@@ -410,28 +412,26 @@ class CudaBackend:
 
     def place(self, block: Block) -> tuple[Any, ...]:
         return (
-            np.int64(block.first), np.int64(block.last - block.first), np.int64(self._inputs.units),
-            np.uint64(block.order_key), np.int64(len(self._inputs.offsets) - 1),
+            np.int64(block.first), np.int64(block.last - block.first), np.int64(self._data.units),
+            np.uint64(block.order_key), np.int64(len(self._data.offsets) - 1),
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Sampling:
-    """Which words are kept and drawn, on the device."""
+class _DeviceSampling:
+    """Keep probabilities and the alias table, on the device."""
 
-    keep_share: Any  # (V,) uint32
+    keep_probability: Any  # (V,) uint32
     alias: Any  # (V, 2) uint32: share, other
 
     @property
     def arrays(self) -> tuple[Any, Any]:
-        return self.keep_share, self.alias
+        return self.keep_probability, self.alias
 
     @classmethod
-    def on_device(
-        cls, cupy: Any, keep_share: NDArray[np.uint32], draw_share: NDArray[np.uint32], draw_other: NDArray[np.int32]
-    ) -> _Sampling:
-        alias = np.column_stack([draw_share, draw_other.astype(np.uint32)])
-        return cls(cupy.asarray(keep_share), cupy.asarray(np.ascontiguousarray(alias)))
+    def of(cls, cupy: Any, sampling: Sampling) -> _DeviceSampling:
+        alias = np.column_stack([sampling.alias_probability, sampling.alias_word.astype(np.uint32)])
+        return cls(cupy.asarray(sampling.keep_probability), cupy.asarray(np.ascontiguousarray(alias)))
 
 
 class _Resident:
@@ -439,11 +439,11 @@ class _Resident:
 
     def __init__(self, backend: CudaBackend) -> None:
         self._backend = backend
-        cupy, ids = backend._cupy, backend._inputs.ids
+        cupy, ids = backend._cupy, backend._data.ids
         with backend._training:
             self._ids = cupy.empty(max(len(ids), 1), np.int32)
-            for start in range(0, len(ids), LAUNCH_TOKENS):
-                self._ids[start : start + LAUNCH_TOKENS] = cupy.asarray(ids[start : start + LAUNCH_TOKENS])
+            for start in range(0, len(ids), DEVICE.block_tokens):
+                self._ids[start : start + DEVICE.block_tokens] = cupy.asarray(ids[start : start + DEVICE.block_tokens])
         backend._training.synchronize()
 
     def take(self, block: Block) -> tuple[Any, Any]:
@@ -465,7 +465,7 @@ class _Streamed:
 
     def __init__(self, backend: CudaBackend) -> None:
         self._backend = backend
-        self._ids = backend._inputs.ids.view(np.ndarray)  # slices of a map take longer
+        self._ids = backend._data.ids.view(np.ndarray)  # slices of a map take longer
         self._next: tuple[Block, NDArray[np.int64]] | None = None  # the block to copy next, and its units' reach
         self._ready: tuple[Block, Any, Any, Any] | None = None  # a block, its ids, their shifts, event of the copy
         self._pinned: Any = None
@@ -484,8 +484,8 @@ class _Streamed:
 
         That takes a kernel, for which there is no room while another one trains.
         """
-        last = min(self._backend._inputs.units, 2 * block.last - block.first + 1)
-        following = Block(block.last, last, block.order_key, block.draw_key, 0.0, 0.0)
+        last = min(self._backend._data.units, 2 * block.last - block.first + 1)
+        following = Block(block.last, last, block.order_key, block.sample_key, 0.0, 0.0)
         self._next = (following, self._reach(following)) if block.last < last else None
 
     def copy_next(self) -> None:
@@ -523,14 +523,14 @@ class _Streamed:
         return np.frombuffer(self._pinned, np.int32, length)
 
     def documents(self, first: int, last: int) -> tuple[Any, int]:
-        inputs = self._backend._inputs
-        start, stop = int(inputs.offsets[first]), int(inputs.offsets[last])
-        return self._backend._cupy.asarray(np.ascontiguousarray(inputs.ids[start:stop])), start
+        data = self._backend._data
+        start, stop = int(data.offsets[first]), int(data.offsets[last])
+        return self._backend._cupy.asarray(np.ascontiguousarray(data.ids[start:stop])), start
 
 
 def _covers(ready: Block, block: Block) -> bool:
     """Whether a copied block begins as one that is wanted, and goes at least as far."""
-    same = (ready.first, ready.order_key, ready.draw_key) == (block.first, block.order_key, block.draw_key)
+    same = (ready.first, ready.order_key, ready.sample_key) == (block.first, block.order_key, block.sample_key)
     return same and ready.last >= block.last
 
 
@@ -544,15 +544,15 @@ def _team_bytes(settings: dict[str, int]) -> int:
     tiles = -(-targets // 8)
     padded = -(-tiles * -(-targets // tiles) // 4) * 4
     cells, rows = batch * padded, batch + padded
-    tables = 3 if settings["OBJECTIVE"] == _OBJECTIVES["vmf"] else 5
+    tables = 3 if settings["OBJECTIVE"] == OBJECTIVES["vmf"].code else 5
     one_warp = 4 * (tables * cells + 5 * rows)
     between_warps = 4 * (cells + rows)
     return max(team * (one_warp + between_warps), team * 4 * (16 + 64)) + 512
 
 
 def fit_documents(
-    cupy: Any, config: TrainConfig, layout: Layout, ids: Any, offsets: Any, shift: int, sampling: _Sampling,
-    words: Any, documents: Any, offset: float, least_steps: int,
+    cupy: Any, config: TrainConfig, layout: Layout, ids: Any, offsets: Any, shift: int, sampling: _DeviceSampling,
+    words: Any, documents: Any, bias: float, least_steps: int,
 ) -> None:  # fmt: skip
     """Fit rows of `documents` to rows of `words`, all on the device; a document without words stays as it is.
 
@@ -569,32 +569,21 @@ def fit_documents(
         (32 * layout.team,),
         (
             ids, offsets, order, *sampling.arrays, words, documents, cupy.zeros(1, np.uint64), np.int64(count),
-            np.int64(shift), np.uint32(len(sampling.keep_share)), np.int64(config.epoch_count), np.int64(least_steps),
-            np.float64(config.alpha), np.float32(config.concentration), np.float32(offset), np.float32(config.margin),
+            np.int64(shift), np.uint32(len(sampling.keep_probability)), np.int64(config.epoch_count),
+            np.int64(least_steps),
+            np.float64(config.alpha), np.float32(config.concentration), np.float32(bias), np.float32(config.margin),
         ),
     )  # fmt: skip
 
 
 class DocumentFit:
-    """Word vectors on the device, for fitting new documents to them.
+    """Input vectors on the device, for fitting new documents to them; see `spherevec.engine.base.DocumentFit`."""
 
-    Args:
-        words: (V, dim)
-        config: the objective, as the words were trained with.
-    """
-
-    def __init__(
-        self,
-        words: Floats,
-        keep_share: NDArray[np.uint32],
-        draw_share: NDArray[np.uint32],
-        draw_other: NDArray[np.int32],
-        config: TrainConfig,
-    ) -> None:
-        self._cupy = cupy = card()
+    def __init__(self, inputs: Floats, sampling: Sampling, config: TrainConfig) -> None:
+        self._cupy = cupy = cupy_with_gpu()
         self._layout = Layout.of(config.vector_size)
-        self._words = self._padded(words)
-        self._sampling = _Sampling.on_device(cupy, keep_share, draw_share, draw_other)
+        self._words = self._padded(inputs)
+        self._sampling = _DeviceSampling.of(cupy, sampling)
 
     def fit(
         self,
@@ -602,7 +591,7 @@ class DocumentFit:
         offsets: NDArray[np.int64],
         start: Floats,
         config: TrainConfig,
-        offset: float,
+        bias: float,
         least_steps: int,
     ) -> Floats:
         """The vectors of documents, (N, dim); `start` is what those keep whose words have no direction."""
@@ -612,7 +601,7 @@ class DocumentFit:
         documents = self._padded(start)
         fit_documents(
             cupy, config, self._layout, cupy.asarray(ids), cupy.asarray(offsets), 0, self._sampling,
-            self._words, documents, offset, least_steps,
+            self._words, documents, bias, least_steps,
         )  # fmt: skip
         return np.ascontiguousarray(cupy.asnumpy(documents[:, : self._layout.width]))
 
@@ -620,3 +609,14 @@ class DocumentFit:
         padded = self._cupy.zeros((len(rows), self._layout.stride), np.float32)
         padded[:, : self._layout.width] = self._cupy.asarray(rows)
         return padded
+
+
+def check(config: TrainConfig) -> None:
+    """Refuse a GPU that is missing, or vectors that it does not take."""
+    cupy_with_gpu()
+    Layout.of(config.vector_size)
+
+
+def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> CudaBackend:
+    """All vectors lie in device memory: `workdir` is not needed."""
+    return CudaBackend(data, config)

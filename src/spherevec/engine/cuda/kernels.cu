@@ -1,10 +1,10 @@
-// The training kernels for a GPU. Compiled for one configuration at a time; cuda.py gives these macros:
+// The training kernels for a GPU. Compiled for one configuration at a time; backend.py gives these macros:
 //   STRIDE      floats from one row of the vectors to the next
 //   SLICE, VEC  floats of a row that one warp holds, and that one lane holds (1, 2 or 4)
 //   TEAM        warps that share a row; a thread block is one team, and trains one segment at a time
-//   BATCH, NEGATIVE          anchors of a batch, drawn words
+//   BATCH, NEGATIVE          anchors of a batch, negatives
 //   OBJECTIVE, RULE, GEODESIC, DOCUMENTS   as in cpu/kernels.py
-//   PIECE, LOSS_EVERY, DRAWN_AHEAD         as in base.py
+//   PIECE, LOSS_EVERY, NEGATIVES_AHEAD         as in base.py
 //   SEGMENT_BYTES, SHARED_BYTES, TEAM_BYTES   sizes of structures, at most in the last case
 //   BLOCKS      teams that a multiprocessor must be able to hold
 //   CROWD       how many teams may write a row at the same time
@@ -35,7 +35,7 @@ typedef long long i64;
 #define PADDED_TARGETS ((TILES * TILE + 3) / 4 * 4)
 #define CELLS (BATCH * PADDED_TARGETS)
 
-enum { TOKENS, WORDS, PAIRS, LOSS, VIOLATED, COMPARED, WORD_COSINE, WORD_DRAWN, DOCUMENT_COSINE, DOCUMENT_DRAWN, FIGURES };
+enum { TOKENS, WORDS, PAIRS, LOSS, VIOLATED, COMPARED, WORD_COSINE, WORD_NEGATIVES, DOCUMENT_COSINE, DOCUMENT_NEGATIVES, FIGURES };
 
 // A run of tokens of one unit; the unit's first has part 0.
 struct Segment {
@@ -45,12 +45,12 @@ struct Segment {
     int document, length, part, unused;
 };
 
-// What a launch shares: the next segment, the offsets and the sums that they are learned from.
+// What a launch shares: the next segment, the biases and the sums that they are learned from.
 struct Shared {
     u64 next;
     u64 tokens;
-    double cosine[2], drawn[2];  // words, documents
-    float offset[2];
+    double cosine[2], negatives[2];  // words, documents
+    float bias[2];
     u64 steps, lost;  // of a debug build
 };
 
@@ -79,14 +79,14 @@ __device__ u64 visited(u64 position, u64 count, u64 key) {
 }
 
 // `alias` holds (share, other) of each slot.
-__device__ __forceinline__ u32 draw_word(u64 random, const uint2* __restrict__ alias, u32 words) {
+__device__ __forceinline__ u32 sample_negative(u64 random, const uint2* __restrict__ alias, u32 words) {
     u32 slot = __umulhi((u32)(random >> 32), words);
     uint2 entry = __ldg(alias + slot);
     return (u32)random < entry.x ? slot : entry.y;
 }
 
-__device__ __forceinline__ bool is_kept(u32 word, u64 place, u64 key, const u32* __restrict__ keep_share) {
-    return (u32)(mix(key + place * GOLDEN) >> 32) <= __ldg(keep_share + word);
+__device__ __forceinline__ bool is_kept(u32 word, u64 place, u64 key, const u32* __restrict__ keep_probability) {
+    return (u32)(mix(key + place * GOLDEN) >> 32) <= __ldg(keep_probability + word);
 }
 
 // Whether one of an expected crowd that moves a row at the same time writes its step. Many writers of one row wait for each
@@ -368,7 +368,7 @@ struct Kept {
 
 __device__ Kept read_segment(
     const Segment& segment, const int* __restrict__ ids, const i64* __restrict__ offsets,
-    const u32* __restrict__ keep_share, u64 key, int window, int* kept) {
+    const u32* __restrict__ keep_probability, u64 key, int window, int* kept) {
     int lane = threadIdx.x % 32;
     u32 earlier = (1u << lane) - 1;
     const int* words = ids - segment.shift;
@@ -380,7 +380,7 @@ __device__ Kept read_segment(
     for (i64 left = start; left > farthest && before < window; left -= 32) {
         i64 place = left - 1 - lane;
         u32 word = place >= farthest ? words[place] : 0;
-        bool stays = place >= farthest && is_kept(word, place, key, keep_share);
+        bool stays = place >= farthest && is_kept(word, place, key, keep_probability);
         u32 found = __ballot_sync(FULL, stays);
         int at = before + __popc(found & earlier);
         if (stays && at < window) kept[window - 1 - at] = word;
@@ -390,7 +390,7 @@ __device__ Kept read_segment(
     for (i64 from = start; from < stop; from += 32) {
         i64 place = from + lane;
         u32 word = place < stop ? words[place] : 0;
-        bool stays = place < stop && is_kept(word, place, key, keep_share);
+        bool stays = place < stop && is_kept(word, place, key, keep_probability);
         u32 found = __ballot_sync(FULL, stays);
         if (stays) kept[count + __popc(found & earlier)] = word;
         count += __popc(found);
@@ -400,7 +400,7 @@ __device__ Kept read_segment(
     for (i64 from = stop; from < farthest && count - last < window; from += 32) {
         i64 place = from + lane;
         u32 word = place < farthest ? words[place] : 0;
-        bool stays = place < farthest && is_kept(word, place, key, keep_share);
+        bool stays = place < farthest && is_kept(word, place, key, keep_probability);
         u32 found = __ballot_sync(FULL, stays);
         int at = count + __popc(found & earlier);
         if (stays && at - last < window) kept[at] = word;
@@ -414,15 +414,15 @@ __device__ Kept read_segment(
 struct Task {
     Segment segment;
     Kept kept;
-    float alpha, word_offset, document_offset;
+    float alpha, word_bias, document_bias;
     float document_crowd;  // of those that train the same document at the same time, as expected
     bool done;
 };
 
 // The team's next segment, its words read; all warps take part.
 __device__ void next_task(
-    Task& task, int* kept, const Segment* segments, const int* ids, const i64* offsets, const u32* keep_share,
-    Shared* shared, i64 count, u64 shuffle_key, u64 draw_key, int window, double alpha_first, double alpha_last,
+    Task& task, int* kept, const Segment* segments, const int* ids, const i64* offsets, const u32* keep_probability,
+    Shared* shared, i64 count, u64 shuffle_key, u64 sample_key, int window, double alpha_first, double alpha_last,
     float document_crowd) {
     team_barrier();
     if (threadIdx.x < 32) {
@@ -431,13 +431,13 @@ __device__ void next_task(
         turn = __shfl_sync(FULL, turn, 0);
         if (turn < (u64)count) {
             Segment segment = segments[shuffle_key ? visited(turn, count, shuffle_key) : turn];
-            Kept found = read_segment(segment, ids, offsets, keep_share, draw_key, window, kept);
+            Kept found = read_segment(segment, ids, offsets, keep_probability, sample_key, window, kept);
             if (threadIdx.x == 0) {
                 task.segment = segment;
                 task.kept = found;
                 task.alpha = alpha_first + (alpha_last - alpha_first) * ((double)turn / count);
-                task.word_offset = *(volatile float*)&shared->offset[0];
-                task.document_offset = *(volatile float*)&shared->offset[1];
+                task.word_bias = *(volatile float*)&shared->bias[0];
+                task.document_bias = *(volatile float*)&shared->bias[1];
                 task.document_crowd = document_crowd * (offsets[segment.document + 1] - offsets[segment.document]);
                 task.done = false;
             }
@@ -448,13 +448,13 @@ __device__ void next_task(
     team_barrier();
 }
 
-__device__ __forceinline__ u64 first_random(const Segment& segment, u64 draw_key) {
-    u64 random = mix(draw_key ^ ((u64)segment.unit * GOLDEN + 1));
+__device__ __forceinline__ u64 first_random(const Segment& segment, u64 sample_key) {
+    u64 random = mix(sample_key ^ ((u64)segment.unit * GOLDEN + 1));
     return segment.part ? mix(random ^ ((u64)segment.part << 32)) : random;
 }
 
 // Add a segment's figures to all, and learn the offsets after every `learn_every` tokens (0 = never): towards
-// orthogonal drawn pairs, as offsets.py does.
+// orthogonal negative pairs, as bias.py does.
 __device__ void report(double* own, double* figures, Shared* shared, int tokens, u64 learn_every, float damping) {
     if (threadIdx.x >= 32) return;
     __syncwarp();
@@ -462,14 +462,14 @@ __device__ void report(double* own, double* figures, Shared* shared, int tokens,
     if (learn_every && threadIdx.x == 0) {
         for (int kind = 0; kind < 2; kind++) {
             atomicAdd(&shared->cosine[kind], own[WORD_COSINE + 2 * kind]);
-            atomicAdd(&shared->drawn[kind], own[WORD_DRAWN + 2 * kind]);
+            atomicAdd(&shared->negatives[kind], own[WORD_NEGATIVES + 2 * kind]);
         }
         u64 before = atomicAdd(&shared->tokens, (u64)tokens);
         if (before / learn_every != (before + tokens) / learn_every) {
             for (int kind = 0; kind < 2; kind++) {
                 double cosine = __longlong_as_double(atomicExch((u64*)&shared->cosine[kind], 0ull));
-                double drawn = __longlong_as_double(atomicExch((u64*)&shared->drawn[kind], 0ull));
-                atomicAdd(&shared->offset[kind], (float)(-damping * cosine / fmax(drawn, 1.0)));
+                double negative_word = __longlong_as_double(atomicExch((u64*)&shared->negatives[kind], 0ull));
+                atomicAdd(&shared->bias[kind], (float)(-damping * cosine / fmax(negative_word, 1.0)));
             }
         }
     }
@@ -574,7 +574,7 @@ __device__ __forceinline__ void along_geodesics(
 // Weights of every cell from its score, and of every row in its own step.
 __device__ __forceinline__ void weigh(
     Batch& batch, const float* crowd, int rows, int document_row, float alpha, float word_kappa, float document_kappa,
-    float word_offset, float document_offset, float margin, float bound, u64 random) {
+    float word_bias, float document_bias, float margin, float bound, u64 random) {
     int lane = threadIdx.x % 32;
 #if ADDED
     // Rows have any length; cosines are theirs.
@@ -588,10 +588,10 @@ __device__ __forceinline__ void weigh(
         int a = cell / PADDED_TARGETS, t = cell % PADDED_TARGETS;
         bool real = t == 0, counts = real || (t < TARGETS && batch.rows[BATCH + t] != batch.rows[BATCH]);
         float kappa = a == document_row ? document_kappa : word_kappa;
-        float offset = a == document_row ? document_offset : word_offset;
+        float bias = a == document_row ? document_bias : word_bias;
         float lengths = ADDED ? batch.inverse[a] * batch.inverse[BATCH + t] : 1.f;
         float score = batch.scores[cell] * lengths;
-        float likely = __fdividef(1.f, 1.f + __expf(offset - kappa * score));
+        float likely = __fdividef(1.f, 1.f + __expf(bias - kappa * score));
         float weight = counts ? alpha * kappa * ((real ? 1.f : 0.f) - likely) : 0.f;
         batch.scores[cell] = score;
         batch.pull[cell] = weight * lengths;
@@ -638,7 +638,7 @@ __device__ __forceinline__ void weigh(
         }
 #if ADDED
         // Those that write a row at the same time take such a share of their steps that all together do not go too far.
-        // The length of a row, which only its next reader divides by, is drawn back to 1; a step is in proportion to
+        // The length of a row, which only its next reader divides by, goes back to 1; a step is in proportion to
         // it, but for a length that is far off.
         bool moves = i < BATCH ? i < rows : i - BATCH < TARGETS && (i == BATCH || batch.rows[i] != batch.rows[BATCH]);
         moves = moves && writes(crowd[each], random, batch.rows[i]);
@@ -655,25 +655,25 @@ __device__ __forceinline__ void weigh(
     __syncwarp();
 }
 
-// Add a batch's loss, how many drawn words come too close, and their cosines to the figures; one warp's task.
+// Add a batch's loss, how many negatives come too close, and their cosines to the figures; one warp's task.
 __device__ void measure(
     const Batch& batch, double* figures, int rows, int document_row, float word_kappa, float document_kappa,
-    float word_offset, float document_offset, float margin) {
-    float loss = 0, violated = 0, cosine[2] = {0, 0}, drawn[2] = {0, 0};
+    float word_bias, float document_bias, float margin) {
+    float loss = 0, violated = 0, cosine[2] = {0, 0}, count[2] = {0, 0};
     for (int cell = threadIdx.x % 32; cell < rows * PADDED_TARGETS; cell += 32) {
         int a = cell / PADDED_TARGETS, t = cell % PADDED_TARGETS, kind = a == document_row;
         if (t >= TARGETS || (t > 0 && batch.rows[BATCH + t] == batch.rows[BATCH])) continue;
         float f = batch.scores[a * PADDED_TARGETS], h = batch.scores[cell];
-        float score = (kind ? document_kappa : word_kappa) * h - (kind ? document_offset : word_offset);
+        float score = (kind ? document_kappa : word_kappa) * h - (kind ? document_bias : word_bias);
         if (OBJECTIVE == VMF) loss += softplus(t ? score : -score);
         else if (t) loss += fmaxf(0.f, margin - f + h);
         if (t) {
             violated += f - h < margin;
             cosine[kind] += h;
-            drawn[kind] += 1;
+            count[kind] += 1;
         }
     }
-    float sums[6] = {loss, violated, cosine[0], drawn[0], cosine[1], drawn[1]};
+    float sums[6] = {loss, violated, cosine[0], count[0], cosine[1], count[1]};
     for (int i = 0; i < 6; i++)
         for (int width = 16; width; width /= 2) sums[i] += __shfl_xor_sync(FULL, sums[i], width);
     if (threadIdx.x == 0) {
@@ -687,7 +687,7 @@ __device__ void measure(
 // Score, weigh and move the rows named in batch.rows.
 __device__ __forceinline__ void train_batch(
     Team& team, Batch& batch, const Vectors& vectors, Shared* shared, u32* versions, const float* crowd, int rows,
-    int document_row, float alpha, float word_kappa, float document_kappa, float word_offset, float document_offset,
+    int document_row, float alpha, float word_kappa, float document_kappa, float word_bias, float document_bias,
     float margin, float bound, u64 random, bool measured) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Part anchors[BATCH], tile[TILE];
@@ -745,10 +745,10 @@ __device__ __forceinline__ void train_batch(
 #endif
         __syncwarp();
     }
-    weigh(batch, crowd, rows, document_row, alpha, word_kappa, document_kappa, word_offset, document_offset, margin, bound,
+    weigh(batch, crowd, rows, document_row, alpha, word_kappa, document_kappa, word_bias, document_bias, margin, bound,
           random);
     if (measured && threadIdx.x < 32)
-        measure(batch, team.figures, rows, document_row, word_kappa, document_kappa, word_offset, document_offset, margin);
+        measure(batch, team.figures, rows, document_row, word_kappa, document_kappa, word_bias, document_bias, margin);
 
     Part moved[BATCH + TILE];  // anchors, then a tile
     if constexpr (TILES == 1) {
@@ -821,7 +821,7 @@ __device__ __forceinline__ void train_batch(
 #pragma unroll
             for (int t = 0; t < TILE; t++) {
                 int target = i * TILE + t;
-                // A word that is drawn again keeps the later of its steps; until then it stays as it was.
+                // A word that is sampled again keeps the later of its steps; until then it stays as it was.
                 bool stored = target < TARGETS && (target == 0 || batch.rows[BATCH + target] != batch.rows[BATCH]);
                 for (int later = target + 1; later < TARGETS; later++)
                     if (target > 0 && batch.rows[BATCH + later] == batch.rows[BATCH + target]) stored = false;
@@ -846,8 +846,8 @@ __device__ __forceinline__ void train_batch(
 #endif
     }
 #ifdef COUNT_LOST
-    bool drawn = lane > BATCH && lane < BATCH + TARGETS && batch.rows[lane] != batch.rows[BATCH];
-    if (warp == 0 && (lane < rows || lane == BATCH || drawn)) {
+    bool negative_word = lane > BATCH && lane < BATCH + TARGETS && batch.rows[lane] != batch.rows[BATCH];
+    if (warp == 0 && (lane < rows || lane == BATCH || negative_word)) {
 #if ADDED
         bool lost = batch.gain[lane] == 0;  // not written, since others write the row
 #else
@@ -861,8 +861,8 @@ __device__ __forceinline__ void train_batch(
 
 extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
-    const u32* __restrict__ keep_share, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
-    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 draw_key, u32 words, u32 zero_row, int window,
+    const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
+    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
     double alpha_first, double alpha_last, float word_kappa, float document_kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
@@ -877,19 +877,19 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     if (threadIdx.x < FIGURES) team.figures[threadIdx.x] = 0;
 
     while (true) {
-        next_task(team.task, kept, segments, ids, offsets, keep_share, shared, count, shuffle_key, draw_key, window,
+        next_task(team.task, kept, segments, ids, offsets, keep_probability, shared, count, shuffle_key, sample_key, window,
                   alpha_first, alpha_last, document_crowd);
         if (team.task.done) return;
         const int low_end = team.task.kept.low, last = team.task.kept.last, high_end = team.task.kept.high;
         const u32 document_row = 2 * words + team.task.segment.document;
         const float alpha = team.task.alpha;
-        const float word_offset = team.task.word_offset, document_offset = team.task.document_offset;
-        u64 random = first_random(team.task.segment, draw_key);
-        constexpr int EACH = (NEGATIVE + 31) / 32;  // drawn words that a lane draws
-        u32 drawn_next[EACH];
+        const float word_bias = team.task.word_bias, document_bias = team.task.document_bias;
+        u64 random = first_random(team.task.segment, sample_key);
+        constexpr int EACH = (NEGATIVE + 31) / 32;  // negatives that a lane samples
+        u32 next_negatives[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++)
-            drawn_next[k] = draw_word(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
+            next_negatives[k] = sample_negative(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
         random += NEGATIVE * GOLDEN;
 
         u32 pairs = 0;
@@ -915,8 +915,8 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
 #pragma unroll
                 for (int k = 0; k < EACH; k++)
                     if (k * 32 + lane < NEGATIVE) {
-                        batch.rows[BATCH + 1 + k * 32 + lane] = drawn_next[k];
-                        drawn_next[k] = draw_word(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
+                        batch.rows[BATCH + 1 + k * 32 + lane] = next_negatives[k];
+                        next_negatives[k] = sample_negative(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
                     }
                 random += NEGATIVE * GOLDEN;
                 __syncwarp();
@@ -931,7 +931,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
                 int rows = min(BATCH, total - start);
                 int last_row = DOCUMENTS && start + BATCH >= total ? neighbours - start : -1;
                 train_batch(team, batch, vectors, shared, versions, crowd, rows, last_row, alpha, word_kappa,
-                            document_kappa, word_offset, document_offset, margin, bound / alpha, random, measured);
+                            document_kappa, word_bias, document_bias, margin, bound / alpha, random, measured);
             }
         }
         if (threadIdx.x == 0) {
@@ -947,7 +947,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
 #if OBJECTIVE == HINGE && BATCH == 1
 // --- one triple at a time, in closed form ----------------------------------------------------------------------------
 
-#define QUEUE 64  // drawn words: those ahead, and 32 more
+#define QUEUE 64  // negatives: those ahead, and 32 more
 constexpr int UNROLLED = NEGATIVE <= 4 ? NEGATIVE : 1;
 
 struct Team {
@@ -959,8 +959,8 @@ struct Team {
 static_assert(sizeof(Team) <= TEAM_BYTES, "as in cuda.py");
 
 __device__ __forceinline__ u32 draw_written(u64 random, const uint2* alias, u32 words, const float* crowds) {
-    u32 drawn = draw_word(mix(random), alias, words);
-    return writes(__ldg(crowds + drawn), random, drawn) ? drawn : drawn | QUIET_WORD;
+    u32 negative_word = sample_negative(mix(random), alias, words);
+    return writes(__ldg(crowds + negative_word), random, negative_word) ? negative_word : negative_word | QUIET_WORD;
 }
 
 // Weights that take x to (stay x + move y) on the sphere, from own = x·x, cross = x·y, other = y·y.
@@ -982,8 +982,8 @@ __device__ __forceinline__ void step_weights(float& stay, float& move, float own
 
 extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
-    const u32* __restrict__ keep_share, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
-    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 draw_key, u32 words, u32 zero_row, int window,
+    const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
+    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
     double alpha_first, double alpha_last, float word_kappa, float document_kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
@@ -994,17 +994,17 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     if (threadIdx.x < FIGURES) team.figures[threadIdx.x] = 0;
 
     while (true) {
-        next_task(team.task, kept, segments, ids, offsets, keep_share, shared, count, shuffle_key, draw_key, window,
+        next_task(team.task, kept, segments, ids, offsets, keep_probability, shared, count, shuffle_key, sample_key, window,
                   alpha_first, alpha_last, document_crowd);
         if (team.task.done) return;
         const int low_end = team.task.kept.low, last = team.task.kept.last, high_end = team.task.kept.high;
         const u32 document_row = 2 * words + team.task.segment.document;
         const float alpha = team.task.alpha;
-        u64 random = first_random(team.task.segment, draw_key);
-        if (lane < DRAWN_AHEAD) queue[lane] = draw_written(random + (lane + 1) * GOLDEN, alias, words, crowds);
-        random += DRAWN_AHEAD * GOLDEN;
+        u64 random = first_random(team.task.segment, sample_key);
+        if (lane < NEGATIVES_AHEAD) queue[lane] = draw_written(random + (lane + 1) * GOLDEN, alias, words, crowds);
+        random += NEGATIVES_AHEAD * GOLDEN;
         __syncwarp();
-        // The rows of the next drawn word and the next target are read while this triple is computed.
+        // The rows of the next negative and the next target are read while this triple is computed.
         Part next_other = vectors.load(queue[0] & WORD_BITS), next_real = nothing();
         u32 head = 0, all_pairs = 0, compared = 0, violated = 0;
         float loss = 0;
@@ -1050,17 +1050,17 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
                     if (triple % 32 == 0) {
                         __syncwarp();
                         if (triple + lane < triples)
-                            queue[(head + DRAWN_AHEAD + lane) % QUEUE] =
+                            queue[(head + NEGATIVES_AHEAD + lane) % QUEUE] =
                                 draw_written(random + (triple + lane + 1) * GOLDEN, alias, words, crowds);
                         __syncwarp();
                     }
-                    u32 drawn = queue[head % QUEUE] & WORD_BITS;
-                    bool quiet_drawn = queue[head % QUEUE] & QUIET_WORD;
+                    u32 negative_word = queue[head % QUEUE] & WORD_BITS;
+                    bool quiet_negatives = queue[head % QUEUE] & QUIET_WORD;
                     head++;
                     Part other = next_other;
-                    u32 next_drawn = queue[head % QUEUE] & WORD_BITS;
-                    next_other = vectors.load(next_drawn);
-                    if (drawn == word || drawn == target) continue;
+                    u32 next_negatives = queue[head % QUEUE] & WORD_BITS;
+                    next_other = vectors.load(next_negatives);
+                    if (negative_word == word || negative_word == target) continue;
                     float h;
                     if (known) {
                         float values[1] = {product(other, anchor)};
@@ -1091,11 +1091,11 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
                     // u'·v' of the new vectors
                     f = a * e * f + a * s * (uu - g) + b * e * vv + b * s * (f - h);
                     uu = vv = 1;
-                    if (!quiet_drawn) {
+                    if (!quiet_negatives) {
                         other = combined(c, other, d, anchor);
-                        vectors.store(drawn, other);
-                        if (next_drawn == drawn) next_other = other;
-                        outdated |= (next_target & WORD_BITS) == drawn;
+                        vectors.store(negative_word, other);
+                        if (next_negatives == negative_word) next_other = other;
+                        outdated |= (next_target & WORD_BITS) == negative_word;
                     }
                     real = combined(a, real, b, anchor);
                     anchor = new_anchor;
@@ -1135,8 +1135,8 @@ static_assert(sizeof(Team) <= TEAM_BYTES, "as in cuda.py");
 
 extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
-    const u32* __restrict__ keep_share, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
-    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 draw_key, u32 words, u32 zero_row, int window,
+    const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
+    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
     double alpha_first, double alpha_last, float word_kappa, float document_kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
@@ -1146,13 +1146,13 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     if (threadIdx.x < FIGURES) team.figures[threadIdx.x] = 0;
 
     while (true) {
-        next_task(team.task, kept, segments, ids, offsets, keep_share, shared, count, shuffle_key, draw_key, window,
+        next_task(team.task, kept, segments, ids, offsets, keep_probability, shared, count, shuffle_key, sample_key, window,
                   alpha_first, alpha_last, document_crowd);
         if (team.task.done) return;
         const int low_end = team.task.kept.low, last = team.task.kept.last, high_end = team.task.kept.high;
         const u32 document_row = 2 * words + team.task.segment.document;
         const float alpha = team.task.alpha;
-        u64 random = first_random(team.task.segment, draw_key);
+        u64 random = first_random(team.task.segment, sample_key);
         u32 pairs = 0, compared = 0, violated = 0;
         float loss = 0;
         for (int center = window; center < last; center++) {
@@ -1168,9 +1168,9 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
                 Part v = vectors.load(context_row);
                 for (int k = 0; k < NEGATIVE; k++) {
                     random += GOLDEN;
-                    u32 drawn = draw_word(mix(random), alias, words);
-                    if (drawn == word) continue;
-                    Part n = vectors.load(drawn);
+                    u32 negative_word = sample_negative(mix(random), alias, words);
+                    if (negative_word == word) continue;
+                    Part n = vectors.load(negative_word);
                     float gram[6] = {product(u, v), product(u, d), product(u, n),
                                      product(n, v), product(n, d), product(v, d)};
                     team_totals<6>(gram, team.totals, turn);
@@ -1182,14 +1182,14 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
                     loss += margin - near + far;
                     float sum_length = sqrtf(fmaxf(2.f + 2.f * vd, 1e-12f));
                     float gap_length = sqrtf(fmaxf(2.f - 2.f * un, 1e-12f));
-                    float word_step = alpha * (1.f - near / sum_length), drawn_step = alpha * push_of(far / sum_length);
+                    float word_step = alpha * (1.f - near / sum_length), negative_step = alpha * push_of(far / sum_length);
                     float context_step = alpha * (1.f - (uv - nv) / gap_length);
                     float document_step = alpha * (1.f - (ud - nd) / gap_length);
                     Part old[4] = {u, n, v, d}, now[4];
                     now[0] = scaled(1.f - word_step * near, u);
                     add(now[0], word_step, v), add(now[0], word_step, d);
-                    now[1] = scaled(1.f + drawn_step * far, n);
-                    add(now[1], -drawn_step, v), add(now[1], -drawn_step, d);
+                    now[1] = scaled(1.f + negative_step * far, n);
+                    add(now[1], -negative_step, v), add(now[1], -negative_step, d);
                     now[2] = scaled(1.f - context_step * (uv - nv), v);
                     add(now[2], context_step, u), add(now[2], -context_step, n);
                     now[3] = scaled(1.f - document_step * (ud - nd), d);
@@ -1211,7 +1211,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
                         team_totals<4>(squares, team.totals, turn);
                     }
                     u = scaled(rsqrtf(squares[0]), now[0]);
-                    vectors.store(drawn, scaled(rsqrtf(squares[1]), now[1]));
+                    vectors.store(negative_word, scaled(rsqrtf(squares[1]), now[1]));
                     v = scaled(rsqrtf(squares[2]), now[2]);
                     d = scaled(rsqrtf(squares[3]), now[3]);
                 }
@@ -1269,9 +1269,9 @@ __device__ __forceinline__ u64 text_key(const int* __restrict__ ids, i64 length)
 // and the row first_row + d. `order` is the order in which they are taken, the longest first.
 extern "C" __global__ void __launch_bounds__(32 * TEAM) infer(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const i64* __restrict__ order,
-    const u32* __restrict__ keep_share, const uint2* __restrict__ alias, float* word_rows, float* document_rows,
+    const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* word_rows, float* document_rows,
     u64* next, i64 count, i64 shift, u32 words, i64 epochs, i64 least_steps, double alpha_start, float kappa,
-    float offset, float margin) {
+    float bias, float margin) {
     __shared__ InferTeam team;
     int lane = threadIdx.x % 32, turn = 0;
     Vectors vectors = vectors_of(word_rows), fitted = vectors_of(document_rows);
@@ -1293,7 +1293,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) infer(
         Part own = nothing();
         for (i64 from = 0; from < length; from += 32) {
             int word = from + lane < length ? text[from + lane] : 0;
-            float share = from + lane < length ? (float)keep_share[word] * 0x1p-32f : 0.f;
+            float share = from + lane < length ? (float)keep_probability[word] * 0x1p-32f : 0.f;
             int here = min(32ll, length - from);
 #pragma unroll 4
             for (int i = 0; i < here; i++)
@@ -1304,27 +1304,27 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) infer(
         own = square[0] > 1e-12f ? scaled(rsqrtf(square[0]), own) : fitted.load(document);
 
         u64 key = text_key(text, length), random = mix(key);
-        u32 drawn_next[EACH];
+        u32 next_negatives[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++)
-            drawn_next[k] = draw_word(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
+            next_negatives[k] = sample_negative(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
         random += NEGATIVE * GOLDEN;
         i64 passes = max(epochs, (least_steps + length - 1) / length);
         double fall = 1.0 / ((double)passes * length);
         for (i64 epoch = 0; epoch < passes; epoch++) {
-            u64 thinning = mix(key + epoch * GOLDEN);
+            u64 subsampling_key = mix(key + epoch * GOLDEN);
             for (i64 from = 0; from < length; from += 32) {
                 int here = from + lane < length ? text[from + lane] : 0;
-                u32 found = __ballot_sync(FULL, from + lane < length && is_kept(here, from + lane, thinning, keep_share));
+                u32 found = __ballot_sync(FULL, from + lane < length && is_kept(here, from + lane, subsampling_key, keep_probability));
                 for (; found; found &= found - 1) {
                     int at = __ffs(found) - 1;
                     u32 word = __shfl_sync(FULL, here, at);
                     float alpha = alpha_start * (1.0 - (epoch * length + from + at) * fall);
-                    u32 drawn[EACH];
+                    u32 negatives[EACH];
 #pragma unroll
                     for (int k = 0; k < EACH; k++) {
-                        drawn[k] = drawn_next[k];
-                        drawn_next[k] = draw_word(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
+                        negatives[k] = next_negatives[k];
+                        next_negatives[k] = sample_negative(mix(random + (k * 32 + lane + 1) * GOLDEN), alias, words);
                     }
                     random += NEGATIVE * GOLDEN;
                     Part real = vectors.load(word), step = nothing();
@@ -1339,7 +1339,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) infer(
 #pragma unroll
                         for (int t = 0; t < MOST; t++) {
                             int k = first + t < NEGATIVE ? first + t : NEGATIVE - 1;
-                            rows[t] = __shfl_sync(FULL, drawn[k / 32], k % 32);
+                            rows[t] = __shfl_sync(FULL, negatives[k / 32], k % 32);
                             others[t] = vectors.load(rows[t]);
                             scores[t] = product(others[t], own);
                         }
@@ -1353,7 +1353,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) infer(
                             if (first + t >= NEGATIVE || rows[t] == word) continue;
                             float h = scores[t], pull;
                             if (OBJECTIVE == VMF) {
-                                pull = -alpha * kappa * __fdividef(1.f, 1.f + __expf(offset - kappa * h));
+                                pull = -alpha * kappa * __fdividef(1.f, 1.f + __expf(bias - kappa * h));
                             } else {
                                 pull = f - h < margin ? -(2.f / NEGATIVE) * alpha * (1.f - f + h) : 0.f;
                                 real_pull -= pull;
@@ -1362,7 +1362,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) infer(
                             add(step, pull, others[t]);
                         }
                     }
-                    if (OBJECTIVE == VMF) real_pull = alpha * kappa * (1.f - __fdividef(1.f, 1.f + __expf(offset - kappa * f)));
+                    if (OBJECTIVE == VMF) real_pull = alpha * kappa * (1.f - __fdividef(1.f, 1.f + __expf(bias - kappa * f)));
                     stays -= real_pull * f;
                     add(step, real_pull, real);
                     Part moved = combined(stays, own, 1.f, step);

@@ -1,0 +1,40 @@
+"""The devices that can train: each is described here once; its module is imported when it is asked for.
+
+A new backend is a row of this table and a module that offers what `spherevec.engine.backends` asks of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the rooms around a backend need to know of it.
+
+    Attributes:
+        module: offers `check(config)`, `make_backend(data, config, workdir)` and `DocumentFit`.
+        deterministic: it can give the same bits for any number of threads.
+        block_tokens: trained between two looks at the stop flag and the learning rate.
+        refit_tokens: of documents that are refitted between two reports.
+    """
+
+    name: str
+    module: str
+    deterministic: bool
+    block_tokens: int
+    refit_tokens: int
+
+
+DEVICES: Mapping[str, Device] = MappingProxyType(
+    {
+        device.name: device
+        for device in (
+            Device("cpu", "spherevec.engine.cpu.backend", True, block_tokens=50_000, refit_tokens=2_000_000),
+            # Some 50 ms of training, next to which the start and the end of a launch are short.
+            Device("cuda", "spherevec.engine.cuda.backend", False, block_tokens=1 << 24, refit_tokens=100_000_000),
+        )
+    }
+)
