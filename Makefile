@@ -11,8 +11,8 @@ test: .venv/installed-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: .venv/installed-dev
-	$(BIN)/ruff check src tests bench
-	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
 
 types: .venv/installed-dev
 	$(BIN)/mypy

@@ -2,7 +2,7 @@
 
 Every step is spelled out: the Euclidean gradient of a loss, its projection to the tangent space, the paper's multiplier
 where the objective has one, and the way back to the sphere. Only what is random must be as in the kernels (order,
-kept words, windows, drawn words), so that is restated here in plain integers.
+kept words, windows, negatives), so that is restated here in plain integers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Row = tuple[str, int]  # table, row
 _GOLDEN = 0x9E3779B97F4A7C15
 _64_BITS = 2**64 - 1
 
-# How far a drawn word at cosine h is pushed away.
+# How far a negative at cosine h is pushed away.
 PUSHES: dict[str, Callable[[float], float]] = {"1+h": lambda h: 1 + h, "h": lambda h: h, "2h": lambda h: 2 * h}
 
 
@@ -138,8 +138,11 @@ class OracleBackend:
     def sums(self) -> Sums:
         return Sums(**self._sums)
 
-    def restore_sums(self, figures: Sums) -> None:
-        self._sums = asdict(figures)
+    def restore_sums(self, sums: Sums) -> None:
+        self._sums = asdict(sums)
+
+    def learned_biases(self) -> None:
+        """The trainer learns them."""
 
     def take(self) -> dict[str, Floats]:
         return {name: rows.astype(np.float32) for name, rows in self.vectors.items()}
@@ -163,13 +166,13 @@ class OracleBackend:
                 self._train_batches(unit, randoms, alpha)
 
     def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
-        """Documents against fixed words, one word at a time; what is drawn depends on a document's text alone."""
+        """Documents against fixed words, one word at a time; what is sampled depends on a document's text alone."""
         data = self._data
         for document, (start, stop) in enumerate(pairwise(data.offsets[first : last + 1].tolist()), first):
             words = data.ids[start:stop].tolist()
             if words:
                 shares = data.refit_keep_probability[words] / 2**32
-                self.vectors["documents"][document] = sphere.normalize(shares @ self.vectors["words"][words])
+                self.vectors["docs"][document] = sphere.normalize(shares @ self.vectors["inputs"][words])
             epochs = max(config.epoch_count, math.ceil(least_steps / max(len(words), 1)))
             key = len(words)
             for word in words:
@@ -181,15 +184,15 @@ class OracleBackend:
                 word = words[place]
                 if not is_kept(word, place, mix((key + epoch * _GOLDEN) & _64_BITS), data.refit_keep_probability):
                     continue
-                drawn, next_negatives = next_negatives, randoms.words(config.negative)
+                negatives, next_negatives = next_negatives, randoms.words(config.negative)
                 alpha = config.alpha * (1 - visit / (epochs * len(words)))
-                vectors = self.vectors["documents"][[document]]
-                targets, counts = self.vectors["words"][[word, *drawn]], _counting(word, drawn)
+                vectors = self.vectors["docs"][[document]]
+                targets, counts = self.vectors["inputs"][[word, *negatives]], _counting(word, negatives)
                 if config.objective == "vmf":
                     steps, _ = self._vmf_steps(vectors, targets, counts, np.array([[bias]]), alpha)
                 else:
-                    steps, _ = self._hinge_steps(vectors, targets, counts, alpha * 2 / len(drawn))
-                self.vectors["documents"][document] = self._moved(vectors[0], steps[0])
+                    steps, _ = self._hinge_steps(vectors, targets, counts, alpha * 2 / len(negatives))
+                self.vectors["docs"][document] = self._moved(vectors[0], steps[0])
 
     def _read_unit(self, number: int, key: int) -> Unit:
         data = self._data
@@ -208,45 +211,45 @@ class OracleBackend:
     # --- several anchors at once ------------------------------------------------------------------------------------
 
     def _train_batches(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
-        """Context vectors around a word, and its document's, a few at a time against the word and drawn ones."""
+        """Context vectors around a word, and its document's, a few at a time against the word and negatives."""
         config = self._config
         next_negatives = randoms.words(config.negative)
         for center in unit.centers:
             before, after = sample_window(randoms.number(), config.window, config.batch, int(config.documents))
             anchors: list[Row] = [("contexts", word) for word in _around(unit.words, center, before, after)]
             if config.documents:
-                anchors.append(("documents", unit.document))
+                anchors.append(("docs", unit.document))
             self._sums["pairs"] += len(anchors)
             measured = (center - unit.centers.start) % LOSS_EVERY == 0
             for start in range(0, len(anchors), config.batch):
-                drawn, next_negatives = next_negatives, randoms.words(config.negative)
-                self._train_batch(unit.words[center], drawn, anchors[start : start + config.batch], alpha, measured)
+                negatives, next_negatives = next_negatives, randoms.words(config.negative)
+                self._train_batch(unit.words[center], negatives, anchors[start : start + config.batch], alpha, measured)
 
-    def _train_batch(self, word: int, drawn: list[int], rows: list[Row], alpha: float, measured: bool) -> None:
+    def _train_batch(self, word: int, negatives: list[int], rows: list[Row], alpha: float, measured: bool) -> None:
         """All scores are taken before any vector moves; then each takes the sum of its steps at once."""
         config = self._config
         anchors = np.stack([self.vectors[table][row] for table, row in rows])  # (A, dim)
-        targets = self.vectors["words"][[word, *drawn]]  # (1 + K, dim)
-        counts = _counting(word, drawn)
-        offsets = np.array([[self._offsets[table]] for table, _ in rows])  # (A, 1)
+        targets = self.vectors["inputs"][[word, *negatives]]  # (1 + K, dim)
+        counts = _counting(word, negatives)
+        biases = np.array([[self._biases[table]] for table, _ in rows])  # (A, 1)
         if measured:
-            for (table, _), scores, bias in zip(rows, anchors @ targets.T, offsets, strict=True):
-                self._measure("document" if table == "documents" else "word", scores[counts], float(bias[0]))
+            for (table, _), scores, bias in zip(rows, anchors @ targets.T, biases, strict=True):
+                self._measure("document" if table == "docs" else "word", scores[counts], float(bias[0]))
         if config.objective == "vmf":
-            anchor_steps, target_steps = self._vmf_steps(anchors, targets, counts, offsets, alpha)
+            anchor_steps, target_steps = self._vmf_steps(anchors, targets, counts, biases, alpha)
         else:
-            # Together as strong as two drawn words.
-            anchor_steps, target_steps = self._hinge_steps(anchors, targets, counts, alpha * 2 / len(drawn))
+            # Together as strong as two negatives.
+            anchor_steps, target_steps = self._hinge_steps(anchors, targets, counts, alpha * 2 / len(negatives))
         for (table, row), anchor, step in zip(rows, anchors, anchor_steps, strict=True):
             self.vectors[table][row] = self._moved(anchor, step)
-        for row, target, step, moves in zip([word, *drawn], targets, target_steps, counts, strict=True):
+        for row, target, step, moves in zip([word, *negatives], targets, target_steps, counts, strict=True):
             if moves:
-                self.vectors["words"][row] = self._moved(target, step)
+                self.vectors["inputs"][row] = self._moved(target, step)
 
     def _vmf_steps(
         self, anchors: Doubles, targets: Doubles, counts: NDArray[np.bool_], offsets: Doubles, alpha: float
     ) -> tuple[Doubles, Doubles]:
-        """Down the gradient of −log σ(s) for the real word and −log(1 − σ(s)) for drawn ones, s = κ cos − bias."""
+        """Down the gradient of −log σ(s) for the real word and −log(1 − σ(s)) for negatives, s = κ cos − bias."""
         kappa = self._config.concentration
         # σ(s) = exp(−log(1 + exp(−s))), which no s overflows.
         likely = np.exp(-np.logaddexp(0, offsets - kappa * anchors @ targets.T))  # (A, 1 + K)
@@ -261,7 +264,7 @@ class OracleBackend:
     def _hinge_steps(
         self, anchors: Doubles, targets: Doubles, counts: NDArray[np.bool_], rate: float
     ) -> tuple[Doubles, Doubles]:
-        """One hinge for each anchor and drawn word."""
+        """One hinge for each anchor and negative."""
         anchor_steps, target_steps = np.zeros_like(anchors), np.zeros_like(targets)
         for a, anchor in enumerate(anchors):
             for t in np.flatnonzero(counts)[1:].tolist():
@@ -273,19 +276,19 @@ class OracleBackend:
         return anchor_steps, target_steps
 
     def _measure(self, kind: str, scores: Doubles, bias: float) -> None:
-        """Add one anchor's scores with the real word and those drawn."""
+        """Add one anchor's scores with the real word and the negatives."""
         config = self._config
-        real, drawn = float(scores[0]), scores[1:]
+        real, negatives = float(scores[0]), scores[1:]
         if config.objective == "vmf":
-            losses = np.logaddexp(0, config.concentration * drawn - bias).sum()
+            losses = np.logaddexp(0, config.concentration * negatives - bias).sum()
             losses += np.logaddexp(0, bias - config.concentration * real)
         else:
-            losses = np.maximum(0, config.margin - real + drawn).sum()
+            losses = np.maximum(0, config.margin - real + negatives).sum()
         self._sums["loss"] += float(losses)
-        self._sums["violated"] += int((real - drawn < config.margin).sum())
-        self._sums["compared"] += len(drawn)
-        self._sums[f"{kind}_cosine"] += float(drawn.sum())
-        self._sums[f"{kind}_drawn"] += len(drawn)
+        self._sums["violated"] += int((real - negatives < config.margin).sum())
+        self._sums["compared"] += len(negatives)
+        self._sums[f"{kind}_cosine"] += float(negatives.sum())
+        self._sums[f"{kind}_negatives"] += len(negatives)
 
     # --- one triple at a time ---------------------------------------------------------------------------------------
 
@@ -300,37 +303,37 @@ class OracleBackend:
                 (target, ("contexts", word)) for target in _around(unit.words, center, reach, reach)
             ]
             if config.documents:
-                pairs.append((word, ("documents", unit.document)))
+                pairs.append((word, ("docs", unit.document)))
             self._sums["pairs"] += len(pairs)
             for target, (table, row) in pairs:
                 for _ in range(config.negative):
-                    drawn = ahead.popleft()
+                    negatives = ahead.popleft()
                     ahead.append(randoms.word())
-                    if drawn in (word, target):
+                    if negatives in (word, target):
                         continue
-                    words, anchors = self.vectors["words"], self.vectors[table]
-                    self._count_hinge(words[target] @ anchors[row] - words[drawn] @ anchors[row])
-                    steps = self._triple_steps(words[target], words[drawn], anchors[row], alpha)
+                    words, anchors = self.vectors["inputs"], self.vectors[table]
+                    self._count_hinge(words[target] @ anchors[row] - words[negatives] @ anchors[row])
+                    steps = self._triple_steps(words[target], words[negatives], anchors[row], alpha)
                     if steps is not None:
                         words[target] = self._moved(words[target], steps[0])
-                        words[drawn] = self._moved(words[drawn], steps[1])
+                        words[negatives] = self._moved(words[negatives], steps[1])
                         anchors[row] = self._moved(anchors[row], steps[2])
 
     def _triple_steps(
-        self, word: Doubles, drawn: Doubles, anchor: Doubles, rate: float
+        self, word: Doubles, negative: Doubles, anchor: Doubles, rate: float
     ) -> tuple[Doubles, Doubles, Doubles] | None:
         """Tangent steps of one hinge, max(0, margin − f + h) with f = u·v and h = n·v; None where it holds.
 
-        The multipliers are the authors': 1 − f for the word, `negative_rule` for the drawn word, and 1 − f + h for the
+        The multipliers are the authors': 1 − f for the word, `negative_rule` for the negative, and 1 − f + h for the
         anchor, which is the paper's but for the length of u − n.
         """
-        f, h = float(word @ anchor), float(drawn @ anchor)
+        f, h = float(word @ anchor), float(negative @ anchor)
         if not self._violates(f - h):
             return None
         return (
             self._tangent_step(word, -anchor, rate * (1 - f)),
-            self._tangent_step(drawn, anchor, rate * PUSHES[self._config.negative_rule](h)),
-            self._tangent_step(anchor, drawn - word, rate * (1 - f + h)),
+            self._tangent_step(negative, anchor, rate * PUSHES[self._config.negative_rule](h)),
+            self._tangent_step(anchor, negative - word, rate * (1 - f + h)),
         )
 
     # --- the paper's joint hinge ------------------------------------------------------------------------------------
@@ -344,10 +347,10 @@ class OracleBackend:
             reach = 1 + randoms.number() // 2**32 % config.window
             for context in _around(unit.words, center, reach, reach):
                 self._sums["pairs"] += 1
-                for drawn in randoms.words(config.negative):
-                    if drawn == word:
+                for negative in randoms.words(config.negative):
+                    if negative == word:
                         continue
-                    places = ((words, word), (words, drawn), (contexts, context), (documents, unit.document))
+                    places = ((words, word), (words, negative), (contexts, context), (documents, unit.document))
                     u, n, v, d = (table[row] for table, row in places)
                     gain = float(u @ v + u @ d - n @ v - n @ d)
                     self._count_hinge(gain)
@@ -386,9 +389,9 @@ class OracleBackend:
         return np.asarray(go(point, step), np.float64)
 
 
-def _counting(word: int, drawn: list[int]) -> NDArray[np.bool_]:
-    """Which of a word and those drawn count, (1 + K,): one drawn that happens to be the word does not."""
-    return np.array([True, *(other != word for other in drawn)])
+def _counting(word: int, negative: list[int]) -> NDArray[np.bool_]:
+    """Which of a word and those negative count, (1 + K,): one negative that happens to be the word does not."""
+    return np.array([True, *(other != word for other in negative)])
 
 
 def _around(words: Sequence[int], center: int, before: int, after: int) -> list[int]:

@@ -61,7 +61,7 @@ COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT = (
 )
 
 # What other libraries call our settings.
-_OTHER_NAMES = MappingProxyType(
+OTHER_NAMES = MappingProxyType(
     {
         **dict.fromkeys(
             ("dim", "dimension", "dims", "size", "n_components", "embedding_size", "dimensions"), "vector_size"
@@ -89,8 +89,8 @@ def hint_for(name: str) -> str:
     """What to say to somebody who gave a setting that does not exist."""
     known = [spec.name for spec in fields(TrainConfig)]
     plain = name.replace("-", "_")
-    if plain in known or plain in _OTHER_NAMES:
-        return f"here it is called {_OTHER_NAMES.get(plain, plain)!r}"
+    if plain in known or plain in OTHER_NAMES:
+        return f"here it is called {OTHER_NAMES.get(plain, plain)!r}"
     near = get_close_matches(plain, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(known)}"
 

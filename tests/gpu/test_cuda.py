@@ -21,7 +21,7 @@ DIMENSIONS = (2, 3, 15, 33, 64, 65, 100, 128, 129, 300, 1024)
 STEP_ERROR = 1e-6
 
 
-def has_card():
+def has_gpu():
     try:
         cuda.cupy_with_gpu()
     except SpherevecError:
@@ -29,10 +29,10 @@ def has_card():
     return True
 
 
-needs_card = pytest.mark.skipif(not has_card(), reason="needs CuPy and an NVIDIA GPU")
+needs_gpu = pytest.mark.skipif(not has_gpu(), reason="needs CuPy and an NVIDIA GPU")
 
 
-def plain_inputs(documents, words, sample=0.0):
+def plain_data(documents, words, sample=0.0):
     """TrainingData straight from lists of word numbers; words that never occur count once."""
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
@@ -93,7 +93,7 @@ HINGES = [
 ]
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize(
     ("objective", "batch", "rule", "step"),
     [*HINGES, ("vmf", 4, "1+h", "retraction"), ("vmf", 4, "1+h", "exponential")],
@@ -102,7 +102,7 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
     # A document of one word has one pair, with its document; the joint hinge needs a context, so a second word.
     rng = np.random.default_rng(5)
     documents = [rng.integers(6, size=1 + (objective == "joint")).tolist() for _ in range(12)]
-    data = plain_inputs(documents, 6)
+    data = plain_data(documents, 6)
     violated = compared = 0
     every = step == "retraction" and rule == "1+h"
     for dimension in DIMENSIONS if every else (3, 100, 300):
@@ -125,7 +125,7 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
     assert 0.15 < violated / compared < 0.85
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize("objective", ["vmf", "hinge"])
 @pytest.mark.parametrize(("batch", "negative"), [(1, 5), (3, 1), (4, 7), (5, 2), (8, 5), (13, 6), (16, 20), (8, 64)])
 def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
@@ -134,7 +134,7 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
     # 9 words only, so that a batch holds the same word twice and draws the real one.
     rng = np.random.default_rng((batch, negative))
     documents = [rng.integers(9, size=length).tolist() for length in (0, 1, 2, 7, 14)]
-    data = plain_inputs(documents, 9)
+    data = plain_data(documents, 9)
     for window, with_documents, step, dimension in (
         (1, True, "retraction", 20),
         (2, False, "exponential", 20),
@@ -160,7 +160,7 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
             assert theirs.sums().violated > 0
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize(
     "settings",
     [
@@ -181,7 +181,7 @@ def test_epoch_by_epoch_is_the_oracles(settings):
         **{"vector_size": 24, "window": 3, "margin": 4.0 if settings.get("objective") == "joint" else 2.5, "epochs": 3}
         | settings
     )
-    data = plain_inputs(zipf_documents(np.random.default_rng(3)), 60, sample=config.sample or 0.05)
+    data = plain_data(zipf_documents(np.random.default_rng(3)), 60, sample=config.sample or 0.05)
     ours, theirs = both(data, config)
     load_random_vectors(np.random.default_rng(4), ours, theirs)
     started = ours.read("inputs", 0, 100)
@@ -194,13 +194,13 @@ def test_epoch_by_epoch_is_the_oracles(settings):
     agree(ours, theirs)
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("resident", [None, 0])
 def test_a_document_longer_than_a_piece_is_the_oracles(batch, resident):
     rng = np.random.default_rng(7)
     documents = [rng.integers(400, size=length).tolist() for length in (3, 10_000, 0, PIECE)]
-    data = plain_inputs(documents, 400, sample=1e-5)
+    data = plain_data(documents, 400, sample=1e-5)
     config = TrainConfig(vector_size=8, window=10, objective="hinge", negative=2, batch=batch, margin=3.0)
     ours, theirs = in_order(data, config, resident_tokens=resident), oracle.OracleBackend(data, config)
     load_random_vectors(rng, ours, theirs)
@@ -213,9 +213,9 @@ def test_a_document_longer_than_a_piece_is_the_oracles(batch, resident):
     assert largest_difference(ours, theirs) < 2e-5
 
 
-@needs_card
+@needs_gpu
 def test_a_streamed_text_gives_the_same_bits_as_one_on_the_device():
-    data = plain_inputs(zipf_documents(np.random.default_rng(3), 300), 60, sample=0.05)
+    data = plain_data(zipf_documents(np.random.default_rng(3), 300), 60, sample=0.05)
     config = TrainConfig(vector_size=24, window=3, epochs=2)
     backends = [in_order(data, config, resident_tokens=tokens) for tokens in (None, 0)]
     load_random_vectors(np.random.default_rng(4), *backends)
@@ -227,7 +227,7 @@ def test_a_streamed_text_gives_the_same_bits_as_one_on_the_device():
     assert backends[0].sums() == backends[1].sums()
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize(
     "settings",
     [
@@ -243,7 +243,7 @@ def test_a_streamed_text_gives_the_same_bits_as_one_on_the_device():
 def test_documents_are_refitted_as_by_the_oracle(settings):
     config = TrainConfig(**{"vector_size": 18, "epochs": 3, "alpha": 0.03} | settings)
     documents = zipf_documents(np.random.default_rng(3))
-    ours, theirs = both(plain_inputs(documents, 60, sample=0.05), config)
+    ours, theirs = both(plain_data(documents, 60, sample=0.05), config)
     load_random_vectors(np.random.default_rng(1), ours, theirs)
     before = {table: ours.read(table, 0, 10**9) for table in TABLES}
     for backend in (ours, theirs):
@@ -258,14 +258,14 @@ def test_documents_are_refitted_as_by_the_oracle(settings):
     assert moved[filled].mean() > 0.05
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize("settings", [{}, {"negative": 20}, {"objective": "hinge", "margin": 2.5}], ids=str)
 @pytest.mark.parametrize("dimension", [20, 50, 100, 300])
 def test_steps_that_are_added_are_the_oracles(settings, dimension):
     # So many words that a batch hardly ever holds one twice: both its steps would be added, where the oracle keeps one.
     rng = np.random.default_rng(9)
     vocabulary = 200_000
-    data = plain_inputs([rng.choice(vocabulary, size=9, replace=False).tolist() for _ in range(12)], vocabulary)
+    data = plain_data([rng.choice(vocabulary, size=9, replace=False).tolist() for _ in range(12)], vocabulary)
     config = TrainConfig(vector_size=dimension, window=4, batch=4, **settings)
     ours = cuda.CudaBackend(data, config, concurrency=cuda.Concurrency(1, PIECE, shuffled=False, added=True))
     theirs = oracle.OracleBackend(data, config)
@@ -279,9 +279,9 @@ def test_steps_that_are_added_are_the_oracles(settings, dimension):
     assert np.abs(ours.read("docs", 0, 12) - started).max() > 0.01
 
 
-@needs_card
-def test_offsets_are_learned_on_the_card_as_the_trainer_would():
-    data = plain_inputs(zipf_documents(np.random.default_rng(3), 300), 60)
+@needs_gpu
+def test_biases_are_learned_on_the_gpu_as_the_trainer_would():
+    data = plain_data(zipf_documents(np.random.default_rng(3), 300), 60)
     config = TrainConfig(vector_size=24, window=3)
     backend = cuda.CudaBackend(data, config, concurrency=cuda.Concurrency(1))
     load_random_vectors(np.random.default_rng(4), backend)
@@ -302,12 +302,12 @@ def test_offsets_are_learned_on_the_card_as_the_trainer_would():
         assert backend.learned_biases() != start
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
 def test_a_crowd_on_few_words_does_not_diverge(alpha):
     # Documents of one repeated word: all anchors of a batch are one row, and all teams want the same few.
     rng = np.random.default_rng(2)
-    data = plain_inputs([rng.integers(8, size=1).tolist() * 500 for _ in range(200)], 8)
+    data = plain_data([rng.integers(8, size=1).tolist() * 500 for _ in range(200)], 8)
     config = TrainConfig(vector_size=100, alpha=alpha)
     backend = cuda.CudaBackend(data, config, concurrency=cuda.Concurrency(512))
     load_random_vectors(rng, backend)
@@ -321,13 +321,13 @@ def test_a_crowd_on_few_words_does_not_diverge(alpha):
     assert 0.01 < lengths.min() < lengths.max() < 100
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize("settings", [{}, {"objective": "hinge", "batch": 1}, {"objective": "joint"}], ids=str)
 @pytest.mark.parametrize("resident", [None, 0])
 def test_every_token_is_trained_once_whatever_the_concurrency(settings, resident):
     rng = np.random.default_rng(2)
     documents = [rng.integers(300, size=length).tolist() for length in (*rng.integers(900, size=60), 3 * PIECE + 7)]
-    data = plain_inputs(documents, 300, sample=1e-2)
+    data = plain_data(documents, 300, sample=1e-2)
     config = TrainConfig(vector_size=50, window=5, **settings)
     backend = cuda.CudaBackend(data, config, resident_tokens=resident)
     load_random_vectors(rng, backend)
@@ -343,7 +343,7 @@ def test_every_token_is_trained_once_whatever_the_concurrency(settings, resident
         assert np.abs(norms - 1).max() < 2e-6
 
 
-@needs_card
+@needs_gpu
 def test_new_documents_are_fitted_as_the_trained_ones_and_as_on_the_cpu():
     pytest.importorskip("numba", reason="splitting text needs Numba")
     import spherevec
@@ -356,19 +356,19 @@ def test_new_documents_are_fitted_as_the_trained_ones_and_as_on_the_cpu():
     np.testing.assert_allclose(fitted, model.infer(texts), atol=1e-4)
 
 
-@needs_card
+@needs_gpu
 def test_vectors_that_do_not_fit_are_refused_with_the_arithmetic(monkeypatch):
-    data = plain_inputs([[0, 1, 2]], 3)
+    data = plain_data([[0, 1, 2]], 3)
     runtime = cuda.cupy_with_gpu().cuda.runtime
     monkeypatch.setattr(runtime, "memGetInfo", lambda: (2000, 4000))
     with pytest.raises(SpherevecError, match=r"8 vectors of 104 floats .* need 0.00 GiB, the GPU has 0.00 GiB free"):
         cuda.CudaBackend(data, TrainConfig())
 
 
-@needs_card
+@needs_gpu
 def test_lost_steps_are_counted():
     rng = np.random.default_rng(2)
-    data = plain_inputs([rng.integers(50, size=400).tolist() for _ in range(400)], 50)
+    data = plain_data([rng.integers(50, size=400).tolist() for _ in range(400)], 50)
     config = TrainConfig(vector_size=100)
     shares = []
     for concurrency in (cuda.IN_ORDER, cuda.Concurrency(64)):

@@ -22,7 +22,20 @@ from spherevec.model import KeyedVectors, Model
 
 SPHEREVEC = str(Path(sys.executable).with_name("spherevec"))
 # Small enough to train in a moment, large enough for three topics to show.
-SETTINGS = ("--dim", "16", "--epochs", "40", "--window", "5", "--sample", "0", "--alpha", "0.05", "--threads", "1")
+SETTINGS = (
+    "--vector-size",
+    "16",
+    "--epochs",
+    "40",
+    "--window",
+    "5",
+    "--sample",
+    "0",
+    "--alpha",
+    "0.05",
+    "--threads",
+    "1",
+)
 DOCUMENTS, TOPICS, TOPIC_WORDS = 240, 3, 20
 
 
@@ -111,7 +124,7 @@ def test_quiet_training_says_nothing_but_json(corpus, tmp_path):
 
 def test_settings_not_given_are_the_recipes(corpus, tmp_path):
     out = tmp_path / "m"
-    succeed("train", corpus, "--out", out, "--recipe", "paper", "--dim", "8", "--epochs", "1", "--words-only")
+    succeed("train", corpus, "--out", out, "--recipe", "paper", "--vector-size", "8", "--epochs", "1", "--words-only")
     config = json.loads(succeed("info", out, "--json").stdout)["config"]
     given = {"vector_size": 8, "epochs": 1, "documents": False}
     expected = {**TrainConfig().as_dict(), **RECIPES["paper"], **given, "threads": config["threads"]}
@@ -124,14 +137,18 @@ def test_every_setting_is_an_option_with_its_help():
         assert options[spec.name].default is None
         assert spec.metadata["help"] in options[spec.name].help
     spellings = {spelling for option in options.values() for spelling in (*option.opts, *option.secondary_opts)}
-    promised = "--out --recipe --dim --window --negative --objective --sample --alpha --epochs --min-count --threads"
+    promised = (
+        "--out --recipe --vector-size --window --negative --objective --sample --alpha --epochs --min-count --threads"
+    )
     promised += " --seed --device --order --pretokenized --text-field --documents --no-documents --words-only"
     assert set(promised.split()) <= spellings
 
 
 def test_pretokenized_words_stay_as_they_are(tmp_path):
     (tmp_path / "text").write_text("New_York! is-big\n" * 5)
-    succeed("train", tmp_path / "text", "--out", tmp_path / "m", "--pretokenized", "--epochs", "1", "--dim", "4")
+    succeed(
+        "train", tmp_path / "text", "--out", tmp_path / "m", "--pretokenized", "--epochs", "1", "--vector-size", "4"
+    )
     assert set(Model.load(tmp_path / "m").words) == {"New_York!", "is-big"}
 
 
@@ -251,7 +268,7 @@ def bad_inputs():
         "rare.txt": (b"each word occurs once\n", (), "no word occurs 5 times"),
         "one-word.txt": (b"word " * 10, (), "only one word, 'word'"),
         "spaces.txt": (b" \n" * 10, (), "holds no words"),
-        "dimension": (text, ("--dim", "1"), "--dim"),
+        "dimension": (text, ("--vector-size", "1"), "--vector-size"),
         "infinite": (text, ("--alpha", "nan"), "alpha must be a number, not nan"),
         "joint": (text, ("--objective", "joint", "--words-only"), "needs documents"),
         "encoding": (text, ("--encoding", "klingon"), "klingon"),
@@ -339,7 +356,7 @@ def test_an_existing_model_is_refused_before_training_and_replaced_by_force(corp
     done = run("train", corpus, "--out", out, "--epochs", "100000")
     assert "already exists" in one_error_line(done) and "reading" not in done.stderr
     assert (out / "model.json").read_bytes() == manifest
-    succeed("train", corpus, "--out", out, "--dim", "8", "--epochs", "1", "--force")
+    succeed("train", corpus, "--out", out, "--vector-size", "8", "--epochs", "1", "--force")
     assert Model.load(out).vector_size == 8
 
 
@@ -362,7 +379,7 @@ def test_a_disk_that_fills_up_keeps_the_old_model(corpus, model, tmp_path):
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 
-    arguments = ("--dim", "2048", "--epochs", "1", "--force")
+    arguments = ("--vector-size", "2048", "--epochs", "1", "--force")
     line = one_error_line(run("train", corpus, "--out", out, *arguments, preexec_fn=limit))
     assert f"{out}: cannot write: File too large" in line
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
@@ -434,7 +451,7 @@ def test_the_authors_files_come_in_with_their_documents(tmp_path):
 
 
 def test_folders_on_the_way_to_the_model_are_made(corpus, tmp_path):
-    succeed("train", corpus, "--out", tmp_path / "new" / "deep" / "m", "--epochs", "1", "--dim", "8", "--quiet")
+    succeed("train", corpus, "--out", tmp_path / "new" / "deep" / "m", "--epochs", "1", "--vector-size", "8", "--quiet")
     assert [path.name for path in (tmp_path / "new" / "deep").iterdir()] == ["m"]
 
 

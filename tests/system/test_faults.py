@@ -13,22 +13,20 @@ import tempfile
 import textwrap
 import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from test_corpus_sources import unprivileged
 
 import spherevec
+from helpers import longest_file, posix, small_disk, unprivileged
 from spherevec.cli import main
 from spherevec.corpus import encode
 from spherevec.errors import CorpusError, SpherevecError
 from spherevec.io import FORMATS
 from spherevec.model import Model
 
-posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
-QUICK = ["--epochs", "1", "--quiet", "--threads", "2", "--dim", "50", "--min-count", "1"]
+QUICK = ["--epochs", "1", "--quiet", "--threads", "2", "--vector-size", "50", "--min-count", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -84,31 +82,6 @@ def fails_in_one_line(arguments, capsys, says):
     assert code == 2, (arguments, error)
     assert error.startswith("spherevec: error: ") and error.count("\n") == 1, (arguments, error)
     assert any(words in error for words in says), (arguments, error)
-
-
-@contextmanager
-def small_disk(folder, size):
-    """A real file system of `size` bytes, which can be mounted by root only."""
-    folder.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if os.name != "posix" or os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("a small disk can be mounted by root only")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-@contextmanager
-def longest_file(size):
-    """The size limit of files stands in for the end of a disk where none can be mounted."""
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 # --- full disks -------------------------------------------------------------------------------------------------------
@@ -321,7 +294,7 @@ def test_vectors_that_do_not_fit_are_told(place, tmp_path):
         tmp_path / "m",
         "--epochs",
         "1",
-        "--dim",
+        "--vector-size",
         "4096",
         "--threads",
         "1",

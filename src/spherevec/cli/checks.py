@@ -79,13 +79,12 @@ def check_model_folder(out: Path, force: bool) -> None:
     """Refuse before any work is done what would be refused when the model is written."""
     import tempfile
 
-    from spherevec.model import folder as native
-    from spherevec.storage import files
+    from spherevec.model.folder import FILES
+    from spherevec.storage.files import check_replaceable
 
     check_free(out, force)
-    target = files._target(out)
-    files._check_replaceable(out, target, force, native._FILES)
-    parent = next(folder for folder in target.parents if folder.exists())
+    check_replaceable(out, overwrite=force, ours=FILES)
+    parent = next(folder for folder in out.resolve().parents if folder.exists())
     try:
         tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=parent).cleanup()
     except OSError as error:

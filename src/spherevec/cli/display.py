@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spherevec.engine.figures import shown
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -173,7 +175,7 @@ def _live_view(progress: Progress) -> RenderableType:
         f"{progress.done:4.0%}" if known else "",
         "" if progress.seconds_left is None else f"{duration(progress.seconds_left)} left",
     )
-    figures = _figures(progress)
+    figures = shown(progress.figures)
     return Group(row, Text(" · ".join(figures), style="dim")) if figures else row
 
 
@@ -189,33 +191,15 @@ def _line_reporter() -> Callable[[Progress], None]:
         last_phase, last_time = progress.phase, now
         share = [] if not progress.done else [f"{progress.done:.0%}"]
         left = [] if progress.seconds_left is None else [f"{duration(progress.seconds_left)} left"]
-        tell(", ".join([_phase(progress), *share, *_figures(progress), *left]))
+        tell(", ".join([_phase(progress), *share, *shown(progress.figures), *left]))
 
     return report
 
 
 def _phase(progress: Progress) -> str:
-    if progress.phase == "compiling":
-        return "compiling (once on a machine)"
     if progress.epoch is None:
         return progress.phase
     return f"{progress.phase}, epoch {progress.epoch} of {progress.epochs}"
-
-
-def _figures(progress: Progress) -> list[str]:
-    """The figures that are known, in few words: all of them fit on a line of 80 characters."""
-    formats = {
-        "tokens_per_second": lambda value: f"{_rate(value)} tokens/s",
-        "loss": "loss {:.3f}".format,
-        "violated": "margins violated {:.0%}".format,
-        "mean_resultant_length": "mean resultant length {:.2f}".format,
-    }
-    known = {name: getattr(progress, name) for name in formats}
-    return [formats[name](value) for name, value in known.items() if value is not None]
-
-
-def _rate(per_second: float) -> str:
-    return f"{per_second / 1e6:.1f} M" if per_second >= 1e6 else f"{per_second / 1e3:.0f} k"
 
 
 def duration(seconds: float) -> str:

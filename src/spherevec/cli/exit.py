@@ -84,7 +84,7 @@ def _message(error: Exception) -> str | None:
             return error.format_message()
         case MemoryError():
             detail = f" ({error})" if str(error) else ""
-            return f"not enough memory{detail}; close other programs, or lower --dim or --max-vocab"
+            return f"not enough memory{detail}; close other programs, or lower --vector-size or --max-vocab"
         case OSError() | ImportError() | RuntimeError() if _lacks_memory(error):
             return "not enough memory to load or start what is needed; close other programs, or lower --threads"
         case OSError():

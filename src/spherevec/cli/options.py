@@ -1,19 +1,76 @@
-"""Options that the command line takes from elsewhere: the training settings, and names from rooms that load slowly."""
+"""Options that several commands share: paths, output, and one for each training setting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from spherevec.config import TrainConfig
+from spherevec.config import COMMON, OTHER_NAMES, TrainConfig
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+PATH = click.Path(path_type=Path)
+model_argument = click.argument("folder", metavar="MODEL", type=PATH)
+top_option = click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many answers.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+quiet_option = click.option("--quiet", is_flag=True, help="No progress, only results and errors.")
+force_option = click.option("--force", is_flag=True, help="Replace what is there.")
+
 # Second spellings of switched-off settings.
 _OFF_ALIASES = {"documents": " /--words-only"}
+
+
+class SettingOption(click.Option):
+    """A training setting, listed in help under the heading of its group."""
+
+    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class TrainingCommand(click.Command):
+    """A command with training settings: `--help` shows those that people change first, `--help-all` all of them.
+
+    A setting by the name that another library has for it is answered with ours.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-").replace("-", "_")
+            if name in OTHER_NAMES:
+                flag = "--" + OTHER_NAMES[name].replace("_", "-")
+                raise click.UsageError(f"No such option: {error.option_name}; here it is called {flag}", ctx) from None
+            raise
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        everything = ctx.meta.get("spherevec.help_all", False)
+        groups: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            group = getattr(param, "group", "Options")
+            row = param.get_help_record(ctx)
+            if row is not None and param.param_type_name == "option" and (everything or group in ("Options", COMMON)):
+                groups.setdefault(group, []).append(row)
+        for heading, rows in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta["spherevec.help_all"] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+help_all_option = click.option(
+    "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help="Show every setting."
+)
 
 
 def training_settings(command: Command) -> Command:
@@ -30,13 +87,14 @@ def given_settings(values: dict[str, Any]) -> dict[str, Any]:
 
 def _option(spec: Field[Any]) -> Callable[[Command], Command]:
     meta = spec.metadata
-    flag = (meta["flag"] or spec.name).replace("_", "-")
+    flag = spec.name.replace("_", "-")
     text = meta["help"] if spec.default is None else f"{meta['help']} Default: {_shown(spec.default)}."
+    shared: dict[str, Any] = {"default": None, "help": text, "cls": SettingOption, "group": meta["group"]}
     if spec.type == "bool":
         aliases = [_OFF_ALIASES[spec.name]] if spec.name in _OFF_ALIASES else []
-        return click.option(f"--{flag}/--no-{flag}", *aliases, spec.name, default=None, help=text)
+        return click.option(f"--{flag}/--no-{flag}", *aliases, spec.name, **shared)
     metavar = None if meta["choices"] else "N" if str(spec.type).startswith("int") else "X"
-    return click.option(f"--{flag}", spec.name, type=_type(spec), metavar=metavar, default=None, help=text)
+    return click.option(f"--{flag}", spec.name, type=_type(spec), metavar=metavar, **shared)
 
 
 def _type(spec: Field[Any]) -> click.Choice[str] | click.IntRange | click.FloatRange:

@@ -6,7 +6,7 @@ A new figure of the kernels is a field of `Sums` (and its line in the kernels); 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, fields
 
 
@@ -66,7 +66,7 @@ def reported(sums: Sums, seconds: float, mean_resultant_length: float) -> dict[s
     return {figure.name: figure.value(sums, seconds, mean_resultant_length) for figure in REPORTED}
 
 
-def shown(figures: dict[str, float]) -> list[str]:
+def shown(figures: Mapping[str, float]) -> list[str]:
     """Those that a progress display shows, in few words: all of them fit on a line of 80 characters."""
     return [one.shown(figures[one.name]) for one in REPORTED if one.shown is not None and one.name in figures]
 

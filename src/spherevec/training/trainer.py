@@ -16,7 +16,7 @@ from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.engine.backends import check_device, make_backend
-from spherevec.engine.base import PIECE, Backend, TrainingData
+from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
@@ -118,7 +118,7 @@ def train_corpus(
     if saved:
         saved.restore(backend, biases)
     else:
-        fill(backend, data, corpus, config, initial)
+        fill(backend, corpus, config, initial)
     refits = config.documents and config.refit
     report(Progress("compiling"))
     backend.warm_up()
@@ -169,15 +169,10 @@ def prepare(corpus: EncodedCorpus, config: TrainConfig) -> TrainingData:
     )
 
 
-def fill(
-    backend: Backend,
-    data: TrainingData,
-    corpus: EncodedCorpus,
-    config: TrainConfig,
-    initial: Model | KeyedVectors | None,
-) -> None:
+def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: Model | KeyedVectors | None) -> None:
     """Random directions for every vector, then whatever `initial` knows."""
-    for index, (table, rows) in enumerate(data.table_rows(config).items()):
+    sizes = table_rows(len(corpus.vocabulary), corpus.n_documents, config)
+    for index, (table, rows) in enumerate(sizes.items()):
         rng = np.random.default_rng((config.seed, index))
         for start in range(0, rows, CHUNK_ROWS):
             numbers = rng.standard_normal((min(CHUNK_ROWS, rows - start), config.vector_size), dtype=np.float32)

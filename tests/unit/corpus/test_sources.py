@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
+from helpers import unprivileged
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.corpus.readers import blocks, lines
 from spherevec.errors import CorpusError, MissingExtraError
@@ -361,25 +361,6 @@ class TestBadFolders:
                 encode(["a b"], tmp_path / "locked", min_count=1)
             with pytest.raises(CorpusError, match=r"out: cannot be written \(Permission denied\)"):
                 encode(["a b"], tmp_path / "locked" / "out", min_count=1)
-
-
-@contextmanager
-def unprivileged(folder):
-    """Root may read and write anything, so give up being root for a while, with `folder` still within reach."""
-    if os.geteuid():
-        yield
-        return
-    modes = {parent: mode for parent in folder.parents if not (mode := parent.stat().st_mode) & 0o001}
-    for parent, mode in modes.items():
-        parent.chmod(mode | 0o001)
-    folder.chmod(0o755)
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        for parent, mode in modes.items():
-            parent.chmod(mode)
 
 
 class TestOpen:

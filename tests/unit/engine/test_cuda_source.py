@@ -1,4 +1,4 @@
-"""The CUDA source compiles for every kind of configuration, with or without a card; what is refused without one."""
+"""The CUDA source compiles for every kind of configuration, with or without a GPU; what is refused without one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONFIGURATIONS = [
 
 @pytest.fixture(scope="module")
 def compiler():
-    """NVIDIA's run-time compiler, which needs no card."""
+    """NVIDIA's run-time compiler, which needs no GPU."""
     nvrtc = pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12, which is in [dev]")
     (library,) = Path(next(iter(nvrtc.__path__)), "lib").glob("libnvrtc.so.*")
     return ctypes.CDLL(str(library))
@@ -71,7 +71,7 @@ def test_the_kernel_for_new_documents_compiles_without_a_warning(compiler, setti
     assert not log
 
 
-def test_the_source_compiles_for_older_cards(compiler):
+def test_the_source_compiles_for_older_gpus(compiler):
     options = cuda.compiler_options(cuda.macros(TrainConfig(), added=True))
     size, log = compiled(compiler, cuda.SOURCE.read_bytes(), [*options, "--gpu-architecture=sm_70"])
     assert size > 10_000, log
@@ -104,7 +104,7 @@ def test_a_row_is_shared_out_in_full():
         assert layout.team <= 8
 
 
-def test_a_dimension_that_no_card_takes_is_refused():
+def test_a_dimension_that_no_gpu_takes_is_refused():
     with pytest.raises(ConfigError, match=r"dimension 1024 at most, not 1025; use device='cpu'"):
         cuda.Layout.of(1025)
 
@@ -112,9 +112,9 @@ def test_a_dimension_that_no_card_takes_is_refused():
 @pytest.fixture
 def without_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    cuda.card.cache_clear()
+    cuda.cupy_with_gpu.cache_clear()
     yield
-    cuda.card.cache_clear()
+    cuda.cupy_with_gpu.cache_clear()
 
 
 def test_without_cupy_one_line_says_what_to_install(without_cupy, tmp_path, capsys):
@@ -133,7 +133,7 @@ def unread():
     yield ""
 
 
-def test_without_cupy_training_on_a_card_is_refused_before_any_text_is_read(without_cupy, tmp_path, capsys):
+def test_without_cupy_training_on_a_gpu_is_refused_before_any_text_is_read(without_cupy, tmp_path, capsys):
     with pytest.raises(MissingExtraError, match=r"pip install 'spherevec\[cuda\]'$"):
         spherevec.train(unread(), device="cuda", workdir=tmp_path / "work")
     assert not (tmp_path / "work").exists()
@@ -147,22 +147,22 @@ def test_without_cupy_training_on_a_card_is_refused_before_any_text_is_read(with
             spherevec.train(corpus, device="cuda")
 
 
-def test_without_a_card_training_is_refused_before_any_text_is_read(monkeypatch):
+def test_without_a_gpu_training_is_refused_before_any_text_is_read(monkeypatch):
     """CuPy is there, and finds nothing."""
     runtime = SimpleNamespace(getDeviceCount=lambda: 0, CUDARuntimeError=RuntimeError)
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
-    cuda.card.cache_clear()
+    cuda.cupy_with_gpu.cache_clear()
     try:
-        with pytest.raises(ConfigError, match=r"^device='cuda' finds no NVIDIA card; use device='cpu'$"):
+        with pytest.raises(ConfigError, match=r"^device='cuda' finds no CUDA device; use device='cpu'$"):
             spherevec.train(unread(), device="cuda")
         runtime.getDeviceCount = lambda: 1
         with pytest.raises(ConfigError, match=r"dimension 1024 at most, not 1025; use device='cpu'$"):
             spherevec.train(unread(), device="cuda", vector_size=1025)
     finally:
-        cuda.card.cache_clear()
+        cuda.cupy_with_gpu.cache_clear()
 
 
-def test_without_cupy_inference_on_a_card_is_refused_before_any_text_is_read(without_cupy):
+def test_without_cupy_inference_on_a_gpu_is_refused_before_any_text_is_read(without_cupy):
     model = spherevec.train(["a b a b", "b a b a"] * 20, min_count=1, epochs=1)
     with pytest.raises(MissingExtraError, match=r"pip install 'spherevec\[cuda\]'$"):
         model.infer(unread(), device="cuda")
@@ -170,6 +170,6 @@ def test_without_cupy_inference_on_a_card_is_refused_before_any_text_is_read(wit
         model.infer(unread(), device="gpu")
 
 
-def test_a_card_and_reproducible_results_contradict_each_other():
+def test_a_gpu_and_deterministic_results_contradict_each_other():
     with pytest.raises(ConfigError, match="deterministic=True works with device='cpu'"):
         TrainConfig(device="cuda", deterministic=True)

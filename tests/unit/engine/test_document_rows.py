@@ -11,22 +11,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_faults import longest_file, posix, small_disk
-from test_training import digest, random_documents
 
 import spherevec
+from helpers import devices, digest, linux, longest_file, posix, random_documents, small_disk
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine import schedule
 from spherevec.engine.cpu import backend as cpu
-from spherevec.engine.cpu import document_table
+from spherevec.engine.cpu import document_rows as document_table
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import TrainingError
-from spherevec.storage import files
-from spherevec.training import memory, run, schedule, trainer, workers
+from spherevec.storage import files, memory
+from spherevec.training import run, trainer, workers
 
 DOCUMENTS = random_documents(200, longest=100)  # every tenth is empty
 SETTINGS = {"vector_size": 20, "window": 3, "min_count": 1, "epochs": 3, "sample": 1e-2, "threads": 1}
-linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and RLIMIT_DATA as on Linux")
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +84,9 @@ def test_a_file_changes_no_bit(corpus, tmp_path, monkeypatch, settings):
 @pytest.mark.parametrize("settings", [{}, {"deterministic": True, "threads": 2}], ids=str)
 def test_through_checkpoints_too(corpus, tmp_path, monkeypatch, settings):
     """Saved from a file and restored to memory, and the other way round."""
-    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 900)
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900))
     monkeypatch.setattr(workers, "TICK", 0.001)
-    monkeypatch.setattr(run, "REFIT_TOKENS", 2000)
+    monkeypatch.setattr(run, "DEVICES", devices(refit_tokens=2000))
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)
     expected = digest(spherevec.train(corpus, **SETTINGS | settings))
     resumable = SETTINGS | settings | {"checkpoint": tmp_path / "c", "resume": True, "workdir": tmp_path / "work"}
@@ -190,7 +189,7 @@ def test_where_blocks_cannot_be_reserved_they_are_written(tmp_path, monkeypatch)
 KILLED = """
     import sys, time
     sys.path.insert(0, sys.argv[1])
-    from test_document_table import *
+    from test_document_rows import *
     cpu.available_memory = lambda: 0.0
     document_table.lies_in_memory = lambda folder: False
 
@@ -218,7 +217,7 @@ def test_a_killed_process_leaves_nothing(tmp_path):
 BOUNDED = """
     import resource, sys
     sys.path.insert(0, sys.argv[1])
-    from test_document_table import *
+    from test_document_rows import *
 
     folder = Path(sys.argv[2])
     settings = {"vector_size": 250, "epochs": 1, "refit": False, "threads": 2, "min_count": 1, "sample": 0.0}
@@ -352,7 +351,7 @@ def test_addresses_that_run_out_are_told(corpus, tmp_path):
     script = """
         import resource, sys
         sys.path.insert(0, sys.argv[1])
-        from test_document_table import *
+        from test_document_rows import *
         cpu.available_memory = lambda: 0.0
         document_table.lies_in_memory = lambda folder: False
         spherevec.train(DOCUMENTS, **SETTINGS, workdir=sys.argv[2])  # all libraries, and all kernels

@@ -13,12 +13,13 @@ import pytest
 import oracle
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine import schedule
 from spherevec.engine.base import Block, TrainingData
 from spherevec.engine.bias import Biases
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.backend import CpuBackend
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.training import schedule, trainer, workers
+from spherevec.training import trainer, workers
 from spherevec.training.run import Run
 
 TABLES = ("inputs", "contexts", "docs")
@@ -29,7 +30,12 @@ STEP_ERROR = 1e-6
 LOGISTIC_ERROR = 3e-5
 
 
-def plain_inputs(documents, words, sample=0.0):
+def corpus_of(data, keep_probability):
+    """The data of a run as the kernels see it, with other keep probabilities."""
+    return kernel.Corpus(data.ids, data.offsets, data.pieces, keep_probability, data.alias_probability, data.alias_word)
+
+
+def plain_data(documents, words, sample=0.0):
     """TrainingData straight from lists of word numbers; words that never occur count once."""
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
@@ -75,7 +81,7 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
     # A document of one word has one pair, with its document; the joint hinge needs a context, so a second word.
     rng = np.random.default_rng(5)
     documents = [rng.integers(6, size=1 + (objective == "joint")).tolist() for _ in range(12)]
-    data = plain_inputs(documents, 6)
+    data = plain_data(documents, 6)
     violated = compared = 0
     for dimension in DIMENSIONS:
         config = TrainConfig(
@@ -104,7 +110,7 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
 )
 def test_every_concentration_and_offset_is_the_oracles(concentration, bias):
     rng = np.random.default_rng(6)
-    data = plain_inputs([[word] for word in rng.integers(6, size=150)], 6)
+    data = plain_data([[word] for word in rng.integers(6, size=150)], 6)
     config = TrainConfig(vector_size=3, concentration=concentration, negative=2, threads=1)
     ours, theirs = both(data, config)
     alpha = 0.3 / concentration
@@ -124,7 +130,7 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
     # 9 words only, so that a batch holds the same word twice and draws the real one.
     rng = np.random.default_rng((batch, negative))
     documents = [rng.integers(9, size=length).tolist() for length in (0, 1, 2, 7, 14)]
-    data = plain_inputs(documents, 9)
+    data = plain_data(documents, 9)
     for window, with_documents, step in ((1, True, "retraction"), (2, False, "exponential"), (10, True, "retraction")):
         config = TrainConfig(
             vector_size=20, objective=objective, batch=batch, negative=negative, window=window, step=step,
@@ -266,18 +272,17 @@ def test_windows_cross_the_borders_of_pieces_as_if_there_were_none():
     # Every token is a word of its own, so that words name places.
     tokens = 2 * kernel.PIECE + 1808
     documents = [[], list(range(tokens)), [tokens], []]
-    data = plain_inputs(documents, tokens + 1)
+    data = plain_data(documents, tokens + 1)
     rng = np.random.default_rng(0)
     for window in (1, 2, 10):
         for share in (2**32 - 1, 2**30):
             keep_probability = np.full(tokens + 1, share, np.uint32)
             key = np.uint64(rng.integers(1, 2**63))
             kept = np.full(kernel.PIECE + 2 * window + 2, -1, np.int32)
+            corpus = corpus_of(data, keep_probability)
             found, raw = [], 0
             for unit in range(data.units):
-                document, count, first, last, size = kernel.read_unit(
-                    unit, data.ids, data.offsets, data.pieces, keep_probability, key, window, kept
-                )
+                document, count, first, last, size = kernel.read_unit(unit, corpus, key, window, kept)
                 raw += size
                 for center in range(first, last):
                     low, high = max(0, center - window), min(count, center + window + 1)
@@ -300,7 +305,7 @@ def test_windows_cross_the_borders_of_pieces_as_if_there_were_none():
 def test_a_document_longer_than_a_piece_is_the_oracles(batch):
     rng = np.random.default_rng(7)
     documents = [rng.integers(400, size=length).tolist() for length in (3, 10_000, 0, kernel.PIECE)]
-    data = plain_inputs(documents, 400, sample=1e-5)
+    data = plain_data(documents, 400, sample=1e-5)
     assert data.units == 4 + 2
     # A margin that no pair can keep: every comparison moves its vectors, and rounding decides nothing.
     config = TrainConfig(
@@ -318,7 +323,7 @@ def test_a_document_longer_than_a_piece_is_the_oracles(batch):
 
 def test_every_pair_of_a_long_document_is_trained_once():
     tokens = 3 * kernel.PIECE
-    data = plain_inputs([list(range(tokens)), [1], [], [2, 3]], tokens)
+    data = plain_data([list(range(tokens)), [1], [], [2, 3]], tokens)
     for objective, batch, per_word in (("vmf", 4, 1), ("hinge", 1, 1), ("joint", 1, 0)):
         config = TrainConfig(vector_size=4, window=1, objective=objective, batch=batch, threads=1, negative=1)
         backend = CpuBackend(data, config)
@@ -343,7 +348,7 @@ def test_norms_do_not_drift(settings, step):
     # At this rate an error in a norm that is fed back grows by a tenth with every step.
     rng = np.random.default_rng(2)
     documents = [rng.integers(300, size=200).tolist() for _ in range(40)]
-    data = plain_inputs(documents, 300)
+    data = plain_data(documents, 300)
     config = TrainConfig(vector_size=50, window=5, step=step, margin=2.0, threads=1, **settings)
     backend = CpuBackend(data, config)
     load_random_vectors(rng, backend)
@@ -357,7 +362,7 @@ def test_norms_do_not_drift(settings, step):
 
 @pytest.mark.parametrize(("rows", "dimension"), [(1, 2), (5, 16), (9000, 17), (4097, 100)])
 def test_padding_is_taken_away_without_losing_a_row(rows, dimension):
-    data = plain_inputs([[0, 1], [1, 2]], rows if rows > 2 else 3)
+    data = plain_data([[0, 1], [1, 2]], rows if rows > 2 else 3)
     config = TrainConfig(vector_size=dimension, threads=1)
     backend = CpuBackend(data, config)
     load_random_vectors(np.random.default_rng(0), backend)
@@ -371,10 +376,10 @@ CHECKED_RUN = """
 import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from test_kernel_oracle import *
+from test_kernels import *
 rng = np.random.default_rng(1)
 lengths = (0, 1, 2, 30, 2 * kernel.PIECE + 5, 0)
-data = plain_inputs([rng.integers(50, size=n).tolist() for n in lengths], 50, sample=1e-2)
+data = plain_data([rng.integers(50, size=n).tolist() for n in lengths], 50, sample=1e-2)
 for settings in (dict(negative=7, batch=5), dict(objective="hinge", batch=1), dict(objective="joint")):
     config = TrainConfig(vector_size=17, window=10, threads=1, **settings)
     backend = CpuBackend(data, config)
@@ -382,10 +387,8 @@ for settings in (dict(negative=7, batch=5), dict(objective="hinge", batch=1), di
     backend.train(0, Block(0, data.units, 8, 9, 0.01, 0.0))
     assert backend.sums().tokens == sum(lengths)
 try:
-    kernel.read_unit(0, data.ids, data.offsets, data.pieces, data.keep_probability[:1], np.uint64(1), 1,
-                     np.zeros(0, np.int32))
-    kernel.read_unit(4, data.ids, data.offsets, data.pieces, data.keep_probability[:1], np.uint64(1), 1,
-                     np.zeros(0, np.int32))
+    for unit in (0, 4):
+        kernel.read_unit(unit, corpus_of(data, data.keep_probability[:1]), np.uint64(1), 1, np.zeros(0, np.int32))
 except IndexError:
     print("checked")
 """

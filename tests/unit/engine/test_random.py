@@ -128,21 +128,31 @@ def test_alias_table_of_one_word_is_refused():
         alias_table(np.array([5]))
 
 
-def test_words_are_drawn_by_the_table():
+def sampled_corpus(probability, other):
+    """A corpus of which only the alias table matters."""
+    nothing = np.zeros(0, np.int64)
+    return kernel.Corpus(
+        np.zeros(0, np.int32), nothing, nothing.reshape(0, 2), np.zeros(0, np.uint32), probability, other
+    )
+
+
+def test_negatives_are_sampled_by_the_table():
     counts = np.array([1000, 300, 300, 80, 10, 1, 1])
     share, other = alias_table(counts)
+    corpus = sampled_corpus(share, other)
     bits = np.random.default_rng(1).integers(0, 2**64, size=20_000, dtype=np.uint64)
-    drawn = [kernel.sample_negative(random, share, other) for random in bits]
+    negatives = [kernel.sample_negative(random, corpus) for random in bits]
     weights = counts**0.75
-    assert stats.chisquare(np.bincount(drawn, minlength=7), len(bits) * weights / weights.sum()).pvalue > 1e-3
-    assert drawn[:2000] == [oracle.sample_negative(int(random), share, other) for random in bits[:2000]]
+    assert stats.chisquare(np.bincount(negatives, minlength=7), len(bits) * weights / weights.sum()).pvalue > 1e-3
+    assert negatives[:2000] == [oracle.sample_negative(int(random), share, other) for random in bits[:2000]]
 
 
 @pytest.mark.parametrize("random", [0, 2**32 - 1, 2**32, 2**64 - 1])
-def test_extreme_bits_draw_a_word(random):
+def test_extreme_bits_sample_a_word(random):
     share, other = alias_table(np.array([3, 2, 1]))
-    assert kernel.sample_negative(np.uint64(random), share, other) == oracle.sample_negative(random, share, other)
-    assert 0 <= kernel.sample_negative(np.uint64(random), share, other) < 3
+    corpus = sampled_corpus(share, other)
+    assert kernel.sample_negative(np.uint64(random), corpus) == oracle.sample_negative(random, share, other)
+    assert 0 <= kernel.sample_negative(np.uint64(random), corpus) < 3
 
 
 @pytest.mark.parametrize("sample", [1e-5, 1e-4, 1e-3, 0.1, 1.0])

@@ -9,16 +9,17 @@ import pytest
 
 import spherevec
 from oracle import OracleBackend
-from spherevec import inference, sphere
+from spherevec import sphere
 from spherevec.cli import main
-from spherevec.config import INFERENCE_ALPHAS, INFERENCE_EPOCHS, TrainConfig
+from spherevec.config import INFERENCE_EPOCHS, TrainConfig
 from spherevec.corpus import encode_texts
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu import backend as cpu
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
-from spherevec.model import KeyedVectors, Model
+from spherevec.model import KeyedVectors, Model, inference
 from spherevec.model.inference import DocumentFitter, infer_batches
+from spherevec.objectives import OBJECTIVES
 from spherevec.storage.npy_rows import write_rows
 
 SETTINGS = {
@@ -94,9 +95,9 @@ def test_documents_are_fitted_as_a_textbook_would(settings):
     data = TrainingData(ids, offsets, np.empty((0, 2), np.int64), *shares, *alias_table(counts))
     oracle = OracleBackend(data, fit)
     oracle.load("inputs", 0, words)
-    before = oracle.vectors["documents"][:] = fallback  # a document with words has another start
+    before = oracle.vectors["docs"][:] = fallback  # a document with words has another start
     oracle.refit_documents(0, len(documents), fit, 0.7, least_steps=0)
-    theirs = oracle.vectors["documents"]
+    theirs = oracle.vectors["docs"]
     assert np.abs(ours - theirs).max() < 3e-5 < oracle.closest_call
     filled = [bool(document) for document in documents]
     assert np.abs(theirs - before).max(axis=1)[filled].min() > 0.05
@@ -124,7 +125,7 @@ def test_vectors_are_unit_rows_in_plain_float32(model, new_texts):
 
 def test_longer_fits_and_other_rates_differ(default_model, new_texts):
     short, long = new_texts[:5], [" ".join(map(str, new_texts)) for _ in range(2)]
-    settings = {"epochs": INFERENCE_EPOCHS, "alpha": INFERENCE_ALPHAS["vmf"]}
+    settings = {"epochs": INFERENCE_EPOCHS, "alpha": OBJECTIVES["vmf"].refit_alpha}
     np.testing.assert_array_equal(default_model.infer(long), default_model.infer(long, **settings))
     # Ten passes over a short text make too few steps.
     assert not np.array_equal(default_model.infer(short), default_model.infer(short, **settings))
@@ -214,7 +215,7 @@ def test_settings_of_another_release_do_not_stand_in_the_way(default_model, new_
 
 
 def test_the_learned_offset_matters(default_model, new_texts):
-    same = {"targets": default_model.targets, "config": default_model.config}
+    same = {"inputs": default_model.inputs, "config": default_model.config}
     moved = Model(default_model.words, **same, parameters={"document_bias": 9.0})
     kept = Model(default_model.words, **same, parameters=default_model.parameters)
     with_words = [text for text in new_texts if text]
@@ -238,7 +239,7 @@ def test_no_texts_give_no_rows(default_model):
 
 @pytest.mark.parametrize("tokenizer", ["custom", "tokens"])
 def test_a_model_that_cannot_split_text_says_so(default_model, tokenizer):
-    same = {name: getattr(default_model, name) for name in ("targets", "config", "parameters")}
+    same = {name: getattr(default_model, name) for name in ("inputs", "config", "parameters")}
     own = Model(default_model.words, **same, tokenizer=tokenizer)
     with pytest.raises(ConfigError, match=rf"tokenizer '{tokenizer}'.*give lists of words"):
         own.infer(["a1 b2"])
@@ -302,7 +303,7 @@ def test_what_depends_on_the_model_is_prepared_once(default_model, new_texts):
 def test_search_by_a_new_text(default_model, among):
     sentence = "b1 b2 nowhere b3 b1 b5"
     found = default_model.search_text(sentence, among, topn=5)
-    table = default_model.targets if among == "words" else getattr(default_model, among)
+    table = default_model.inputs if among == "words" else getattr(default_model, among)
     assert found == table.similar_by_vector(default_model.infer([sentence])[0], 5)
     assert default_model.search_text(sentence.split(), among, topn=5) == found
 

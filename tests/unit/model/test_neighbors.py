@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec import neighbors
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
+from spherevec.model import neighbors
 from spherevec.model.neighbors import AnnIndex, top_k, top_k_multiplicative
 
 

@@ -13,15 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_training import digest, random_documents
 
 import spherevec
+from helpers import devices, digest, random_documents
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine import schedule
 from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import files
-from spherevec.training import checkpoint, run, schedule, workers
+from spherevec.training import checkpoint, run, workers
 from spherevec.training.checkpoint import Every
 from spherevec.training.position import Position
 
@@ -33,9 +34,9 @@ SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 4, "sample
 @pytest.fixture(autouse=True)
 def many_blocks(monkeypatch):
     """Ten blocks an epoch, a checkpoint after each, and documents fitted in five ranges."""
-    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 900)
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900))
     monkeypatch.setattr(workers, "TICK", 0.001)
-    monkeypatch.setattr(run, "REFIT_TOKENS", 2000)
+    monkeypatch.setattr(run, "DEVICES", devices(refit_tokens=2000))
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_blocks_that_are_left():
 
 def shares_of_neighbours(model):
     """Of the nearest words of each word, and documents of each document, how many are of its topic; chance is 1/6."""
-    from test_training_topics import TOPICS
+    from helpers import TOPICS
 
     numbers = np.array([int(word[1:]) for word in model.words])
     tables = ((model.words.vectors, numbers % TOPICS), (model.docs.vectors, np.arange(len(model.docs)) % TOPICS))
@@ -140,7 +141,7 @@ def shares_of_neighbours(model):
 
 
 def text_of_topics():
-    from test_training_topics import written_text
+    from helpers import written_text
 
     return written_text()[0]
 
@@ -159,7 +160,8 @@ KILLING = """
 import atexit, json, os, random, signal, sys, time
 from test_checkpoint import *
 folder, settings, kills = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
-schedule.BLOCK_TOKENS, schedule.SHARD_TOKENS, workers.TICK, run.REFIT_TOKENS = 900, 300, 0.001, 2000
+schedule.DEVICES = run.DEVICES = devices(block_tokens=900, refit_tokens=2000)
+schedule.SHARD_TOKENS, workers.TICK = 300, 0.001
 texts, told = TOLD[sys.argv[5]]
 corpus = encode(texts(), folder / "encoded", min_count=1)
 settings = SETTINGS | {"epochs": 5 + kills} | settings
@@ -390,7 +392,7 @@ def text(tmp_path_factory):
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
 def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code, word):
-    command = [SPHEREVEC, "train", str(text), "--out", "m", "--dim", "8", "--min-count", "1", "--threads", "1"]
+    command = [SPHEREVEC, "train", str(text), "--out", "m", "--vector-size", "8", "--min-count", "1", "--threads", "1"]
     process = subprocess.Popen(
         [*command, "--epochs", "150"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -424,7 +426,7 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
 
 
 def test_the_command_line_starts_over(text, tmp_path):
-    command = [SPHEREVEC, "train", str(text), "--out", "m", "--dim", "8", "--epochs", "1", "--threads", "1"]
+    command = [SPHEREVEC, "train", str(text), "--out", "m", "--vector-size", "8", "--epochs", "1", "--threads", "1"]
     done = subprocess.run([*command, "--resume"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0
     assert done.stderr.splitlines()[0] == "m.checkpoint: no checkpoint there; starting from the beginning"
@@ -574,7 +576,7 @@ def test_a_checkpoint_waiting_under_its_other_name_is_found(corpus, half):
 FULL_DISK = """
 import resource, sys, warnings
 from test_checkpoint import *
-schedule.BLOCK_TOKENS, workers.TICK = 900, 0.001
+schedule.DEVICES, workers.TICK = devices(block_tokens=900), 0.001
 warnings.simplefilter("always")
 folder, limit = Path(sys.argv[1]), int(sys.argv[2])
 corpus = encode(DOCUMENTS, Path(sys.argv[3]), min_count=1)

@@ -6,12 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from test_training import digest, random_documents
 
 import spherevec
+from helpers import digest, random_documents
 from oracle import OracleBackend
 from spherevec import TrainConfig, sphere
 from spherevec.corpus import encode
+from spherevec.engine import schedule
 from spherevec.engine.base import PIECE, Block
 from spherevec.engine.bias import Biases
 from spherevec.engine.cpu import deterministic as deterministic_cpu
@@ -19,7 +20,7 @@ from spherevec.engine.cpu.deterministic import SHARDS, DeterministicCpuBackend, 
 from spherevec.engine.cpu.kernels import merge_shards
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import ConfigError
-from spherevec.training import schedule, trainer, workers
+from spherevec.training import trainer, workers
 
 SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 2, "sample": 1e-2}
 OBJECTIVES = [

@@ -8,39 +8,13 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
 import spherevec
-from spherevec import sphere
+from helpers import written_text
 
 TOPICS, WORDS, DOCUMENTS, PAIRS = 6, 240, 240, 40
 SETTINGS = {"vector_size": 30, "window": 5, "min_count": 1, "sample": 0.0, "threads": 1}
 # Least share of the nearest words that are of the same topic; chance gives 1/6. The paper's setting crowds the words of
 # so small a text together, which blurs their neighbourhoods.
 RECIPES = {"default": 0.85, "paper": 0.6}
-
-
-def written_text(seed=2):
-    """Documents of words drawn by p(u | d) ∝ exp(κ cos(u, d)) and p(v | u) ∝ exp(κ cos(v, u)), and their topics.
-
-    The directions of documents and words lie around those of their topics.
-    """
-    rng = np.random.default_rng(seed)
-    topics = sphere.random_directions(TOPICS, 12, rng)
-
-    def around(labels, spread):
-        return sphere.normalize(topics[labels] + spread * sphere.random_directions(len(labels), 12, rng))
-
-    word_topics, document_topics = np.arange(WORDS) % TOPICS, np.arange(DOCUMENTS) % TOPICS
-    words, documents = around(word_topics, 0.8), around(document_topics, 0.6)
-
-    def near_negative(directions):
-        scores = 8 * directions @ words.T
-        return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
-
-    texts = []
-    for document in documents:
-        centers = near_negative(np.tile(document, (PAIRS, 1)))
-        contexts = near_negative(words[centers])
-        texts.append([f"w{word}" for pair in zip(centers, contexts, strict=True) for word in pair])
-    return texts, word_topics, document_topics
 
 
 @pytest.fixture(scope="module")

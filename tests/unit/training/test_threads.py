@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spherevec
+from helpers import devices
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine.bias import Biases
@@ -60,7 +61,7 @@ def assert_sound(model):
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 def test_many_threads_on_few_words_leave_every_vector_on_the_sphere(corpus, objective, monkeypatch):
     """Eight threads fight over thirty words, with blocks of a few documents."""
-    monkeypatch.setattr("spherevec.engine.schedule.BLOCK_TOKENS", 50)
+    monkeypatch.setattr("spherevec.engine.schedule.DEVICES", devices(block_tokens=50))
     config = TrainConfig(**SETTINGS | objective | {"threads": 8, "epochs": 20, "sample": 0.0, "alpha": 0.2})
     assert_sound(spherevec.train_corpus(corpus, config))
 
@@ -109,7 +110,7 @@ def test_a_diverged_run_is_stopped_and_says_what_to_lower(corpus, objective, tab
 
 def test_a_diverged_run_is_stopped_within_the_epoch(corpus, monkeypatch):
     """At the first report after NaN appears, with most blocks of a long epoch still to come."""
-    monkeypatch.setattr("spherevec.engine.schedule.BLOCK_TOKENS", 10)
+    monkeypatch.setattr("spherevec.engine.schedule.DEVICES", devices(block_tokens=10))
     monkeypatch.setattr("spherevec.training.workers.TICK", 0.0)
     backend, run = a_run(corpus, epochs=1000)
     backend.load("inputs", 0, np.full((20, 20), np.nan, np.float32))
@@ -215,7 +216,7 @@ GUARDED = """
     import ctypes, itertools, mmap, sys
     sys.path.insert(0, {tests!r})
     from test_threads import *
-    from spherevec.engine.cpu import backend as cpu, deterministic_cpu, document_table
+    from spherevec.engine.cpu import backend as cpu, deterministic as deterministic_cpu, document_rows as document_table
     from spherevec.engine.cpu.vector_ops import padded_width
 
     PAGE, PROT_NONE = mmap.PAGESIZE, 0

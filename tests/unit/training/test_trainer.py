@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -18,8 +17,10 @@ import numpy as np
 import pytest
 
 import spherevec
+from helpers import devices, digest, random_documents
 from spherevec import TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine import schedule
 from spherevec.engine.base import PIECE, Block, TrainingData
 from spherevec.engine.bias import Biases
 from spherevec.engine.cpu.backend import CpuBackend
@@ -27,31 +28,14 @@ from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError, TrainingError
 from spherevec.model.inference import fitter_of
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.training import schedule, trainer, workers
+from spherevec.training import trainer, workers
 from spherevec.training.run import Run
 
 SETTINGS = {"vector_size": 20, "window": 4, "min_count": 1, "epochs": 2, "sample": 1e-2, "threads": 1}
 OBJECTIVES = [{}, {"objective": "hinge"}, {"objective": "hinge", "batch": 1, "negative": 2}, {"objective": "joint"}]
 
 
-def random_documents(n=150, words=200, seed=0, longest=60):
-    """Lists of words with Zipf's frequencies; every tenth document is empty."""
-    rng = np.random.default_rng(seed)
-    shares = 1 / np.arange(1, words + 1)
-    shares /= shares.sum()
-    return [
-        [] if i % 10 == 3 else [f"w{word}" for word in rng.choice(words, size=rng.integers(1, longest), p=shares)]
-        for i in range(n)
-    ]
-
-
 DOCUMENTS = random_documents()
-
-
-def digest(model):
-    """The bits of all vectors."""
-    tables = [table.vectors for table in (model.words, model.contexts, model.docs) if table is not None]
-    return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +58,7 @@ def run_script(script, *arguments, **options):
 # --- the same bits ----------------------------------------------------------------------------------------------------
 
 FRESH_RUN = """
-from test_training import *
+from test_trainer import *
 print(digest(spherevec.train(DOCUMENTS, **SETTINGS)))
 """
 
@@ -121,7 +105,7 @@ def test_two_trainings_at_once_do_not_disturb_each_other(model):
 
 FORKED_RUN = """
 import multiprocessing
-from test_training import *
+from test_trainer import *
 def child(queue):
     queue.put(digest(spherevec.train(DOCUMENTS, **SETTINGS)))
 spherevec.train(DOCUMENTS, **{**SETTINGS, "threads": 2})
@@ -208,7 +192,7 @@ def test_alpha_falls_linearly_to_a_ten_thousandth(corpus):
 
 @pytest.mark.parametrize("order", ["shuffled", "file"])
 def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypatch, order):
-    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 300)
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=300))
     config = TrainConfig(alpha=1.0, epochs=3, sample=1e-3, order=order)
     data = trainer.prepare(corpus, config)
     blocks = schedule.epoch_blocks(data, config, 1)
@@ -329,7 +313,7 @@ class Learning(CpuBackend):
 
 
 def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpus, monkeypatch):
-    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 400)
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=400))
     config = TrainConfig(**SETTINGS)
     data = trainer.prepare(corpus, config)
     backend = Learning(data, config)
@@ -364,7 +348,7 @@ def test_giving_pages_back_changes_nothing(model, monkeypatch):
 
 
 def test_progress_tells_the_phases_and_the_figures(monkeypatch):
-    monkeypatch.setattr(schedule, "BLOCK_TOKENS", 500)
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=500))
     monkeypatch.setattr(workers, "TICK", 0.002)
     seen = []
     trained = spherevec.train(
@@ -379,10 +363,9 @@ def test_progress_tells_the_phases_and_the_figures(monkeypatch):
     assert [progress.epoch for progress in training] == sorted(progress.epoch for progress in training)
     last = training[-1]
     assert (last.epoch, last.epochs, last.seconds_left) == (5, 5, 0.0)
-    assert last.tokens_per_second > 0
-    assert last.loss == pytest.approx(trained.record[-1]["loss"])
-    assert last.violated == pytest.approx(trained.record[-1]["violated"])
-    assert last.mean_resultant_length == pytest.approx(trained.record[-1]["mean_resultant_length"], rel=1e-5)
+    assert last.figures["tokens_per_second"] > 0
+    for figure in ("words", "pairs", "loss", "violated", "mean_resultant_length"):
+        assert last.figures[figure] == pytest.approx(trained.record[-1][figure], rel=1e-5)
     mean = trained.words.vectors.astype(np.float64).mean(axis=0)
     assert trained.record[-1]["mean_resultant_length"] == pytest.approx(np.linalg.norm(mean))
     assert trained.record[0]["words"] == sum(map(len, DOCUMENTS))
@@ -396,8 +379,8 @@ def test_words_are_the_direction_of_the_sum_of_both_vectors(corpus):
     settings = SETTINGS | {"documents": False}
     summed = spherevec.train(corpus, **settings)
     alone = spherevec.train(corpus, **settings, add_contexts=False)
-    assert alone.targets is None and alone.inputs is alone.words
-    assert np.array_equal(summed.targets.vectors, alone.words.vectors)
+    assert alone.inputs is alone.words
+    assert np.array_equal(summed.inputs.vectors, alone.words.vectors)
     assert np.array_equal(summed.contexts.vectors, alone.contexts.vectors)
     both = alone.words.vectors.astype(np.float64) + alone.contexts.vectors
     assert np.abs(summed.words.vectors - both / np.linalg.norm(both, axis=1, keepdims=True)).max() < 1e-6
@@ -463,7 +446,7 @@ def test_given_vectors_are_the_start(corpus):
 
 def test_training_goes_on_from_a_model(model):
     further = spherevec.train(DOCUMENTS[:100], **SETTINGS | {"alpha": 0.0}, initial=model)
-    for table in ("words", "targets", "contexts"):
+    for table in ("words", "inputs", "contexts"):
         ours, theirs = getattr(further, table), getattr(model, table)
         np.testing.assert_allclose(ours.vectors, theirs[list(ours)], rtol=0, atol=5e-7)
 
@@ -530,7 +513,7 @@ def test_an_interruption_from_the_callback_stops_at_once_and_cleans_up(phase, tm
 
 INTERRUPTED_RUN = """
 import signal, sys
-from test_training import *
+from test_trainer import *
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def tell(progress):
     if progress.phase == "training":

@@ -123,9 +123,9 @@ class DeterministicCpuBackend(CpuBackend):
 
     def train_shard(self, worker: int, shard: int, block: Block) -> None:
         """Train one block of the round, against the vectors of the round's start."""
-        overlays = kernel.Vectors(**{name: table.overlay(worker, shard) for name, table in self._sharded.items()})
-        self._run(block, overlays, self._scratch[worker], self._sums[shard])
-        for overlay in overlays:
+        overlays = {name: table.overlay(worker, shard) for name, table in self._sharded.items()}
+        self._run(block, kernel.Vectors(**overlays), self._scratch[worker], self._sums[shard])
+        for overlay in overlays.values():
             kernel.forget_touched(overlay.slots, overlay.touched, overlay.used[0])
 
     def merge(self, part: int, parts: int, blocks: Sequence[Block]) -> None:

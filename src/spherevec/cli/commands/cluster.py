@@ -1,0 +1,63 @@
+"""`spherevec cluster`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spherevec.cli import display
+from spherevec.cli.checks import check_free, documents_of, load_model
+from spherevec.cli.options import PATH, force_option, json_option, model_argument
+from spherevec.errors import ConfigError
+
+_CLUSTER_RUNS = 5
+
+
+@click.command()
+@model_argument
+@click.option("--k", type=click.IntRange(1), default=20, show_default=True, help="How many clusters.")
+@click.option("--out", required=True, type=PATH, metavar="LABELS.txt", help="File for one cluster number a document.")
+@click.option(
+    "--method",
+    type=click.Choice(["skmeans", "kmeans", "movmf"]),
+    default="skmeans",
+    show_default=True,
+    help="Spherical k-means, plain k-means, or a mixture of von Mises-Fisher distributions.",
+)
+@force_option
+@json_option
+def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: bool) -> None:
+    """Cluster the documents and name the clusters.
+
+    Prints the size of each cluster and the words nearest to its centre.
+    """
+    check_free(out, force)
+    model = load_model(folder)
+    docs = documents_of(model, folder)
+    if k > len(docs):
+        raise ConfigError(f"--k {k} is more than the {len(docs)} documents of {folder}; ask for fewer clusters")
+
+    import numpy as np
+
+    from spherevec.clustering import name_clusters
+    from spherevec.storage.files import atomic_file
+
+    with atomic_file(out, overwrite=force) as file:
+        found = _clusterer(method, k).fit(docs.vectors)
+        file.write_text("".join(f"{label}\n" for label in found.labels_), encoding="ascii")
+    names = name_clusters(found.cluster_centers_, model.inputs, distinctive=True)  # type: ignore[arg-type]
+    display.print_clusters(np.bincount(found.labels_, minlength=k).tolist(), names, as_json)
+
+
+def _clusterer(method: str, k: int) -> Any:
+    if method == "kmeans":
+        from sklearn.cluster import KMeans
+
+        return KMeans(k, n_init=_CLUSTER_RUNS, random_state=1)
+    from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture
+
+    if method == "movmf":
+        return VonMisesFisherMixture(k, tied=True, n_init=_CLUSTER_RUNS, random_state=1)
+    return SphericalKMeans(k, n_init=_CLUSTER_RUNS, random_state=1)

@@ -1,0 +1,47 @@
+"""`spherevec export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from spherevec.cli import display
+from spherevec.cli.checks import check_free, load_model
+from spherevec.cli.options import PATH, LateChoice, force_option, model_argument
+from spherevec.errors import ConfigError
+
+
+def _formats() -> list[str]:
+    from spherevec.io import FORMATS
+
+    return list(FORMATS)
+
+
+@click.command()
+@model_argument
+@click.option("--words", type=PATH, metavar="F", help="Write the word vectors here.")
+@click.option("--contexts", type=PATH, metavar="F", help="Write the context vectors here.")
+@click.option("--docs", type=PATH, metavar="F", help="Write the document vectors here.")
+@click.option("--format", "format_name", type=LateChoice(_formats), default="word2vec", help="Default: word2vec.")
+@force_option
+def export(
+    folder: Path, words: Path | None, contexts: Path | None, docs: Path | None, format_name: str, force: bool
+) -> None:
+    """Write vectors for other programs."""
+    from spherevec.io import export_vectors
+
+    asked = {name: path for name, path in (("words", words), ("contexts", contexts), ("docs", docs)) if path}
+    if not asked:
+        raise click.UsageError("nothing to export: give --words, --contexts or --docs and a file name")
+    if len(set(asked.values())) < len(asked):
+        raise click.UsageError("--words, --contexts and --docs need a file name each")
+    for path in asked.values():
+        check_free(path, force)
+    model = load_model(folder)
+    for name in asked:
+        if getattr(model, name) is None:
+            raise ConfigError(f"{folder}: has no {name}; leave out --{name}")
+    for name, path in asked.items():
+        export_vectors(getattr(model, name), path, format_name, overwrite=force, tokenizer=model.tokenizer)
+        display.tell(f"{path}: {len(getattr(model, name)):,} {name}")

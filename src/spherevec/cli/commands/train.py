@@ -1,0 +1,97 @@
+"""`spherevec train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spherevec.cli import display
+from spherevec.cli.checks import check_checkpoint_folder, check_model_folder
+from spherevec.cli.exit import tidy_termination
+from spherevec.cli.options import (
+    PATH,
+    TrainingCommand,
+    force_option,
+    given_settings,
+    help_all_option,
+    json_option,
+    quiet_option,
+    training_settings,
+)
+from spherevec.config import RECIPES
+
+
+@click.command(cls=TrainingCommand)
+@click.argument("corpus", type=PATH)
+@click.option("--out", required=True, type=PATH, metavar="MODEL", help="Folder to write the model to.")
+@click.option(
+    "--recipe",
+    type=click.Choice(list(RECIPES)),
+    default="default",
+    show_default=True,
+    help="Settings to start from; those you give below win.",
+)
+@training_settings
+@help_all_option
+@click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
+@click.option("--text-field", metavar="NAME", help="Column of a .jsonl, .csv or .parquet file that holds the text.")
+@click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes.")
+@click.option(
+    "--checkpoint-every",
+    metavar="TIME|EPOCHS|off",
+    default="10m",
+    show_default=True,
+    help="How often to save the unfinished run, beside MODEL: 90s, 10m, 2h, or 2e for every second epoch.",
+)
+@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted: the same text and settings again.")
+@force_option
+@quiet_option
+@json_option
+def train(
+    corpus: Path,
+    out: Path,
+    recipe: str,
+    pretokenized: bool,
+    text_field: str | None,
+    encoding: str,
+    checkpoint_every: str,
+    resume: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Learn vectors from text.
+
+    CORPUS is a text file with one document a line, a folder of text files, or a .jsonl, .csv or .parquet file; any
+    but the last may be compressed (.gz, .xz, .zst).
+    """
+    from spherevec.training import checkpoint
+    from spherevec.training import train as learn
+
+    check_model_folder(out, force)
+    unfinished = check_checkpoint_folder(out, resume, force, quiet)
+    beside = out.absolute().parent  # the folder for temporary files may be small, or in memory
+    beside.mkdir(parents=True, exist_ok=True)
+    with display.progress_display(quiet) as progress, tidy_termination():
+        model = learn(
+            corpus,
+            recipe=recipe,
+            tokenizer="whitespace" if pretokenized else "words",
+            text_field=text_field,
+            encoding=encoding,
+            workdir=beside,
+            progress=progress,
+            checkpoint=unfinished,
+            checkpoint_every=checkpoint_every,
+            resume=resume,
+            **given_settings(settings),
+        )
+        model.save(out, overwrite=force)
+        checkpoint.remove(unfinished)
+    if not quiet:
+        display.tell(f"{out}: {display.summary(model)}")
+    if as_json:
+        display.print_json(model.describe())

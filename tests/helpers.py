@@ -1,0 +1,114 @@
+"""What several test files share: texts to train on, disks that are small, users that may not."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spherevec import sphere
+from spherevec.devices import DEVICES
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and RLIMIT_DATA as on Linux")
+
+# Of `written_text`.
+TOPICS, WORDS, DOCUMENTS, PAIRS = 6, 240, 240, 40
+
+
+def devices(**changes):
+    """All devices with other figures: smaller blocks make many of them out of a short text."""
+    return {name: replace(device, **changes) for name, device in DEVICES.items()}
+
+
+def random_documents(n=150, words=200, seed=0, longest=60):
+    """Lists of words with Zipf's frequencies; every tenth document is empty."""
+    rng = np.random.default_rng(seed)
+    shares = 1 / np.arange(1, words + 1)
+    shares /= shares.sum()
+    return [
+        [] if i % 10 == 3 else [f"w{word}" for word in rng.choice(words, size=rng.integers(1, longest), p=shares)]
+        for i in range(n)
+    ]
+
+
+def digest(model):
+    """The bits of all vectors."""
+    tables = [table.vectors for table in (model.words, model.contexts, model.docs) if table is not None]
+    return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
+
+
+@contextmanager
+def small_disk(folder, size):
+    """A real file system of `size` bytes, which can be mounted by root only."""
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if os.name != "posix" or os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a small disk can be mounted by root only")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def longest_file(size):
+    """The size limit of files stands in for the end of a disk where none can be mounted."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def unprivileged(folder):
+    """Root may read and write anything, so give up being root for a while, with `folder` still within reach."""
+    if os.geteuid():
+        yield
+        return
+    modes = {parent: mode for parent in folder.parents if not (mode := parent.stat().st_mode) & 0o001}
+    for parent, mode in modes.items():
+        parent.chmod(mode | 0o001)
+    folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        for parent, mode in modes.items():
+            parent.chmod(mode)
+
+
+def written_text(seed=2):
+    """Documents of words sampled by p(u | d) ∝ exp(κ cos(u, d)) and p(v | u) ∝ exp(κ cos(v, u)), and their topics.
+
+    The directions of documents and words lie around those of their topics.
+    """
+    rng = np.random.default_rng(seed)
+    topics = sphere.random_directions(TOPICS, 12, rng)
+
+    def around(labels, spread):
+        return sphere.normalize(topics[labels] + spread * sphere.random_directions(len(labels), 12, rng))
+
+    word_topics, document_topics = np.arange(WORDS) % TOPICS, np.arange(DOCUMENTS) % TOPICS
+    words, documents = around(word_topics, 0.8), around(document_topics, 0.6)
+
+    def likely_words(directions):
+        scores = 8 * directions @ words.T
+        return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+
+    texts = []
+    for document in documents:
+        centers = likely_words(np.tile(document, (PAIRS, 1)))
+        contexts = likely_words(words[centers])
+        texts.append([f"w{word}" for pair in zip(centers, contexts, strict=True) for word in pair])
+    return texts, word_topics, document_topics
