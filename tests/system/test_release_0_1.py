@@ -37,8 +37,9 @@ def text(documents: int = 300) -> list[str]:
     lines = []
     for document in range(documents):
         n = int(rng.integers(5, 60))
-        own = 20 * (document % 5) + rng.zipf(1.5, n) % 20
-        words = np.where(rng.random(n) < 0.6, own, 100 + rng.zipf(1.3, n) % 60)
+        of_topic = rng.random(n) < 0.6
+        own, common = rng.zipf(1.5, n) % 20, rng.zipf(1.3, n) % 60
+        words = np.where(of_topic, 20 * (document % 5) + own, 100 + common)
         lines.append(" ".join(f"w{word}" for word in words))
     lines[7] = ""
     lines.append(" ".join(f"w{word}" for word in rng.zipf(1.3, 9000) % 120))
