@@ -95,7 +95,26 @@ def test_the_joint_hinge_needs_documents():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right"), [("vector_sise", "vector_size"), ("epoch", "epochs"), ("negatives", "negative")]
+    ("other", "ours"),
+    [
+        ("dim", "vector_size"),
+        ("size", "vector_size"),
+        ("workers", "threads"),
+        ("n_jobs", "threads"),
+        ("lr", "alpha"),
+        ("iter", "epochs"),
+        ("random_state", "seed"),
+        ("reproducible", "deterministic"),
+        ("offset", "bias"),
+    ],
+)
+def test_the_name_of_another_library_is_answered_with_ours(other, ours):
+    with pytest.raises(ConfigError, match=f"^unknown setting '{other}'; here it is called '{ours}'$"):
+        TrainConfig.from_mapping({other: 1})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("vector_sise", "vector_size"), ("epchs", "epochs"), ("windo", "window")]
 )
 def test_a_misspelt_name_gets_a_suggestion(wrong, right):
     with pytest.raises(ConfigError, match=f"unknown setting '{wrong}'; did you mean '{right}'"):
