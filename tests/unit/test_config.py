@@ -113,9 +113,7 @@ def test_the_name_of_another_library_is_answered_with_ours(other, ours):
         TrainConfig.from_mapping({other: 1})
 
 
-@pytest.mark.parametrize(
-    ("wrong", "right"), [("vector_sise", "vector_size"), ("epchs", "epochs"), ("windo", "window")]
-)
+@pytest.mark.parametrize(("wrong", "right"), [("vector_sise", "vector_size"), ("epchs", "epochs"), ("windo", "window")])
 def test_a_misspelt_name_gets_a_suggestion(wrong, right):
     with pytest.raises(ConfigError, match=f"unknown setting '{wrong}'; did you mean '{right}'"):
         TrainConfig.from_mapping({wrong: 5})
