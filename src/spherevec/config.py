@@ -128,8 +128,7 @@ class TrainConfig:
     max_vocab: int | None = setting(None, "Keep at most this many of the most frequent words.", low=2, group=SAMPLING)
     sample: float | None = setting(
         None,
-        "Subsampling threshold: words above this share of the text are subsampled, 0 = off; by default 3e-5, or one "
-        "over the vocabulary's size.",
+        "Subsampling threshold, as a share of the text; 0 = off; by default 3e-5, or one over the vocabulary's size.",
         low=0.0,
         high=1.0,
         group=SAMPLING,
