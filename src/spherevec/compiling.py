@@ -1,14 +1,30 @@
-"""Numba's compiler, whose cache is a convenience: where it cannot be kept or read, kernels are compiled anew."""
+"""Numba's compiler, whose cache is a convenience: where it cannot be kept or read, kernels are compiled anew.
+
+Numba itself looks at the file of a kernel alone. Here compiled code is taken from the cache only if every file of the
+package that takes part in it, by import, has the content that it was compiled from.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core.caching import FunctionCache
+from spherevec.errors import ConfigError
+
+try:
+    import numba
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+except (ValueError, RuntimeError) as error:
+    # Numba reads its settings from the environment when it is imported.
+    raise ConfigError(f"Numba cannot start ({error}); check the NUMBA_ variables of the environment") from None
+
+_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\(.*?\)|.*?$)|import\s+([\w.]+))", re.MULTILINE | re.DOTALL)
 
 # Below this, LLVM may find no memory while it compiles, and then ends the process without a word to Python.
 _HEADROOM = 160 << 20
@@ -32,8 +48,47 @@ def _check_headroom() -> None:
 _check_headroom()
 
 
-class _ForgivingCache(FunctionCache):  # type: ignore[misc]
-    """A disk that is full or a damaged file of the cache costs time, never the run."""
+def source_stamp(function: Callable[..., Any]) -> str:
+    """A hash of all files of its package that a function's compiled code may depend on."""
+    file = Path(inspect.getfile(function)).resolve()
+    package = function.__module__.partition(".")[0]
+    root = next((folder.parent for folder in file.parents if folder.name == package), file.parent)
+    digest = hashlib.sha256()
+    for source in sorted({*_imported(file, root), Path(__file__).resolve()}):
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+@cache
+def _imported(file: Path, root: Path) -> frozenset[Path]:
+    """`file` and all modules below the folder `root` that it imports, directly or through others."""
+    found, waiting = set[Path](), [file]
+    while waiting:
+        source = waiting.pop()
+        if source in found:
+            continue
+        found.add(source)
+        for module, names, plain in _IMPORT.findall(source.read_text("utf-8")):
+            base = root.joinpath(*(module or plain).split("."))
+            members = [base / name for name in re.findall(r"\w+", names)]
+            candidates = [base.with_suffix(".py"), base / "__init__.py", *(one.with_suffix(".py") for one in members)]
+            waiting += [candidate for candidate in candidates if candidate.is_file()]
+    return frozenset(found)
+
+
+class _StampedCache(FunctionCache):  # type: ignore[misc]
+    """A cache that knows all sources of a function.
+
+    A disk that is full or a damaged file of the cache costs time, never the run.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=source_stamp(function),
+        )
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
@@ -55,8 +110,10 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(**options)(function)
         if cached and hasattr(dispatcher, "enable_caching"):  # a plain function under NUMBA_DISABLE_JIT
-            with suppress(RuntimeError):  # the package's folder, NUMBA_CACHE_DIR and the home folder are all read-only
-                dispatcher._cache = _ForgivingCache(function)
+            with suppress(
+                RuntimeError, OSError
+            ):  # the package's folder, NUMBA_CACHE_DIR and the home folder are all read-only
+                dispatcher._cache = _StampedCache(function)
         return dispatcher
 
     return decorate

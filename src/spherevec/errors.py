@@ -21,6 +21,10 @@ class FormatError(SpherevecError, ValueError):
     """A model or vector file is not what it should be."""
 
 
+class BusyError(SpherevecError, RuntimeError):
+    """Another process or thread is writing the same output."""
+
+
 class TrainingError(SpherevecError, RuntimeError):
     """Training cannot go on, for example because vectors diverged."""
 

@@ -16,8 +16,13 @@ from spherevec.errors import SpherevecError
 
 FloatArray = NDArray[np.floating[Any]]
 
-# Squares of coordinates inside this range of norms neither overflow nor lose digits to underflow.
-_SAFE_NORMS = (1e-100, 1e100)
+# Rows with a norm inside this range are divided by it in their own type: no square overflows or loses digits in
+# float64, and the norm itself is an ordinary number of that type.
+_SAFE_NORMS = {
+    np.dtype(np.float16): (1e-3, 6e4),
+    np.dtype(np.float32): (1e-30, 1e38),
+    np.dtype(np.float64): (1e-100, 1e100),
+}
 
 _CONCENTRATION_STEPS = 40
 
@@ -29,21 +34,36 @@ class DirectionError(SpherevecError, ValueError):
 def normalize(x: ArrayLike) -> FloatArray:
     """Every row divided by its norm.
 
-    A zero row has no direction, nor has one with NaN or infinity: both raise `DirectionError`.
+    A zero row has no direction, nor has one with NaN or infinity: both raise `DirectionError`. Any other row gets
+    its direction, whatever its length, from the smallest number of its type to the largest.
+
+    Examples:
+        >>> normalize([[3.0, 4.0], [3e-320, 4e-320]]).round(3).tolist()
+        [[0.6, 0.8], [0.6, 0.8]]
     """
     rows = _floating(x)
-    norms = _norms(rows)[..., None]
-    if not np.all((norms > _SAFE_NORMS[0]) & (norms < _SAFE_NORMS[1])):
-        # Extreme rows are brought to magnitude 1 first, by a factor that the direction does not feel.
-        largest = np.max(np.abs(rows), axis=-1, keepdims=True)
-        lost = ~((largest > 0) & np.isfinite(largest))
-        if np.any(lost):
-            row = int(np.flatnonzero(lost)[0])
-            what = "is zero" if largest.ravel()[row] == 0 else "is not finite"
-            raise DirectionError(f"row {row} {what} and has no direction; drop it or replace it")
-        rows = rows / largest
-        norms = _norms(rows)[..., None]
-    return np.asarray(rows / norms.astype(rows.dtype))
+    norms = _norms(rows)
+    low, high = _SAFE_NORMS.get(rows.dtype, _SAFE_NORMS[np.dtype(np.float64)])
+    extreme = ~((norms > low) & (norms < high))
+    if not extreme.any():
+        return np.asarray(rows / norms[..., None].astype(rows.dtype))
+    # Extreme rows are done apart, so that no row's result depends on the others.
+    norms[extreme] = 1
+    unit = np.asarray(rows / norms[..., None].astype(rows.dtype))
+    unit[extreme] = _extreme_directions(rows[extreme], np.flatnonzero(extreme))
+    return unit
+
+
+def _extreme_directions(rows: FloatArray, numbers: NDArray[np.intp]) -> FloatArray:
+    """Unit rows (n, dim) of rows that are very long or very short; `numbers` (n,) name them in an error."""
+    largest = np.max(np.abs(rows), axis=-1, keepdims=True, initial=0)
+    lost = np.flatnonzero(~((largest > 0) & np.isfinite(largest)))
+    if len(lost):
+        what = "is zero" if largest.ravel()[lost[0]] == 0 else "is not finite"
+        raise DirectionError(f"row {numbers[lost[0]]} {what} and has no direction; drop it or replace it")
+    # A power of two brings each row to magnitude 1 without rounding.
+    wide = np.ldexp(rows.astype(np.promote_types(rows.dtype, np.float64)), -np.frexp(largest)[1])
+    return np.asarray((wide / _norms(wide)[..., None]).astype(rows.dtype))
 
 
 def tangent_projection(x: ArrayLike, g: ArrayLike) -> FloatArray:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from spherevec.process import one_blas_thread, usable_cores
 
 # Below about this many rows, handing a slice to a thread costs more than the slice.
 _MIN_SLICE_ROWS = 2048
@@ -45,17 +43,5 @@ class SliceRunner:
 def slice_runner(n_rows: int, threads: int) -> Iterator[SliceRunner]:
     """A `SliceRunner`, with BLAS held to one thread meanwhile: the slices already occupy the cores."""
     n_threads = threads or usable_cores()
-    with ThreadPoolExecutor(max_workers=n_threads) as pool, _blas_controller().limit(limits=1, user_api="blas"):
+    with ThreadPoolExecutor(max_workers=n_threads) as pool, one_blas_thread():
         yield SliceRunner(n_rows, n_threads, pool)
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def _blas_controller() -> ThreadpoolController:
-    import scipy.linalg.cython_blas  # noqa: F401 - the BLAS that compiled kernels call must be loaded to be found
-
-    return ThreadpoolController()

@@ -10,9 +10,10 @@ from typing import Any
 
 from spherevec.corpus.streams import Meter, readable, unchanged
 from spherevec.errors import CorpusError, MissingExtraError, SpherevecError
+from spherevec.process import LONGEST_CELL, long_csv_cells
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
-LONGEST_RECORD = 1 << 26  # bytes; what a record becomes in memory may be many times as large
+LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be many times as large
 _ROWS = 32  # of Parquet at a time: a few bytes of a file can stand for a long text in each
 _NAMES_SHOWN = 20
 
@@ -36,7 +37,6 @@ def jsonl_documents(lines: Iterable[bytes], path: Path, field: str | None) -> It
 
 def csv_documents(lines: Iterable[bytes], path: Path, field: str | None) -> Iterator[str]:
     """Args: lines: UTF-8 with their newlines, the first of them the header; field: the column of the text."""
-    limit = csv.field_size_limit(LONGEST_RECORD)
     held = 0  # bytes since the last complete row: a quoted cell goes on over lines
 
     def decoded() -> Iterator[str]:
@@ -49,21 +49,20 @@ def csv_documents(lines: Iterable[bytes], path: Path, field: str | None) -> Iter
 
     rows = csv.reader(decoded(), strict=True)
     try:
-        header = next(rows, [])
-        column = header.index(_chosen(field, header, str(path)))
-        for row in rows:
-            if row and len(row) <= column:
-                raise CorpusError(
-                    f"{path}, line {rows.line_num}: {len(row)} fields, but column {field!r} is number {column + 1}; "
-                    "correct the line"
-                )
-            held = 0
-            if row:
-                yield row[column]
+        with long_csv_cells():
+            header = next(rows, [])
+            column = header.index(_chosen(field, header, str(path)))
+            for row in rows:
+                if row and len(row) <= column:
+                    raise CorpusError(
+                        f"{path}, line {rows.line_num}: {len(row)} fields, but column {field!r} is number "
+                        f"{column + 1}; correct the line"
+                    )
+                held = 0
+                if row:
+                    yield row[column]
     except csv.Error as error:
         raise CorpusError(f"{path}, line {rows.line_num}: not CSV ({error}); correct the line") from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 def parquet_documents(path: Path, field: str | None, meter: Meter) -> Iterator[str]:

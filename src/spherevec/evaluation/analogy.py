@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError
 from spherevec.evaluation.datasets import AnalogySection
 from spherevec.evaluation.words import Words, WordTable
+from spherevec.neighbors import multiplicative_terms
 from spherevec.sphere import FloatArray
 
 METHODS = ("3cosadd", "3cosmul")
-
-# Keeps 3CosMul's denominator away from zero (Levy and Goldberg 2014).
-_EPSILON = 0.001
 
 # Scores of one block, 1 MB of float32, stay in cache over the handful of passes made on them.
 _QUESTION_BLOCK = 128
@@ -124,11 +122,7 @@ def answer_analogies(vectors: FloatArray, questions: NDArray[np.intp], method: s
 
 def _terms(cosines: FloatArray, method: str) -> tuple[FloatArray, FloatArray]:
     """What a word adds to a candidate's score as b or c, and what it takes away as a."""
-    if method == "3cosadd":
-        return cosines, cosines
-    # Rounding may leave a cosine just below −1.
-    shifted = np.maximum((1 + cosines) / 2, np.finfo(cosines.dtype).tiny)
-    return np.log(shifted), np.log(shifted + _EPSILON)
+    return (cosines, cosines) if method == "3cosadd" else multiplicative_terms(cosines)
 
 
 def _sum(name: str, sections: Sequence[SectionScore]) -> SectionScore:

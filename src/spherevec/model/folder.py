@@ -1,6 +1,6 @@
 """The native model folder: safetensors and JSON, never pickle.
 
-    model.json              what the model is, how it was trained, and the size and SHA-256 of every other file
+    model.json              what the model is and how it was trained, checksums of every other file and of itself
     words.safetensors       `vectors` (n, dim) float32 and, if known, `counts` (n,) int64
     contexts.safetensors    the same words as contexts; optional
     inputs.safetensors      the input vectors of the words, where `words` are their sum with `contexts`; optional
@@ -13,22 +13,26 @@ File names are fixed: nothing in `model.json` can point elsewhere.
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
 import math
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring, encode_basestring_ascii
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from spherevec.config import settings_of_0_1
 from spherevec.errors import FormatError
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, previous_version
+from spherevec.storage.folders import OpenFolder
+from spherevec.storage.locks import lock_name, resolved
 from spherevec.storage.tensors import read_tensors, write_tensors
 
 FORMAT = "spherevec-model"
@@ -42,7 +46,28 @@ _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "in
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
 FILES = {MANIFEST, VOCABULARY, DOCUMENTS, *_TENSORS.values(), *_TENSORS_OF_FORMAT_1.values()}
-_LONGEST_MANIFEST = 1 << 26
+_LONGEST_MANIFEST = 1 << 22
+_OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
+# A load is tried again while the folder is being replaced; a writer that never rests is told in the end.
+_ATTEMPTS = 100
+_MOMENT = 0.01
+
+_SCHEMA = schema.record(
+    {
+        "files": schema.map_of(
+            schema.record({"bytes": schema.whole(), "sha256": schema.text}, {"sample": schema.text}),
+        ),
+    },
+    {
+        "config": schema.optional(schema.map_of(schema.plain)),
+        "parameters": schema.map_of(schema.optional(schema.number)),
+        "provenance": schema.map_of(schema.plain),
+        "record": schema.table,
+        "tokenizer": schema.text,
+        "sizes": schema.map_of(schema.list_of(schema.whole())),
+    },
+    others=schema.anything,
+)
 
 
 @dataclass(frozen=True)
@@ -72,42 +97,63 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
             "format_version": FORMAT_VERSION,
             "sizes": {name: list(table.vectors.shape) for name, table in tables.items() if table is not None},
             **_plain(stored.about),
-            "files": {
-                file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in sorted(new.iterdir())
-            },
+            "files": {file.name: _entry(file) for file in sorted(new.iterdir())},
         }
-        (new / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
+        (new / MANIFEST).write_text(json.dumps(checksums.sealed(manifest), indent=1) + "\n", encoding="ascii")
 
 
 def load(folder: str | os.PathLike[str], *, memory_map: bool = True, verify: bool = False) -> StoredModel:
-    """Open a model folder. Sizes are always checked; `verify` also compares checksums."""
+    """Open a model folder; what comes back is one model, also while another takes its place.
+
+    Sizes are always checked, and checksums of all that is read whole; those of large files by a sample, and by every
+    byte with `verify`.
+    """
     folder = Path(folder)
-    try:
-        return _load(folder, memory_map, verify)
-    except OSError as error:
-        raise FormatError(f"{folder}: cannot read: {error.strerror or error}") from error
-    except MemoryError:
-        raise FormatError(f"{folder}: not enough memory to open the model") from None
+    for attempt in range(_ATTEMPTS):
+        try:
+            with OpenFolder(folder) as opened:
+                try:
+                    return _load(opened, memory_map, verify)
+                except (FormatError, OSError):
+                    # The folder was replaced, and its files are being removed: the new one is complete.
+                    if attempt + 1 == _ATTEMPTS or not opened.replaced():
+                        raise
+        except (FileNotFoundError, NotADirectoryError):
+            # Where the system cannot swap two folders there is none for a moment, while its owner lives.
+            if attempt + 1 == _ATTEMPTS or not lock_name(resolved(folder)).exists():
+                raise _no_folder(folder) from None
+            time.sleep(_MOMENT)
+        except OSError as error:
+            raise FormatError(f"{folder}: cannot read: {error.strerror or error}") from error
+        except MemoryError:
+            raise FormatError(f"{folder}: not enough memory to open the model") from None
+    raise FormatError(f"{folder}: changes all the time; wait until nobody writes it")
 
 
-def _load(folder: Path, memory_map: bool, verify: bool) -> StoredModel:
-    manifest = _read_manifest(folder)
-    files = _checked_files(folder, manifest, verify)
-    tables: dict[str, KeyedVectors] = {}
-    old = manifest["format_version"] == 1
-    for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
-        if file not in files:
-            continue
-        tensors = read_tensors(folder / file, memory_map=memory_map)
-        vectors, counts = tensors.get("vectors"), tensors.get("counts")
-        if vectors is None or vectors.dtype != np.float32 or vectors.ndim != 2:
-            raise FormatError(f"{folder / file}: holds no float32 array 'vectors' of shape (n, dim)")
-        if counts is not None and counts.dtype != np.int64:
-            raise FormatError(f"{folder / file}: 'counts' must be int64, not {counts.dtype}")
-        tables[name] = KeyedVectors(_names_of(name, folder, files, tables, len(vectors)), vectors, counts)
+def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
+    folder = opened.path
+    encoded, manifest = _read_manifest(opened)
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context(file) for name, file in _checked_files(opened, manifest, verify).items()}
+        tables: dict[str, KeyedVectors] = {}
+        old = manifest["format_version"] == 1
+        for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
+            if file not in files:
+                continue
+            tensors = read_tensors(folder / file, memory_map=memory_map, opened=files[file])
+            vectors, counts = tensors.get("vectors"), tensors.get("counts")
+            if vectors is None or vectors.dtype != np.float32 or vectors.ndim != 2:
+                raise FormatError(f"{folder / file}: holds no float32 array 'vectors' of shape (n, dim)")
+            if counts is not None and counts.dtype != np.int64:
+                raise FormatError(f"{folder / file}: 'counts' must be int64, not {counts.dtype}")
+            tables[name] = KeyedVectors(_names_of(name, folder, files, tables, len(vectors)), vectors, counts)
     if "words" not in tables:
         raise FormatError(f"{folder}: holds no {_TENSORS['words']}; copy the whole folder again")
-    about = {key: value for key, value in manifest.items() if key not in ("format", "format_version", "sizes", "files")}
+    # A folder that was replaced may be gone by now; one that is still there must still be the same.
+    with contextlib.suppress(FileNotFoundError), opened.open(MANIFEST) as again:
+        if again.read(_LONGEST_MANIFEST + 1) != encoded:
+            raise FormatError(f"{folder}: was changed while it was read; open it again")
+    about = {key: value for key, value in manifest.items() if key not in _OF_THE_FOLDER}
     return StoredModel(**tables, about=_from_format_1(about) if old else about)
 
 
@@ -122,64 +168,75 @@ def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names_of(
-    table: str, folder: Path, files: set[str], tables: Mapping[str, KeyedVectors], count: int
+    table: str, folder: Path, files: Mapping[str, BinaryIO], tables: Mapping[str, KeyedVectors], count: int
 ) -> list[str] | None:
     """The keys of one table, as many as it has vectors."""
     if table in ("contexts", "inputs") and "words" in tables:
         names: list[str] | None = tables["words"].names
     elif table == "docs":
-        names = _read_names(folder / DOCUMENTS) if DOCUMENTS in files else None
+        names = _read_names(folder / DOCUMENTS, files[DOCUMENTS]) if DOCUMENTS in files else None
     else:
         if VOCABULARY not in files:
             raise FormatError(f"{folder}: holds no {VOCABULARY}; copy the whole folder again")
-        names = _read_names(folder / VOCABULARY)
+        names = _read_names(folder / VOCABULARY, files[VOCABULARY])
     if names is not None and len(names) != count:
         raise FormatError(f"{folder / _TENSORS[table]}: {count} vectors do not fit {len(names)} names")
     return names
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    if not folder.is_dir():
-        waiting = previous_version(folder)
-        hint = f"; rename {waiting} to get the previous version back" if waiting.is_dir() else ""
-        raise FormatError(f"{folder}: no such model folder{hint}")
-    if path.is_symlink() or not path.is_file():
-        raise FormatError(f"{folder}: not a model folder: {MANIFEST} is missing, or not a plain file")
-    if path.stat().st_size > _LONGEST_MANIFEST:
-        raise FormatError(f"{path}: too large to be a model's description")
-    manifest = _read_json(path)
+def _no_folder(folder: Path) -> FormatError:
+    waiting = previous_version(folder)
+    hint = f"; rename {waiting} to get the previous version back" if waiting.is_dir() else ""
+    return FormatError(f"{folder}: no such model folder{hint}")
+
+
+def _read_manifest(opened: OpenFolder) -> tuple[bytes, dict[str, Any]]:
+    """The description of a model as it stands there, and what it says."""
+    path = opened.path / MANIFEST
+    try:
+        with opened.open(MANIFEST) as file:
+            encoded = file.read(_LONGEST_MANIFEST + 1)
+    except FileNotFoundError:
+        raise FormatError(f"{opened.path}: not a model folder: {MANIFEST} is missing, or not a plain file") from None
+    if len(encoded) > _LONGEST_MANIFEST:
+        raise FormatError(f"{path}: over {_LONGEST_MANIFEST >> 20} MB, too large to be a model's description")
+    manifest = _parsed(path, encoded)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise FormatError(f"{path}: not the description of a spherevec model")
     version = manifest.get("format_version")
-    if version not in (1, FORMAT_VERSION):
+    if type(version) is not int or version not in (1, FORMAT_VERSION):
         raise FormatError(
-            f"{path}: format version {version!r} is unknown (this release reads 1 and {FORMAT_VERSION}); "
+            f"{path}: format version {version!r:.40} is unknown (this release reads 1 and {FORMAT_VERSION}); "
             "upgrade spherevec"
         )
-    return manifest
+    try:
+        _SCHEMA(manifest, "")
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}; copy the folder again") from None
+    if version > 1 and not checksums.seal_fits(manifest):
+        raise FormatError(f"{path}: corrupt or edited: its checksum is not the one it was written with; copy it again")
+    return encoded, manifest
 
 
-def _checked_files(folder: Path, manifest: Mapping[str, Any], verify: bool) -> set[str]:
-    """The data files of the folder, after comparing their sizes, and with `verify` their content."""
-    listed = manifest.get("files")
-    if not isinstance(listed, dict):
-        raise FormatError(f"{folder / MANIFEST}: lists no files; copy the folder again")
-    present = set()
-    for name in sorted(FILES - {MANIFEST}):
-        if name not in listed:
-            continue
-        path = folder / name
-        entry = listed[name] if isinstance(listed[name], dict) else {}
-        if path.is_symlink() or not path.is_file():
-            raise FormatError(f"{path}: missing, or not a plain file; copy the whole folder again")
-        size = path.stat().st_size
-        if size != entry.get("bytes"):
-            fault = "truncated" if type(entry.get("bytes")) is int and size < entry["bytes"] else "of the wrong size"
-            raise FormatError(f"{path}: {fault}: {size} bytes where {entry.get('bytes')} were written; copy it again")
-        if verify and _sha256(path) != entry.get("sha256"):
-            raise FormatError(f"{path}: corrupt: its SHA-256 is not the one it was written with; copy it again")
-        present.add(name)
+def _checked_files(opened: OpenFolder, manifest: Mapping[str, Any], verify: bool) -> dict[str, BinaryIO]:
+    """The data files of the folder, open, after comparing their sizes and checksums."""
+    present: dict[str, BinaryIO] = {}
+    try:
+        for name in sorted(FILES - {MANIFEST}):
+            if name not in manifest["files"]:
+                continue
+            path = opened.path / name
+            try:
+                file = present[name] = opened.open(name)
+            except FileNotFoundError:
+                raise FormatError(f"{path}: missing, or not a plain file; copy the whole folder again") from None
+            fault = checksums.fault(file, manifest["files"][name], whole=verify or name.endswith(".json"))
+            if fault:
+                raise FormatError(f"{path}: {fault}; copy it again")
+    except BaseException:
+        for file in present.values():
+            file.close()
+        raise
     return present
 
 
@@ -192,23 +249,24 @@ def _write_names(path: Path, names: Any) -> None:
     path.write_bytes(b"[\n" + encoded + b"\n]\n")
 
 
-def _read_names(path: Path) -> list[str]:
-    names = _read_json(path)
+def _read_names(path: Path, file: BinaryIO) -> list[str]:
+    file.seek(0)
+    names = _parsed(path, file.read())
     if not isinstance(names, list) or any(type(name) is not str for name in names):
         raise FormatError(f"{path}: corrupt: not a list of names")
     return names
 
 
-def _read_json(path: Path) -> Any:
+def _parsed(path: Path, encoded: bytes) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+        return schema.parsed(encoded)
+    except ValueError:
         raise FormatError(f"{path}: truncated or corrupt: not valid JSON; copy it again") from None
 
 
-def _sha256(path: Path) -> str:
+def _entry(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return checksums.entry(file)
 
 
 def _plain(value: Any) -> Any:

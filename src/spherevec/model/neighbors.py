@@ -6,7 +6,7 @@ index for many millions of vectors (extra `ann`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
+from spherevec.sphere import FloatArray
 
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
@@ -22,6 +23,11 @@ Exclusions: TypeAlias = Sequence[Sequence[int] | Int64]
 
 # Scores held at a time, in float32 values: 16 MB.
 _SCORES_PER_BLOCK = 1 << 22
+# Rows scored in float64 at a time, and candidates of a query kept before they are.
+_ROWS_RESCORED = 1 << 13
+_MOST_CANDIDATES = 1 << 16
+# Keeps the denominator of 3CosMul away from zero.
+_EPSILON = 0.001
 # Queries taken at a time; more would not make the matrix product faster.
 _QUERIES_PER_BLOCK = 256
 # The approximate index: links of each vector, and candidates kept while searching. On touching clusters of 100,000
@@ -33,8 +39,11 @@ _CANDIDATES = 256
 def top_k(queries: Float32, vectors: Float32, k: int, exclude: Exclusions | None = None) -> tuple[Int64, Float32]:
     """The `k` vectors nearest to each query, nearest first, equal cosines in the order of their index.
 
+    The answer is that of a search in float64 over all vectors, however blocks are cut: scores in float32 only choose
+    the candidates, and every row that rounding could have kept out is one.
+
     Args:
-        queries: (q, d) unit rows.
+        queries: (q, d) rows; unit rows give cosines, others give scalar products.
         vectors: (n, d) unit rows; a read-only memory map is fine.
         k: how many neighbours; at most n are returned.
         exclude: for each query, the rows of `vectors` that may not be an answer.
@@ -42,14 +51,35 @@ def top_k(queries: Float32, vectors: Float32, k: int, exclude: Exclusions | None
     Returns:
         Row numbers (q, k) and cosines (q, k). A query with fewer than k permitted rows is filled up with row -1 and
         cosine -inf.
+
+    Examples:
+        >>> rows, cosines = top_k(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), 1)
+        >>> rows.tolist(), cosines.tolist()
+        ([[0], [1]], [[1.0], [1.0]])
     """
     queries = _as_rows(queries, vectors)
-
-    def cosines(of: slice, among: slice) -> Float32:
-        return queries[of] @ vectors[among].T
-
-    rows, _ = _best_over_blocks(cosines, len(queries), len(vectors), k, exclude)
-    return _in_exact_order(queries, vectors, rows)
+    k = _possible(k, len(vectors))
+    rows = np.full((len(queries), k), -1, np.int64)
+    cosines = np.full((len(queries), k), -np.inf, np.float32)
+    # Queries in a block: the candidates of all of them are kept beside the scores.
+    step = max(1, min(_QUERIES_PER_BLOCK, _SCORES_PER_BLOCK // max(k, 1)))
+    for first in range(0, len(queries), step):
+        block = queries[first : first + step]
+        slack = _rounding(block)
+        searches = [_Search(query, k, slack[number]) for number, query in enumerate(block)]
+        width = max(k, _SCORES_PER_BLOCK // len(block))
+        for start in range(0, len(vectors), width):
+            scores = block @ vectors[start : start + width].T
+            _check_finite(scores.max(axis=1), block, vectors, start, start + width)
+            if exclude is not None:
+                _hide(scores, exclude[first : first + step], start)
+            for search, row_scores in zip(searches, scores, strict=True):
+                search.add(row_scores, start, vectors)
+        for number, search in enumerate(searches, first):
+            found, exact = search.best(vectors)
+            rows[number, : len(found)] = found
+            cosines[number, : len(found)] = np.clip(exact, -1, 1)
+    return rows, cosines
 
 
 def top_k_multiplicative(
@@ -61,7 +91,8 @@ def top_k_multiplicative(
 ) -> tuple[Int64, Float32]:
     """The `k` best rows by the product of their similarities to `positive` over that to `negative` (3CosMul).
 
-    A similarity is a cosine moved from [-1, 1] to [0, 1].
+    A similarity is a cosine moved from [-1, 1] to [0, 1]; `multiplicative_terms` has the formula. All of it is
+    computed in float64, row by row.
 
     Args:
         positive: (q, p, d) unit vectors to be near to.
@@ -70,87 +101,127 @@ def top_k_multiplicative(
     Returns:
         Row numbers (q, k) and scores (q, k), filled up as in `top_k`.
     """
+    k = _possible(k, len(vectors))
+    rows = np.full((len(positive), k), -1, np.int64)
+    scores = np.full((len(positive), k), -np.inf, np.float32)
+    for query in range(len(positive)):
+        logarithms = np.empty(len(vectors))
+        for start in range(0, len(vectors), _ROWS_RESCORED):
+            block = vectors[start : start + _ROWS_RESCORED].astype(np.float64)
+            near = [multiplicative_terms(exact_products(block, vector))[0] for vector in positive[query]]
+            far = [multiplicative_terms(exact_products(block, vector))[1] for vector in negative[query]]
+            logarithms[start : start + len(block)] = sum(near, np.zeros(len(block))) - sum(far, np.zeros(len(block)))
+        _check_finite(logarithms.max(keepdims=True, initial=-np.inf), positive[query], vectors, 0, len(vectors))
+        if exclude is not None:
+            logarithms[list(exclude[query])] = -np.inf
+        found = _ordered(np.arange(len(vectors)), logarithms, k)
+        found = found[np.isfinite(logarithms[found])]
+        rows[query, : len(found)] = found
+        scores[query, : len(found)] = np.exp(logarithms[found])
+    return rows, scores
 
-    def product(group: Float32, of: slice, among: slice) -> Float32:
-        block = vectors[among]
-        result = np.ones((of.stop - of.start, len(block)), np.float32)
-        for member in range(group.shape[1]):
-            result *= (1 + np.ascontiguousarray(group[of, member]) @ block.T) / 2
-        return result
 
-    def scores(of: slice, among: slice) -> Float32:
-        # The small constant keeps a direction opposite to a negative from dividing by zero.
-        ratio: Float32 = product(positive, of, among) / (product(negative, of, among) + np.float32(1e-6))
-        return ratio
+def multiplicative_terms(cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """3CosMul in logarithms: what a cosine adds to a candidate's score as a wanted word, and takes away as another.
 
-    return _best_over_blocks(scores, len(positive), len(vectors), k, exclude)
+    The score is the product of the similarities to the wanted words over that to the others, each of the latter
+    plus 0.001, which keeps it away from zero (Levy and Goldberg 2014).
+    """
+    # Rounding may leave a cosine just below -1.
+    similar = np.maximum((1 + cosines) / 2, np.finfo(cosines.dtype).tiny)
+    return np.log(similar), np.log(similar + _EPSILON)
 
 
-def _best_over_blocks(
-    score: Callable[[slice, slice], Float32],
-    query_count: int,
-    row_count: int,
-    k: int,
-    exclude: Exclusions | None,
-) -> tuple[Int64, Float32]:
-    """The `k` highest scores of each query, best first, equal scores in the order of their row."""
+def exact_products(rows: NDArray[np.floating[Any]], query: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Scalar products (n,) in float64 of rows (n, d) with a query (d,), each summed in the same order.
+
+    Unlike a matrix product, a row's result does not depend on where it stands or on how many there are.
+    """
+    return np.asarray(np.einsum("nd,d->n", rows.astype(np.float64, copy=False), query.astype(np.float64)))
+
+
+class _Search:
+    """The candidates of one query (d,): rows that may be among its `k` nearest, whatever rounding did to scores.
+
+    Args:
+        slack: how far a score in float32 may be from the true one.
+    """
+
+    def __init__(self, query: Float32, k: int, slack: float) -> None:
+        self._query, self._k, self._slack = query, k, np.float32(slack)
+        self._rows = np.empty(0, np.int64)
+        self._scores = np.empty(0, np.float32)
+        self._least = np.float32(-np.inf)  # the k-th best score so far, less what rounding may have added to it
+
+    def add(self, scores: Float32, start: int, vectors: Float32) -> None:
+        """Let the rows from `start` on compete, by their scores in float32; -inf takes a row out."""
+        entering = np.flatnonzero(scores >= max(self._least, np.finfo(np.float32).min))
+        if len(entering) > 2 * self._k:
+            lowest = np.partition(scores[entering], len(entering) - self._k)[len(entering) - self._k]
+            entering = entering[scores[entering] >= lowest - 2 * self._slack]
+        if len(entering) == 0:
+            return
+        self._rows = np.concatenate([self._rows, entering + start])
+        self._scores = np.concatenate([self._scores, scores[entering]])
+        if len(self._scores) >= self._k:
+            kth = np.partition(self._scores, len(self._scores) - self._k)[len(self._scores) - self._k]
+            self._least = kth - 2 * self._slack
+            kept = self._scores >= self._least
+            self._rows, self._scores = self._rows[kept], self._scores[kept]
+        if len(self._rows) > max(4 * self._k, _MOST_CANDIDATES):
+            # Many equal vectors: decide among those seen so far now, so that memory stays bounded.
+            best, _ = self.best(vectors)
+            kept = np.isin(self._rows, best)
+            self._rows, self._scores = self._rows[kept], self._scores[kept]
+
+    def best(self, vectors: Float32) -> tuple[Int64, NDArray[np.float64]]:
+        """The k best candidates and their scores in float64, best first, equal scores in the order of their row."""
+        exact = np.empty(len(self._rows))
+        for start in range(0, len(self._rows), _ROWS_RESCORED):
+            here = slice(start, start + _ROWS_RESCORED)
+            exact[here] = exact_products(vectors[self._rows[here]], self._query)
+        order = _ordered(self._rows, exact, self._k)
+        return self._rows[order], exact[order]
+
+
+def _ordered(rows: Int64, scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """The places of the `k` highest scores, equal ones in the order of their row."""
+    return np.lexsort((rows, -scores))[:k]
+
+
+def _rounding(queries: Float32) -> Float32:
+    """How far a scalar product in float32 with a unit row may be from the true one, for each query (q,).
+
+    d products and sums err by d units in the last place of the product of the norms at most (Higham 2002, 3.1).
+    """
+    dim = queries.shape[1]
+    norms = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
+    return np.asarray(1.01 * (dim + 2) * 2.0**-24 * norms, np.float32)
+
+
+def _possible(k: int, rows: int) -> int:
     if k < 1:
         raise ConfigError(f"the number of neighbours must be at least 1, not {k}")
-    k = min(k, row_count)
-    best_rows = np.full((query_count, k), -1, np.int64)
-    best_scores = np.full((query_count, k), -np.inf, np.float32)
-    # Queries in a block: the candidates of all of them are kept beside the scores.
-    step = max(1, min(_QUERIES_PER_BLOCK, _SCORES_PER_BLOCK // max(k, 1)))
-    for first in range(0, query_count, step):
-        of = slice(first, min(first + step, query_count))
-        width = max(k, _SCORES_PER_BLOCK // (of.stop - of.start))
-        for start in range(0, row_count, width):
-            among = slice(start, min(start + width, row_count))
-            scores = score(of, among)
-            if exclude is not None:
-                _hide(scores, exclude[of], among)
-            _merge(best_rows[of], best_scores[of], scores, start)
-    return best_rows, best_scores
+    return min(k, rows)
 
 
-def _hide(scores: Float32, exclude: Exclusions, among: slice) -> None:
+def _hide(scores: Float32, exclude: Exclusions, start: int) -> None:
     for query, rows in enumerate(exclude):
         for row in rows:
-            if among.start <= row < among.stop:
-                scores[query, row - among.start] = -np.inf
+            if 0 <= row - start < scores.shape[1]:
+                scores[query, row - start] = -np.inf
 
 
-def _merge(best_rows: Int64, best_scores: Float32, scores: Float32, start: int) -> None:
-    """Let the scores (q, b) of rows `start`… compete with the best (q, k) so far, in place."""
-    k = best_rows.shape[1]
-    for query, row_scores in enumerate(scores):
-        # Later rows lose ties, so that only a strictly better score enters.
-        entry = best_scores[query, -1]
-        entering = np.flatnonzero(row_scores > entry)
-        if len(entering) > 2 * k:
-            lowest = np.partition(row_scores[entering], len(entering) - k)[len(entering) - k]
-            entering = entering[row_scores[entering] >= lowest]
-        if len(entering) == 0:
-            continue
-        all_scores = np.concatenate([best_scores[query], row_scores[entering]])
-        all_rows = np.concatenate([best_rows[query], entering + start])
-        # A stable sort keeps equal scores in the order of their rows.
-        order = np.argsort(-all_scores, kind="stable")[:k]
-        best_scores[query] = all_scores[order]
-        best_rows[query] = all_rows[order]
-
-
-def _in_exact_order(queries: Float32, vectors: Float32, rows: Int64) -> tuple[Int64, Float32]:
-    """Score the chosen rows (q, k) again in float64, so that their order does not depend on how blocks were cut."""
-    cosines = np.full(rows.shape, -np.inf, np.float32)
-    rows = rows.copy()
-    for query in range(len(queries)):
-        chosen = np.sort(rows[query][rows[query] >= 0])
-        exact = (vectors[chosen].astype(np.float64) @ queries[query].astype(np.float64)).astype(np.float32)
-        order = np.argsort(-exact, kind="stable")
-        rows[query, : len(order)] = chosen[order]
-        cosines[query, : len(order)] = np.clip(exact[order], -1, 1)
-    return rows, cosines
+def _check_finite(
+    highest: NDArray[np.floating[Any]], queries: Float32, vectors: Float32, start: int, stop: int
+) -> None:
+    """Complain about NaN by its row; the highest score is NaN where any is."""
+    if np.isfinite(highest).all() or not len(vectors):
+        return
+    if not np.isfinite(queries).all():
+        raise ConfigError("the query is not finite; it holds NaN or infinity")
+    damaged = start + int(np.argmin(np.isfinite(vectors[start:stop]).all(axis=1)))
+    raise FormatError(f"vector {damaged} holds NaN or infinity; check the model (spherevec check) or train it again")
 
 
 def _as_rows(queries: Float32, vectors: Float32) -> Float32:

@@ -1,4 +1,8 @@
-"""Write a file or a folder completely or not at all: a temporary sibling, synced, then renamed into place."""
+"""Write a file or a folder completely or not at all: a temporary sibling, synced, then renamed into place.
+
+What is written has one owner meanwhile. Only regular files and folders of our own are ever replaced, and what is
+replaced keeps its mode and, where the system lets us, its owner.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import errno
 import glob
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Set
@@ -15,8 +20,10 @@ from pathlib import Path
 from typing import IO
 
 from spherevec.errors import SpherevecError
+from spherevec.storage.locks import exclusive_lock, made_folders, owned, resolved
 
 _AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 _ZEROS_WRITTEN = 1 << 22
 _KINDS_IN_MEMORY = {"tmpfs", "ramfs"}
@@ -24,18 +31,25 @@ _KINDS_IN_MEMORY = {"tmpfs", "ramfs"}
 
 @contextlib.contextmanager
 def atomic_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yields a temporary path to write to; it becomes `path` when the block ends well and disappears otherwise."""
-    with _told_in_one_line(path):
-        target = _target(path)
-        if target.is_dir():
-            raise SpherevecError(f"{path}: is a folder; choose a file name")
-        if target.exists() and not overwrite:
-            raise SpherevecError(f"{path}: already exists; choose another name or ask to overwrite it")
+    """Yields a temporary path to write to; it becomes `path` when the block ends well and disappears otherwise.
+
+    Args:
+        path: a new file, or a regular one; folders, devices, pipes and sockets are refused.
+        overwrite: an existing file may be replaced; one that appears while we write is never, without this.
+    """
+    with _told_in_one_line(path), owned(path) as target:
+        _check_file(path, target, overwrite)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
             yield temporary
             sync(temporary)
-            temporary.replace(target)
+            # Again: writing takes its time, and others may have put something there meanwhile.
+            _check_file(path, target, overwrite)
+            if target.exists():
+                _keep_permissions(target, temporary)
+                temporary.replace(target)
+            else:
+                _rename_new(path, temporary, target)
             sync(target.parent)
 
 
@@ -47,19 +61,20 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
         overwrite: an existing folder may be replaced; it stays until the new one is complete.
         ours: the names that such a folder holds; one that holds anything else is never replaced.
     """
-    with _told_in_one_line(path):
-        target = _target(path)
-        _check_replaceable(path, target, overwrite, ours)
+    with _told_in_one_line(path), owned(path) as target:
+        _check_folder(path, target, overwrite, ours)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
             temporary.mkdir()
             yield temporary
+            if target.exists():
+                _keep_permissions_inside(target, temporary)
             for entry in sorted(temporary.rglob("*")):
                 sync(entry)
             sync(temporary)
             # Again: writing takes its time, and others may have written or removed the folder meanwhile.
-            _check_replaceable(path, target, overwrite, ours)
-            if target.exists():
+            _check_folder(path, target, overwrite, ours)
+            if target.exists() and any(target.iterdir()):
                 _exchange(temporary, target)
             else:
                 temporary.rename(target)
@@ -68,7 +83,12 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
 
 def check_replaceable(path: str | Path, *, overwrite: bool = False, ours: Set[str] = frozenset()) -> None:
     """Refuse now what `atomic_folder` would refuse later."""
-    _check_replaceable(path, _target(path), overwrite, ours)
+    _check_folder(path, resolved(path), overwrite, ours)
+
+
+def check_writable_file(path: str | Path, *, overwrite: bool = False) -> None:
+    """Refuse now what `atomic_file` would refuse later."""
+    _check_file(path, resolved(path), overwrite)
 
 
 def previous_version(path: str | Path) -> Path:
@@ -93,16 +113,21 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _target(path: str | Path) -> Path:
-    """`path` with links followed, so that what a link points to is replaced and not the link."""
+def _check_file(path: str | Path, target: Path, overwrite: bool) -> None:
     try:
-        return Path(path).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise SpherevecError(f"{str(path)!r}: not a usable path ({error}); choose another name") from None
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise SpherevecError(f"{path}: is a folder; choose a file name")
+    if not stat.S_ISREG(mode):
+        raise SpherevecError(f"{path}: is a device, a pipe or a socket, and only regular files are replaced")
+    if not overwrite:
+        raise SpherevecError(f"{path}: already exists; choose another name or ask to overwrite it")
 
 
-def _check_replaceable(path: str | Path, target: Path, overwrite: bool, ours: Set[str]) -> None:
-    if not target.exists():
+def _check_folder(path: str | Path, target: Path, overwrite: bool, ours: Set[str]) -> None:
+    if not os.path.lexists(target):
         return
     if not target.is_dir():
         raise SpherevecError(f"{path}: is a file; choose another name for the folder")
@@ -112,6 +137,50 @@ def _check_replaceable(path: str | Path, target: Path, overwrite: bool, ours: Se
     foreign = next((name for name in inside if name not in ours), None)
     if foreign is not None:
         raise SpherevecError(f"{path}: holds {foreign!r}, which would be lost; choose another name")
+
+
+def _keep_permissions(old: Path, new: Path, mode: int | None = None) -> None:
+    """Give `new` the owner and the mode of `old`, or the given mode; whoever cannot keep the group lets go of it."""
+    if sys.platform == "win32":
+        return
+    before = old.stat()
+    mode = stat.S_IMODE(before.st_mode) if mode is None else mode
+    try:
+        os.chown(new, before.st_uid, before.st_gid)
+    except OSError:
+        try:
+            os.chown(new, -1, before.st_gid)
+        except OSError:
+            # Another group may do what all others may do.
+            mode = mode & ~0o070 | (mode & 0o007) << 3
+    with contextlib.suppress(OSError):  # a disk without modes, such as FAT
+        new.chmod(mode)
+
+
+def _keep_permissions_inside(old: Path, new: Path) -> None:
+    """The same for a folder and its files; a file that was not there before is no more open than any that was."""
+    modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in old.iterdir() if entry.is_file()}
+    common = 0o666
+    for mode in modes.values():
+        common &= mode
+    for entry in new.iterdir():
+        if modes:
+            _keep_permissions(old, entry, modes.get(entry.name, common))
+    _keep_permissions(old, new)
+
+
+def _rename_new(path: str | Path, temporary: Path, target: Path) -> None:
+    """Rename a file to a name that nobody has, in one step where the system can."""
+    try:
+        if not _renameat2(temporary, target, _RENAME_NOREPLACE):
+            os.link(temporary, target)
+    except FileExistsError:
+        raise SpherevecError(f"{path}: somebody else has written it meanwhile; choose another name") from None
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+            raise
+        # No links on this disk; a moment ago there was no such file.
+        temporary.rename(target)
 
 
 @contextlib.contextmanager
@@ -131,12 +200,11 @@ def temporary_folder(target: Path) -> Iterator[Path]:
 
     Folders of processes that were killed carry no lock any more and are removed on the way.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{target.name}.partial-"
-    for stale in target.parent.glob(f"{glob.escape(prefix)}*"):
-        with contextlib.suppress(OSError), _locked(stale):
-            shutil.rmtree(stale, ignore_errors=True)
-    with contextlib.ExitStack() as lock:
+    with made_folders(target.parent), contextlib.ExitStack() as lock:
+        for stale in target.parent.glob(f"{glob.escape(prefix)}*"):
+            with contextlib.suppress(OSError), _locked(stale):
+                shutil.rmtree(stale, ignore_errors=True)
         while True:
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
             try:
@@ -203,14 +271,13 @@ def lies_in_memory(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the only lock on an existing folder, or raise OSError."""
-    if sys.platform == "win32":
-        raise OSError("folders cannot be locked on this system")
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Hold the only lock on an existing folder of our own, or raise OSError; what is only named so is left alone."""
+    nofollow = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(folder, os.O_RDONLY | nofollow)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if hasattr(os, "geteuid") and os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError("the folder of somebody else")
+        exclusive_lock(descriptor)
         if not os.path.samestat(os.fstat(descriptor), folder.stat()):
             raise FileNotFoundError("removed meanwhile")
         yield
@@ -220,11 +287,8 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _exchange(new: Path, old: Path) -> None:
     """Put the folder `new` in the place of `old` and `old` in that of `new`, in one step where the system can."""
-    if sys.platform == "linux":
-        renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-        swap = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
-        if renameat2 is not None and renameat2(*swap) == 0:
-            return
+    if _renameat2(new, old, _RENAME_EXCHANGE):
+        return
     # Two steps: a crash between them leaves the old folder complete under its waiting name.
     aside = previous_version(old)
     shutil.rmtree(aside, ignore_errors=True)
@@ -235,3 +299,18 @@ def _exchange(new: Path, old: Path) -> None:
         aside.rename(old)
         raise
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _renameat2(source: Path, target: Path, flags: int) -> bool:
+    """Rename as Linux can with `flags`; False where it cannot, here or on this disk."""
+    if sys.platform != "linux":
+        return False
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    if rename(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number == errno.EEXIST:
+        raise FileExistsError(number, os.strerror(number), str(target))
+    return False

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +54,17 @@ def write_tensors(path: Path, tensors: Mapping[str, Rows]) -> None:
                 file.write(np.ascontiguousarray(array[start : start + step]).data)
 
 
-def read_tensors(path: Path, *, memory_map: bool = True) -> dict[str, NDArray[Any]]:
+def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> dict[str, NDArray[Any]]:
     """The arrays of a file, read-only views of it with `memory_map`, copies in memory otherwise.
 
     Sizes are compared with the file before anything is allocated.
+
+    Args:
+        opened: the file, where it is open already; `path` then only names it in messages.
     """
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    with path.open("rb") if opened is None else opened as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(0)
         header_length = int.from_bytes(file.read(8), "little")
         if size < 8 or header_length > min(size - 8, _LONGEST_HEADER):
             raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")

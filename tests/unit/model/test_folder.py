@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 from spherevec.errors import FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model import folder as native
-from spherevec.storage import files
+from spherevec.storage import checksums, files
 
 ODD = ["", " ", "a b", "\n", '"', "\\", "\u00a0", "👩‍🚀", "\x00", "\u2028", "\udcff", "[UNK]", "é", "e\u0301", ","]
 
@@ -232,14 +233,14 @@ class TestDamage:
         (folder / name).write_bytes(content + b"x")
         self.refused(folder, f"{name}: of the wrong size")
         (folder / name).write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
-        self.refused(folder, f"{name}: corrupt", verify=True)
+        self.refused(folder, f"{name}: corrupt", verify=False)
         (folder / name).unlink()
         self.refused(folder, f"{name}: missing")
 
     def edit(self, folder, **changes):
         manifest = json.loads((folder / "model.json").read_text())
         manifest.update(changes)
-        (folder / "model.json").write_text(json.dumps(manifest))
+        (folder / "model.json").write_text(json.dumps(checksums.sealed(manifest)))
 
     def test_an_unknown_version_is_refused(self, folder):
         self.edit(folder, format_version=99)
@@ -283,7 +284,7 @@ class TestDamage:
         """Put other bytes in the place of a file, with a description that agrees."""
         (folder / name).write_bytes(content)
         manifest = json.loads((folder / "model.json").read_text())
-        manifest["files"][name] = {"bytes": len(content), "sha256": native._sha256(folder / name)}
+        manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         self.edit(folder, files=manifest["files"])
 
     @pytest.mark.parametrize(

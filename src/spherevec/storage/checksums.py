@@ -1,0 +1,71 @@
+"""Checksums: of whole files, of a sample of large ones, and of a JSON description by itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+# Larger files are sampled where reading all of them would take too long.
+SMALL_FILE = 1 << 20
+_BLOCKS = 64
+_BLOCK_BYTES = 1 << 12
+_SEAL = "checksum"
+
+
+def sha256(file: BinaryIO) -> str:
+    """The SHA-256 of a whole open file."""
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]
+    return digest.hexdigest()
+
+
+def sample(file: BinaryIO) -> str:
+    """The SHA-256 of 64 blocks of 4 KB, evenly spread over an open file, its beginning and its end among them."""
+    size = os.fstat(file.fileno()).st_size
+    if size <= SMALL_FILE:
+        return sha256(file)
+    digest = hashlib.sha256(str(size).encode())
+    for block in range(_BLOCKS):
+        file.seek((size - _BLOCK_BYTES) * block // (_BLOCKS - 1))
+        digest.update(file.read(_BLOCK_BYTES))
+    return digest.hexdigest()
+
+
+def entry(file: BinaryIO) -> dict[str, Any]:
+    """What a description says of a file: its size and both checksums."""
+    return {"bytes": os.fstat(file.fileno()).st_size, "sha256": sha256(file), "sample": sample(file)}
+
+
+def fault(file: BinaryIO, wanted: Mapping[str, Any], *, whole: bool) -> str | None:
+    """What is wrong with a file, measured by its `entry`; None if nothing is.
+
+    Args:
+        whole: compare every byte of a large file, too, instead of a sample.
+    """
+    size = os.fstat(file.fileno()).st_size
+    if size != wanted["bytes"]:
+        kind = "truncated" if size < wanted["bytes"] else "of the wrong size"
+        return f"{kind}: {size} bytes where {wanted['bytes']} were written"
+    if whole or size <= SMALL_FILE:
+        same = sha256(file) == wanted["sha256"]
+    else:
+        same = "sample" not in wanted or sample(file) == wanted["sample"]
+    return None if same else "corrupt: its SHA-256 is not the one it was written with"
+
+
+def sealed(description: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON description with a checksum of itself."""
+    return {**description, _SEAL: _seal(description)}
+
+
+def seal_fits(description: Mapping[str, Any]) -> bool:
+    """Whether a description that was read is what was written."""
+    return description.get(_SEAL) == _seal(description)
+
+
+def _seal(description: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in description.items() if name != _SEAL}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()

@@ -1,0 +1,192 @@
+"""One owner for each output: a lock file beside it, held from the first check to the last rename.
+
+The system drops the lock of a process that dies, so that nothing is ever locked by a dead one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from spherevec import process
+from spherevec.errors import BusyError, SpherevecError
+
+# What a disk without locks says.
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+_LONGEST_NOTE = 300
+
+
+@dataclass
+class _Hold:
+    """What this process owns: the thread that does, how often it asked, and whether for a whole run."""
+
+    thread: int
+    depth: int
+    run: bool
+
+
+_holds: dict[Path, _Hold] = {}
+_released = threading.Condition()
+
+
+def _forget_holds() -> None:
+    """A forked child owns nothing."""
+    global _released
+    _holds.clear()
+    _released = threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_holds)
+
+
+@contextlib.contextmanager
+def owned(path: str | Path, *, run: bool = False) -> Iterator[Path]:
+    """Own an output meanwhile; yields its path with links followed.
+
+    Another process that owns it is refused at once with a `BusyError`. A thread of this process that writes waits for
+    another that writes, and is refused where the other owns the output for a whole run. A thread that owns an output
+    may ask for it again.
+
+    Args:
+        path: the file or folder that will be written. Folders on the way are made, and removed if nothing came.
+        run: the output is owned for a whole run, not just while it is written.
+    """
+    target = resolved(path)
+    if not _hold(path, target, run):
+        try:
+            yield target
+        finally:
+            _holds[target].depth -= 1
+        return
+    try:
+        with made_folders(target.parent), _locked_file(path, target):
+            yield target
+    finally:
+        with _released:
+            del _holds[target]
+            _released.notify_all()
+
+
+def resolved(path: str | Path) -> Path:
+    """`path` with links followed, so that what a link points to is replaced and not the link."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SpherevecError(f"{str(path)!r}: not a usable path ({error}); choose another name") from None
+
+
+@contextlib.contextmanager
+def made_folders(folder: Path) -> Iterator[None]:
+    """Make a folder and those above it; remove what was made if it is still empty in the end."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            for place in missing:
+                place.rmdir()
+
+
+def lock_name(target: Path) -> Path:
+    """Where the lock of an output lies."""
+    return target.with_name(f".{target.name}.lock")
+
+
+def _hold(path: str | Path, target: Path, run: bool) -> bool:
+    """Whether this is the first time that this thread asks for the output."""
+    me = threading.get_ident()
+    with _released:
+        while (hold := _holds.get(target)) is not None and hold.thread != me:
+            if hold.run or run:
+                raise BusyError(f"{path}: another thread of this process is writing it; wait, or choose another name")
+            _released.wait()
+        if hold is None:
+            _holds[target] = _Hold(me, 1, run)
+            return True
+        hold.depth += 1
+        return False
+
+
+@contextlib.contextmanager
+def _locked_file(path: str | Path, target: Path) -> Iterator[None]:
+    """Hold the lock file of an output, or raise `BusyError`; on a disk without locks, warn."""
+    lock = lock_name(target)
+    while True:
+        # Neither a link nor a FIFO of that name may lead or hold us somewhere.
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        try:
+            descriptor = os.open(lock, flags, 0o644)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+                raise _not_a_lock(path, lock) from None
+            raise
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise _not_a_lock(path, lock)
+            if not _try_lock(path, descriptor) or _is(descriptor, lock):
+                break
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # its owner removed it before we had it
+    try:
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            lock.unlink()
+        os.close(descriptor)
+
+
+def _try_lock(path: str | Path, descriptor: int) -> bool:
+    """Lock an open file; False, after a warning, where the disk has no locks."""
+    try:
+        exclusive_lock(descriptor)
+    except BlockingIOError:
+        raise BusyError(
+            f"{path}: {_owner(descriptor)} is writing it; wait until that has ended, or choose another name"
+        ) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        process.warn(f"{path}: this disk has no locks ({error.strerror}); see to it that no other run writes there")
+        return False
+    return True
+
+
+def exclusive_lock(descriptor: int) -> None:
+    """Lock an open file or folder, or raise OSError: BlockingIOError where another has it."""
+    if sys.platform == "win32":
+        raise OSError(errno.ENOLCK, "files are not locked on this system")
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _owner(descriptor: int) -> str:
+    number, _, host = os.pread(descriptor, _LONGEST_NOTE, 0).decode("ascii", "replace").strip().partition(" ")
+    if not number.isdigit():
+        return "another process"
+    return f"process {number}" + ("" if host == socket.gethostname() else f" on {host}")
+
+
+def _is(descriptor: int, lock: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), lock.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _not_a_lock(path: str | Path, lock: Path) -> SpherevecError:
+    return SpherevecError(f"{path}: {lock} is in the way and no regular file; remove it")

@@ -1,0 +1,136 @@
+"""What a JSON description must look like before anything is made of it: small checks that are put together.
+
+A check takes a value and where it stands, and raises `ValueError` with one line where the value is not as it should be.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Check: TypeAlias = Callable[[Any, str], None]
+
+_LARGEST = 2**53  # what JSON's numbers hold without loss
+_LONGEST_TEXT = 1 << 16
+_LONGEST_LIST = 1 << 20
+_DEEPEST = 10
+
+
+def parsed(encoded: bytes) -> Any:
+    """JSON without what JSON does not have: NaN and infinity are refused, and numbers of thousands of digits."""
+    try:
+        return json.loads(encoded, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
+def whole(low: int = 0, high: int = _LARGEST) -> Check:
+    def check(value: Any, where: str) -> None:
+        if type(value) is not int or not low <= value <= high:
+            raise _wrong(where, f"a whole number from {low} to {high}", value)
+
+    return check
+
+
+def number(value: Any, where: str) -> None:
+    if type(value) not in (int, float) or abs(value) > 1e300 or not math.isfinite(value):
+        raise _wrong(where, "a finite number", value)
+
+
+def text(value: Any, where: str) -> None:
+    if type(value) is not str or len(value) > _LONGEST_TEXT:
+        raise _wrong(where, "a text", value)
+
+
+def scalar(value: Any, where: str) -> None:
+    if value is not None and type(value) not in (bool, str):
+        number(value, where)
+    if type(value) is str:
+        text(value, where)
+
+
+def plain(value: Any, where: str, depth: int = 0) -> None:
+    """Any JSON of sensible numbers and texts, not nested deeply."""
+    if depth > _DEEPEST:
+        raise ValueError(f"{where:.60} is nested more than {_DEEPEST} levels deep")
+    if isinstance(value, dict):
+        for name, one in value.items():
+            plain(one, f"{where}.{name:.40}", depth + 1)
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            plain(one, f"{where}[{place}]", depth + 1)
+    else:
+        scalar(value, where)
+
+
+def anything(value: Any, where: str) -> None:
+    """What a later release may add."""
+
+
+def optional(inner: Check) -> Check:
+    def check(value: Any, where: str) -> None:
+        if value is not None:
+            inner(value, where)
+
+    return check
+
+
+def list_of(inner: Check, longest: int = _LONGEST_LIST) -> Check:
+    def check(value: Any, where: str) -> None:
+        if type(value) is not list or len(value) > longest:
+            raise _wrong(where, f"a list of at most {longest:,} entries", value)
+        for place, one in enumerate(value):
+            inner(one, f"{where}[{place}]")
+
+    return check
+
+
+def map_of(inner: Check) -> Check:
+    def check(value: Any, where: str) -> None:
+        if type(value) is not dict:
+            raise _wrong(where, "an object", value)
+        for name, one in value.items():
+            inner(one, f"{where}.{name:.40}")
+
+    return check
+
+
+def record(needed: Mapping[str, Check], known: Mapping[str, Check] | None = None, others: Check | None = None) -> Check:
+    """An object with all `needed` names, perhaps some `known` ones, and `others` if they are allowed at all."""
+    known = {**needed, **(known or {})}
+
+    def check(value: Any, where: str) -> None:
+        if type(value) is not dict:
+            raise _wrong(where, "an object", value)
+        missing = next((name for name in needed if name not in value), None)
+        if missing is not None:
+            raise ValueError(f"{where} lacks {missing!r}")
+        for name, one in value.items():
+            inner = known.get(name, others)
+            if inner is None:
+                raise ValueError(f"{where} holds {name!r:.60}, which is unknown")
+            inner(one, f"{where}.{name:.40}" if where else f"{name:.40}")
+
+    return check
+
+
+def table(value: Any, where: str) -> None:
+    """A list of objects that all have the same names."""
+    list_of(map_of(plain))(value, where)
+    if len({tuple(row) for row in value}) > 1:
+        raise ValueError(f"{where} has rows with different names")
+
+
+def _wrong(where: str, wanted: str, value: Any) -> ValueError:
+    return ValueError(f"{where} must be {wanted}, not {type(value).__name__} {_shown(value):.60}")
+
+
+def _shown(value: Any) -> str:
+    # Thousands of digits cannot be printed, and need not be.
+    return "of many digits" if type(value) is int and abs(value) > 10**60 else repr(value)[:60]

@@ -1,0 +1,71 @@
+"""Compiled code is never older than its sources."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+FILES = {
+    "__init__.py": "",
+    "constants.py": "FACTOR = 2\n",
+    "ops.py": """
+        from spherevec.compiling import njit
+        from toy.constants import FACTOR
+
+        @njit(nogil=True)
+        def scaled(x):
+            return FACTOR * x
+    """,
+    "kernel.py": """
+        from spherevec.compiling import njit
+        from toy.ops import (
+            scaled,
+        )
+
+        @njit(nogil=True, cache=True)
+        def kernel(x):
+            return scaled(x) + 1
+
+        print(kernel(20), sum(kernel.stats.cache_hits.values()))
+    """,
+}
+
+
+def run(folder):
+    """The result of the kernel in a process of its own, and how many functions came from the cache."""
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import toy.kernel"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return tuple(map(int, done.stdout.split()))
+
+
+def test_an_edit_of_any_file_that_takes_part_is_noticed(tmp_path):
+    """Times and sizes stay what they were, as in an upgrade in place with old times: only the content tells."""
+    package = tmp_path / "toy"
+    package.mkdir()
+    for name, text in FILES.items():
+        (package / name).write_text(textwrap.dedent(text))
+        os.utime(package / name, (1, 1))
+    assert run(tmp_path) == (41, 0)
+    assert run(tmp_path) == (41, 1)
+    (package / "constants.py").write_text("FACTOR = 3\n")
+    os.utime(package / "constants.py", (1, 1))
+    assert run(tmp_path) == (61, 0)
+    assert run(tmp_path) == (61, 1)
+    edited = (package / "ops.py").read_text().replace("FACTOR * x", "FACTOR + x")
+    (package / "ops.py").write_text(edited)
+    os.utime(package / "ops.py", (1, 1))
+    assert run(tmp_path) == (24, 0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("NUMBA_NUM_THREADS", "0"), ("NUMBA_NUM_THREADS", "-3")])
+def test_settings_that_numba_refuses_are_told_in_one_line(name, value):
+    code = "import spherevec.compiling"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, name: value})
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and "ConfigError: Numba cannot start" in last and "check the NUMBA_ variables" in last
