@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spherevec.errors import ConfigError
-from spherevec.neighbors import top_k
+from spherevec.model.neighbors import top_k
 from spherevec.sphere import normalize
 
 
