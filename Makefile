@@ -1,24 +1,44 @@
 # Two commands for a fresh clone: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+CODE := src tests benchmarks experiments
 
-.PHONY: demo test lint types bench clean
+.PHONY: help demo test coverage lint format types bench reproduce build clean
+.DEFAULT_GOAL := help
 
-demo: .venv/installed
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/installed  ## set up .venv, train on real English, show what came out
 	$(BIN)/spherevec demo
 
-test: .venv/installed-dev
+test: .venv/installed-dev  ## run the tests; PYTEST_ARGS="tests/unit -k search" narrows them
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: .venv/installed-dev
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+coverage: .venv/installed-dev  ## run the tests and report which lines they reach
+	$(BIN)/python -m coverage run -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
 
-types: .venv/installed-dev
+lint: .venv/installed-dev  ## check style
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+format: .venv/installed-dev  ## mend style where that is possible
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+types: .venv/installed-dev  ## check types
 	$(BIN)/mypy
 
-bench: .venv/installed-dev
-	$(BIN)/python -m bench
+bench: .venv/installed-dev  ## measure speed and memory, half an hour (needs SPHEREVEC_DATA)
+	$(BIN)/python -m benchmarks
+
+reproduce: .venv/installed-dev  ## measure the paper's tables: ARGS="--quick --data DIR --out DIR"
+	$(BIN)/python -m experiments.paper $(ARGS)
+
+build: .venv/installed-dev  ## build the wheel and the source archive into dist/
+	$(BIN)/python -m build
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -31,5 +51,5 @@ bench: .venv/installed-dev
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ .venv/installed
 
-clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+clean:  ## remove what the other targets made
+	rm -rf .venv build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache

@@ -1,6 +1,6 @@
 """Hostile files: a few hundred damaged inputs for every reader, lying headers, and bombs.
 
-`python -m bench.fuzz` feeds the same readers with millions of inputs, guided by coverage.
+`python -m benchmarks.fuzz` feeds the same readers with millions of inputs, guided by coverage.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.fuzz import TARGETS, feed
+from benchmarks.fuzz_targets import TARGETS, feed, model_files
 
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
@@ -287,7 +287,6 @@ def test_messages_stay_short(tmp_path):
 
 
 def test_any_kind_of_link_in_a_model_folder_is_refused(tmp_path):
-    from bench.fuzz import _model_files
 
     from spherevec.model import Model
 
@@ -295,7 +294,7 @@ def test_any_kind_of_link_in_a_model_folder_is_refused(tmp_path):
     outside.mkdir()
     folder = tmp_path / "m"
     folder.mkdir()
-    for name, content in _model_files().items():
+    for name, content in model_files().items():
         (folder / name).write_bytes(content)
     Model.load(folder, verify=True)
     for file in sorted(folder.iterdir()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ from spherevec.cli import display
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
-    from spherevec.evaluation import LabelledTexts
     from spherevec.model import Model
     from spherevec.model.keyed_vectors import KeyedVectors
 
@@ -33,40 +31,6 @@ def document_position(docs: KeyedVectors, identifier: str) -> int:
     """The row of a document given by its name or, where none is called so, by its number."""
     is_number = identifier.isascii() and identifier.isdigit() and identifier not in docs
     return docs.position(int(identifier) if is_number else identifier)
-
-
-def labelled_set(model: Model, data: Path | None) -> LabelledTexts:
-    """The labelled data set that the model was trained on, by the number of its documents and words."""
-    import numpy as np
-
-    from spherevec.corpus import Vocabulary, encode_texts
-
-    assert model.docs is not None
-    sets = _labelled_sets(data)
-    for texts in sets:
-        if len(texts.labels) == len(model.docs):
-            break
-    else:
-        sizes = ", ".join(f"{texts.name} has {len(texts.labels)}" for texts in sets) or "there is no labelled data set"
-        raise ConfigError(f"the model has {len(model.docs)} documents, but {sizes}; train it on the text of one set")
-    words = model.provenance.get("raw_tokens")
-    if words is not None and model.tokenizer in ("words", "whitespace"):
-        ids, _, unknown = encode_texts(texts.texts, Vocabulary([], np.zeros(0, np.int64)), model.tokenizer)
-        if len(ids) + unknown.sum() != words:
-            raise ConfigError(f"the model has as many documents as {texts.name}, but was trained on other text")
-    display.tell(f"{texts.name}: {len(texts.labels):,} documents, taken to be in the order of the data set's file")
-    return texts
-
-
-def _labelled_sets(data: Path | None) -> list[LabelledTexts]:
-    """The labelled sets in the data folder; where none is named, the one that scikit-learn fetches."""
-    from spherevec.evaluation import LABELLED_SETS, find_data, load_labelled
-    from spherevec.evaluation.datasets import DATA_VARIABLE
-
-    if data is None and not os.environ.get(DATA_VARIABLE):
-        return [load_labelled("20news", download=True)]
-    folder = find_data(data)
-    return [load_labelled(name, folder) for name in LABELLED_SETS if (folder / name).is_dir()]
 
 
 def check_free(path: Path, force: bool) -> None:

@@ -13,21 +13,22 @@ from spherevec.evaluation.classification import (
 )
 from spherevec.evaluation.clustering import ClusteringResult, evaluate_clustering, purity
 from spherevec.evaluation.datasets import (
-    LABELLED_SETS,
     SIMILARITY_SETS,
     AnalogySection,
     LabelledTexts,
     find_data,
+    labelled_sets,
     load_analogies,
     load_labelled,
     load_similarity,
+    read_labels,
+    read_split,
     wiki_path,
 )
 from spherevec.evaluation.similarity import SimilarityResult, evaluate_similarity
 from spherevec.evaluation.spread import Spread
 
 __all__ = [
-    "LABELLED_SETS",
     "SIMILARITY_SETS",
     "AnalogyResult",
     "AnalogySection",
@@ -44,10 +45,13 @@ __all__ = [
     "find_data",
     "given_split",
     "knn_curve",
+    "labelled_sets",
     "load_analogies",
     "load_labelled",
     "load_similarity",
     "purity",
     "random_splits",
+    "read_labels",
+    "read_split",
     "wiki_path",
 ]

@@ -2,9 +2,11 @@
 
 The folder, given as an argument or in the environment variable SPHEREVEC_DATA, holds
 
-    20news/, movie_reviews/    text.txt[.gz] (one document a line), label.txt, split.txt, classes.txt
-    wordsim/                   wordsim353.csv, men.txt, simlex999.txt, google-analogies.txt
-    wiki/                      wiki20m.txt.gz
+    NAME/       text.txt[.gz] (one document a line), label.txt, split.txt, classes.txt: a labelled set, such as 20news
+    wordsim/    wordsim353.csv, men.txt, simlex999.txt, google-analogies.txt
+    wiki/       wiki20m.txt.gz
+
+Labels of one's own are a file with one label a line (`read_labels`, `read_split`).
 """
 
 from __future__ import annotations
@@ -20,8 +22,6 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError, CorpusError
 
 DATA_VARIABLE = "SPHEREVEC_DATA"
-
-LABELLED_SETS = ("20news", "movie_reviews")
 
 # name → file, separator, column of the score, header lines
 _SIMILARITY_FILES = {
@@ -67,29 +67,65 @@ def find_data(path: str | os.PathLike[str] | None = None) -> Path:
     return folder
 
 
-def load_labelled(name: str, data: str | os.PathLike[str] | None = None, *, download: bool = False) -> LabelledTexts:
-    """Read the documents and classes of one of `LABELLED_SETS`.
+def labelled_sets(data: str | os.PathLike[str] | None = None) -> list[str]:
+    """The names of the labelled sets in the data folder.
+
+    Example:
+        >>> labelled_sets("data")  # doctest: +SKIP
+        ['20news', 'movie_reviews']
+    """
+    return sorted(folder.parent.name for folder in find_data(data).glob("*/label.txt"))
+
+
+def load_labelled(name: str, data: str | os.PathLike[str] | None = None) -> LabelledTexts:
+    """Read the documents and classes of a labelled set.
 
     Args:
-        download: where the data folder lacks 20news, let scikit-learn fetch it; it verifies and caches what it fetches.
+        name: one of `labelled_sets`: a folder with text.txt or text.txt.gz, label.txt, split.txt and classes.txt.
+        data: the data folder, as `find_data` takes it.
+
+    Returns:
+        Texts, class numbers and split, line by line.
     """
-    if name not in LABELLED_SETS:
-        raise ConfigError(f"unknown labelled data set {name!r}; known: {', '.join(LABELLED_SETS)}")
-    try:
-        folder = _existing(find_data(data) / name)
-    except CorpusError:
-        if download and name == "20news":
-            return _fetch_20news()
-        raise
+    folder = find_data(data) / name
+    if not (folder / "label.txt").is_file():
+        known = ", ".join(labelled_sets(data)) or "none"
+        raise ConfigError(f"{folder.parent}: has no labelled data set {name!r}; it has {known}")
     texts = _lines(_existing(folder / "text.txt.gz", folder / "text.txt"))
     classes = tuple(_lines(_existing(folder / "classes.txt")))
-    label_file, split_file = _existing(folder / "label.txt"), _existing(folder / "split.txt")
+    label_file, split_file = folder / "label.txt", _existing(folder / "split.txt")
     labels = [_label(label_file, number, line, len(classes)) for number, line in enumerate(_lines(label_file), 1)]
-    split = np.array(_lines(split_file))
+    split = _lines(split_file)
     for file, count in ((label_file, len(labels)), (split_file, len(split))):
         if count != len(texts):
             raise CorpusError(f"{file} has {count} lines for {len(texts)} documents; they must agree line by line")
     return LabelledTexts(name, texts, np.array(labels, dtype=np.int64), _given_split(split_file, split), classes)
+
+
+def read_labels(file: str | os.PathLike[str]) -> NDArray[np.str_]:
+    """Read one label a line, plain or gzip-compressed; a label is any text.
+
+    Returns:
+        Shape (lines,).
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("labels.txt").write_text("billing\\nlogin\\nbilling\\n")
+        >>> read_labels("labels.txt").tolist()
+        ['billing', 'login', 'billing']
+    """
+    path = _existing_file(Path(file))
+    lines = _lines(path)
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            raise CorpusError(f"{path}, line {number}: is empty; every document needs a label")
+    return np.array(lines)
+
+
+def read_split(file: str | os.PathLike[str]) -> NDArray[np.str_] | None:
+    """Read "train" or "test", one a line; None where every line says "all", so that no split is given."""
+    path = _existing_file(Path(file))
+    return _given_split(path, _lines(path))
 
 
 def load_similarity(name: str, data: str | os.PathLike[str] | None = None) -> list[tuple[str, str, float]]:
@@ -135,6 +171,12 @@ def _existing(*candidates: Path) -> Path:
     raise CorpusError(f"{candidates[0]} does not exist; is this the evaluation data folder?")
 
 
+def _existing_file(path: Path) -> Path:
+    if not path.is_file():
+        raise CorpusError(f"{path}: no such file")
+    return path
+
+
 def _lines(file: Path) -> list[str]:
     """The lines of a plain or gzip-compressed file; only a line feed ends a line."""
     try:
@@ -151,29 +193,10 @@ def _label(file: Path, number: int, line: str, classes: int) -> int:
     return int(line)
 
 
-def _given_split(file: Path, split: NDArray[np.str_]) -> NDArray[np.str_] | None:
-    found = set(np.unique(split))
+def _given_split(file: Path, marks: list[str]) -> NDArray[np.str_] | None:
+    found = set(marks)
     if found == {"all"}:
         return None
     if found != {"train", "test"}:
-        raise CorpusError(f"{file}: expected lines 'train' and 'test', or 'all' throughout, not {sorted(found)}")
-    return split
-
-
-def _fetch_20news() -> LabelledTexts:
-    """The data set as scikit-learn fetches it: the training documents, then the test documents, sorted by class."""
-    from sklearn.datasets import fetch_20newsgroups
-
-    try:
-        parts = [fetch_20newsgroups(subset=subset, shuffle=False) for subset in ("train", "test")]
-    except OSError as error:
-        raise CorpusError(
-            f"20news could not be downloaded: {error}; name a data folder with --data or {DATA_VARIABLE}"
-        ) from error
-    return LabelledTexts(
-        "20news",
-        [" ".join(text.split()) for part in parts for text in part.data],
-        np.concatenate([part.target for part in parts]).astype(np.int64),
-        np.repeat(["train", "test"], [len(part.data) for part in parts]),
-        tuple(parts[0].target_names),
-    )
+        raise CorpusError(f"{file}: expected lines 'train' and 'test', or 'all' throughout, not {sorted(found)[:5]}")
+    return np.array(marks)

@@ -12,6 +12,7 @@ from spherevec.errors import ConfigError
 from spherevec.evaluation import AnalogySection, evaluate_analogies, evaluate_similarity
 from spherevec.evaluation import analogy as analogy_module
 from spherevec.evaluation.analogy import answer_analogies
+from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.sphere import random_directions
 
 
@@ -92,6 +93,19 @@ def test_answers_agree_with_the_naive_search(method, blocks, monkeypatch):
     questions = rng.integers(60, size=(50, 3))
     expected = [naive_answer(vectors, question, method) for question in questions]
     assert answer_analogies(vectors, questions, method).tolist() == expected
+
+
+@pytest.mark.parametrize(("method", "other"), [("3cosadd", "add"), ("3cosmul", "mul")])
+def test_answers_are_those_of_the_model(method, other):
+    """One 3CosMul: what is evaluated is what `analogy` answers."""
+    rng = np.random.default_rng(3)
+    vectors = random_directions(80, 6, rng).astype(np.float32)
+    words = KeyedVectors([f"w{n}" for n in range(80)], vectors)
+    questions = np.array([rng.permutation(80)[:3] for _ in range(40)])
+    found = answer_analogies(vectors, questions, method)
+    for question, answer in zip(questions, found, strict=True):
+        a, b, c = (f"w{row}" for row in question)
+        assert words.analogy(a, b, c, topn=1, method=other)[0][0] == f"w{answer}"
 
 
 def test_the_two_methods_can_differ():

@@ -2,15 +2,22 @@
 
 import gzip
 import os
-import pickle
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spherevec.errors import ConfigError, CorpusError
-from spherevec.evaluation.datasets import find_data, load_analogies, load_labelled, load_similarity, wiki_path
+from spherevec.evaluation import (
+    find_data,
+    labelled_sets,
+    load_analogies,
+    load_labelled,
+    load_similarity,
+    read_labels,
+    read_split,
+    wiki_path,
+)
 
 needs_data = pytest.mark.skipif(not os.environ.get("SPHEREVEC_DATA"), reason="SPHEREVEC_DATA names no data folder")
 
@@ -99,39 +106,37 @@ def test_what_is_absent_is_named(folder, monkeypatch):
         find_data()
     with pytest.raises(CorpusError, match="nowhere does not exist"):
         find_data(folder / "nowhere")
-    with pytest.raises(CorpusError, match="movie_reviews does not exist"):
-        load_labelled("movie_reviews", folder)
     with pytest.raises(CorpusError, match=r"wiki20m.txt.gz does not exist"):
         wiki_path(folder)
-    with pytest.raises(ConfigError, match="unknown labelled data set 'news'"):
+    with pytest.raises(ConfigError, match="has no labelled data set 'news'; it has 20news"):
         load_labelled("news", folder)
     with pytest.raises(ConfigError, match="unknown similarity data set 'rg65'"):
         load_similarity("rg65", folder)
 
 
-def test_20news_through_scikit_learn(tmp_path, monkeypatch):
-    """scikit-learn finds its own cache file, so its whole reading path runs without a network."""
-    from sklearn.utils import Bunch
+def test_labels_of_ones_own(tmp_path):
+    file = tmp_path / "labels.txt"
+    file.write_bytes("billing\r\nlog in\r\nÜbung\r\n".encode())
+    assert read_labels(file).tolist() == ["billing", "log in", "Übung"]
+    file.write_text("train\ntest\n")
+    marks = read_split(file)
+    assert marks is not None and marks.tolist() == ["train", "test"]
+    file.write_text("all\nall\n")
+    assert read_split(file) is None
+    file.write_text("a\n\nb\n")
+    with pytest.raises(CorpusError, match=r"labels.txt, line 2: is empty; every document needs a label"):
+        read_labels(file)
+    with pytest.raises(CorpusError, match="expected lines 'train' and 'test'"):
+        read_split(file)
+    with pytest.raises(CorpusError, match=r"none.txt: no such file"):
+        read_labels(tmp_path / "none.txt")
 
-    names = ["alt.atheism", "sci.space"]
-    parts = {
-        "train": Bunch(data=["From: a\n\ngod\n", "From: b\n\nrocket"], target=np.array([0, 1]), target_names=names),
-        "test": Bunch(data=["From: c\n\norbit"], target=np.array([1]), target_names=names),
-    }
-    for part in parts.values():
-        part.filenames = np.array(["x"] * len(part.data))
-    (tmp_path / "20news-bydate_py3.pkz").write_bytes(zlib.compress(pickle.dumps(parts)))
-    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
-    monkeypatch.delenv("SPHEREVEC_DATA", raising=False)
-    with pytest.raises(CorpusError):
-        load_labelled("20news")
-    with pytest.raises(CorpusError):  # scikit-learn does not offer it
-        load_labelled("movie_reviews", download=True)
-    data = load_labelled("20news", download=True)
-    assert data.texts == ["From: a god", "From: b rocket", "From: c orbit"]
-    assert data.labels.tolist() == [0, 1, 1]
-    assert data.split is not None and data.split.tolist() == ["train", "train", "test"]
-    assert data.classes == tuple(names)
+
+def test_any_folder_with_labels_is_a_set(folder):
+    assert labelled_sets(folder) == ["20news"]
+    (folder / "20news").rename(folder / "mine")
+    assert labelled_sets(folder) == ["mine"]
+    assert load_labelled("mine", folder).name == "mine"
 
 
 @needs_data
