@@ -88,7 +88,7 @@ def model_files() -> dict[str, bytes]:
 
     rows = np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32)
     words = KeyedVectors(["a", "b", "é"], rows, np.array([9, 5, 1]))
-    about: dict[str, Any] = {"config": {"objective": "vmf", "sample": 1e-3}, "parameters": {"document_offset": 1.5}}
+    about: dict[str, Any] = {"config": {"objective": "vmf", "sample": 1e-3}, "parameters": {"document_bias": 1.5}}
     model = Model(words, words, KeyedVectors(["d", "e"], rows[:2]), record=[{"loss": 0.5}], **about)
     with tempfile.TemporaryDirectory() as scratch:
         model.save(Path(scratch) / "m")

@@ -25,6 +25,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.corpus.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
 from spherevec.engine.cuda import backend as cuda
+from spherevec.engine.schedule import epoch_blocks
 from spherevec.evaluation import (
     SIMILARITY_SETS,
     evaluate_clustering,
@@ -41,7 +42,7 @@ from spherevec.training.progress import Progress
 BEGIN, END = "<!-- benchmarks.gpu: begin -->", "<!-- bench.gpu: end -->"
 REPEATS = 10  # of the 20 M words of Wikipedia, for a steady rate
 SEEDS = (1, 2, 3)
-ALONE = {"add_contexts": False}  # words as they are trained
+ALONE: dict[str, Any] = {"add_contexts": False}  # words as they are trained
 DIMENSIONS = (50, 128, 200, 256, 300, 1024)
 
 Rows = list[tuple[str, ...]]
@@ -94,13 +95,13 @@ def repeated(corpus: EncodedCorpus, folder: Path, times: int) -> None:
 
 def tests(_: Corpora) -> Iterator[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_cuda.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/gpu"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
     print(done.stdout[-3000:] if failed else "", file=sys.stderr)
     summary = done.stdout.strip().splitlines()[-1]
-    yield f"Tests that need a card (`tests/test_cuda.py`): {'all passed' if done.returncode == 0 else summary}."
+    yield f"Tests that need a GPU (`tests/gpu`): {'all passed' if done.returncode == 0 else summary}."
 
 
 LIMITS = r"""
@@ -131,8 +132,8 @@ extern "C" __global__ void rows(float4* table, unsigned rows, int times, int add
 
 
 def limits(corpora: Corpora) -> Iterator[str]:
-    """What the card can do: bytes of memory, and of rows in its cache."""
-    cupy = cuda.card()
+    """What the GPU can do: bytes of memory, and of rows in its cache."""
+    cupy = cuda.cupy_with_gpu()
     device = cupy.cuda.Device()
     name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"].decode()
     count = device.attributes["MultiProcessorCount"]
@@ -172,7 +173,7 @@ def timed(cupy: Any, work: Callable[[], Any], repeats: int = 5) -> float:
         stop.record()
         stop.synchronize()
         found.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3)
-    return statistics.median(found)
+    return float(statistics.median(found))
 
 
 def rates(corpus: EncodedCorpus, recipe: str = "default", **settings: Any) -> tuple[list[float], list[dict[str, Any]]]:
@@ -184,7 +185,7 @@ def rates(corpus: EncodedCorpus, recipe: str = "default", **settings: Any) -> tu
 
 @contextmanager
 def streamed() -> Iterator[None]:
-    """As if the card had no room for the text."""
+    """As if the GPU had no room for the text."""
     share, cuda.RESIDENT_SHARE = cuda.RESIDENT_SHARE, 0.0
     try:
         yield
@@ -194,14 +195,14 @@ def streamed() -> Iterator[None]:
 
 def speed(corpora: Corpora) -> Iterator[str]:
     long, short = corpora.long(), corpora.wiki()
-    hinge = "hinge, 2 drawn words"
+    hinge = "hinge, 2 negatives"
     cases: list[tuple[str, EncodedCorpus, str, dict[str, Any]]] = [
         ("**default recipe, dimension 100, 200 M tokens**", long, "default", {}),
         ("the same, 20 M tokens, the ids streamed from the host", short, "default", {"streams": True}),
         (f"**the paper's recipe: {hinge}, `sample` 1e-3, 200 M tokens**", long, "paper", {}),
         ("the same, shuffled, `sample` 1e-4", short, "paper", {"order": "shuffled", "sample": 1e-4}),
         (f"{hinge}, in batches of 8, `sample` 1e-3", short, "paper", {"batch": 8}),
-        ("joint hinge, 2 drawn words, `sample` 1e-3", short, "paper", {"objective": "joint"}),
+        ("joint hinge, 2 negatives, `sample` 1e-3", short, "paper", {"objective": "joint"}),
     ]
     cases += [(f"default recipe, dimension {width}", short, "default", {"vector_size": width}) for width in DIMENSIONS]
     rows: Rows = []
@@ -247,6 +248,7 @@ def quality(corpora: Corpora) -> Iterator[str]:
         found.append([evaluate_similarity(model.words, pairs[name]).spearman for name in SIMILARITY_SETS])
     rows.append(("Wikipedia, 20 M words, 5 epochs: WordSim353 · MEN · SimLex999", *spread(found)))
     data = load_labelled("20news")
+    assert data.split is not None
     found = []
     for seed in SEEDS:
         model = train_corpus(news, TrainConfig(device="cuda", epochs=10, seed=seed, **ALONE))
@@ -280,10 +282,11 @@ def crowd(corpora: Corpora) -> Iterator[str]:
     """Quality against the number of teams, and how many steps are lost."""
     from spherevec.training import trainer
 
-    corpus, rows = corpora.wiki(), []
+    corpus = corpora.wiki()
+    rows: Rows = []
     pairs = {name: load_similarity(name) for name in SIMILARITY_SETS}
     config = TrainConfig(device="cuda", epochs=5, **ALONE).settled(corpus.n_tokens, len(corpus.vocabulary))
-    full = cuda.card().cuda.Device().attributes["MultiProcessorCount"] * cuda.macros(config)["BLOCKS"]
+    full = cuda.cupy_with_gpu().cuda.Device().attributes["MultiProcessorCount"] * cuda.macros(config)["BLOCKS"]
     for teams, added in ((full, True), (full // 4, True), (full // 16, True), (full, False), (full // 16, False)):
         with forced(cuda.Concurrency(teams, added=added)):
             model = train_corpus(corpus, config)
@@ -292,7 +295,7 @@ def crowd(corpora: Corpora) -> Iterator[str]:
             inputs, config, concurrency=cuda.Concurrency(teams, added=added), count_lost=True
         )  # fmt: skip
         trainer.fill(backend, corpus, config, None)
-        for block in trainer.epoch_blocks(inputs, config, 0):
+        for block in epoch_blocks(inputs, config, 0):
             backend.train(0, block)
         scores = " · ".join(f"{evaluate_similarity(model.words, pairs[name]).spearman:.3f}" for name in SIMILARITY_SETS)
         rate = statistics.median(epoch["tokens_per_second"] for epoch in model.record) / 1e6
@@ -375,7 +378,7 @@ def inference(corpora: Corpora) -> Iterator[str]:
 
 PARTS: dict[str, tuple[str, Callable[[Corpora], Iterator[str]]]] = {
     "tests": ("Tests", tests),
-    "limits": ("The card and its limits", limits),
+    "limits": ("The GPU and its limits", limits),
     "speed": ("Speed", speed),
     "quality": ("Quality", quality),
     "crowd": ("Concurrency", crowd),

@@ -58,7 +58,7 @@ def averages(model: spherevec.Model, texts: list[str]) -> Rows:
 
 
 def unit(rows: Rows) -> Rows:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), np.float32)
 
 
 def doc2vec(texts: list[str], seed: int, workers: int) -> Any:
@@ -75,7 +75,7 @@ def doc2vec(texts: list[str], seed: int, workers: int) -> Any:
 def qualities(seed: int) -> tuple[dict[str, float], spherevec.Model, Any]:
     """micro-F1 of each way, and the models of the training documents."""
     documents = Documents(seed)
-    settings = {"vector_size": DIMENSION, "window": WINDOW, "seed": seed}
+    settings: dict[str, Any] = {"vector_size": DIMENSION, "window": WINDOW, "seed": seed}
     both = spherevec.train(documents.train + documents.test, **settings).docs
     model = spherevec.train(documents.train, **settings)
     gensim_model = doc2vec(documents.train, seed, os.cpu_count() or 1)

@@ -60,11 +60,11 @@ def write_text(case: Case, path: Path) -> None:
     words = [b"w%x" % number for number in range(case.vocabulary)]
     with path.open("wb") as file:
         for ids, ends in _chunks(case):
-            drawn = [words[number] for number in ids.tolist()]
+            chosen = [words[number] for number in ids.tolist()]
             for end in ends.tolist():
-                drawn[end] += b"\n"
-            file.write(b" ".join(drawn).replace(b"\n ", b"\n"))
-            if ids[-1:].size and not drawn[-1].endswith(b"\n"):
+                chosen[end] += b"\n"
+            file.write(b" ".join(chosen).replace(b"\n ", b"\n"))
+            if ids[-1:].size and not chosen[-1].endswith(b"\n"):
                 file.write(b" ")
 
 

@@ -31,7 +31,7 @@ def ours(corpus: EncodedCorpus, **settings: Any) -> float:
     """Words a second of the training epochs, compilation excluded."""
     config = TrainConfig.recipe(settings.pop("recipe", "default"), vector_size=DIMENSION, window=WINDOW, **settings)
     record = train_corpus(corpus, config).record
-    return corpus.n_tokens * len(record) / sum(epoch["seconds"] for epoch in record)
+    return float(corpus.n_tokens * len(record) / sum(epoch["seconds"] for epoch in record))
 
 
 def whole_run(corpus: EncodedCorpus) -> float:

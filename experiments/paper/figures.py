@@ -18,7 +18,7 @@ from matplotlib import pyplot
 
 WIDTH = 8.2  # inches
 # One colour and one mark a method, everywhere.
-_STYLES = zip(METHODS, matplotlib.colormaps["tab20"].colors, "DoXP^v<>ps*", strict=False)
+_STYLES = zip(METHODS, matplotlib.colormaps["tab20"](range(20)), "DoXP^v<>ps*", strict=False)
 STYLE = {name: {"color": colour, "marker": mark} for name, colour, mark in _STYLES}
 _LOOK = {
     "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
@@ -32,7 +32,7 @@ class Nothing(Exception):
 
 def all_figures(results: Results, scale: Scale) -> dict[str, str]:
     """Name → SVG."""
-    drawn = {}
+    figures = {}
     with pyplot.rc_context(_LOOK):
         for name, draw in FIGURES.items():
             try:
@@ -42,12 +42,13 @@ def all_figures(results: Results, scale: Scale) -> dict[str, str]:
             buffer = io.StringIO()
             figure.savefig(buffer, format="svg", dpi=160, metadata={"Date": None, "Creator": None})
             pyplot.close(figure)
-            drawn[name] = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
-    return drawn
+            figures[name] = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    return figures
 
 
 def _axes(height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
-    return pyplot.subplots(rows, columns, figsize=(WIDTH, height), layout="constrained", squeeze=False)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(WIDTH, height), layout="constrained", squeeze=False)
+    return figure, axes
 
 
 def _measured(found: list[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from experiments.peers import PEERS, Task
 from experiments.recipe.corpora import StudySet
 from experiments.recipe.variants import REFITS
 from spherevec import sphere
-from spherevec.config import INFERENCE_CONCENTRATION, INFERENCE_SAMPLE, TrainConfig
+from spherevec.config import INFERENCE_SAMPLE, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.model.inference import DocumentFitter
 from spherevec.model.keyed_vectors import KeyedVectors
@@ -53,27 +53,26 @@ def measure(
     if chosen.score_documents and model.docs is not None:
         result["documents"] = {"as trained": chosen.score_documents(model.docs.vectors)}
         refits = REFITS if config.objective == "vmf" and settings.keys() <= {"threads"} else {"default": {}}
-        offset = model.parameters.get("document_offset", 0.0)
+        bias = model.parameters.get("document_bias", 0.0)
         fits = [("u", name) for name in refits] + [("u + v", "default")]
         for form, name in fits:
-            rows = fitted(forms[form], corpus, config, refits[name], offset, device)
+            rows = fitted(forms[form], corpus, config, refits[name], bias, device)
             result["documents"][f"fitted to {form}: {name}"] = chosen.score_documents(rows)
     return result
 
 
 def fitted(
-    words: Floats, corpus: EncodedCorpus, config: TrainConfig, refit: dict[str, float], offset: float, device: str
+    words: Floats, corpus: EncodedCorpus, config: TrainConfig, refit: dict[str, float], bias: float, device: str
 ) -> Floats:
     """Documents fitted to fixed words; `refit` as in `REFITS`."""
     # Fitting takes its own shares of what it is given.
+    usual = config.objective_info.refit_concentration
     config = config.with_(
-        concentration=config.concentration
-        * refit.get("concentration", INFERENCE_CONCENTRATION)
-        / INFERENCE_CONCENTRATION,
-        sample=config.sample_share * refit.get("sample", INFERENCE_SAMPLE) / INFERENCE_SAMPLE,
+        concentration=config.concentration * refit.get("concentration", usual) / usual,
+        sample=config.sample_threshold * refit.get("sample", INFERENCE_SAMPLE) / INFERENCE_SAMPLE,
         negative=config.negative * int(refit.get("negative", 1)),
     )
-    fitter = DocumentFitter(words, corpus.vocabulary.counts, config, offset, lambda: words[0])
+    fitter = DocumentFitter(words, corpus.vocabulary.counts, config, bias, lambda: words[0])
     ids, offsets = np.asarray(corpus.ids), np.asarray(corpus.offsets)
     return fitter.fit(ids, offsets, alpha=refit.get("alpha"), threads=config.threads, device=device)
 

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+
 from experiments.paper import results as store
 from experiments.paper.__main__ import run
 from experiments.paper.corpora import document_order, places_of
@@ -14,7 +15,6 @@ from experiments.paper.plan import FULL, KINDS, METHODS, NEWS, QUICK, REVIEWS, W
 from experiments.paper.results import Results, key_of
 from experiments.paper.tables import PAPER, best_marked
 from experiments.peers import PEERS
-
 from spherevec.evaluation import Spread
 
 TINY = dataclasses.replace(

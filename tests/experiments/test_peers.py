@@ -5,13 +5,13 @@ import sys
 
 import numpy as np
 import pytest
+
 from experiments.peers import PEERS, Task
 from experiments.peers import averaging as averaging_room
 from experiments.peers.averaging import document_averages, document_counts
 from experiments.peers.base import document_rows
 from experiments.peers.gensim_models import Sentences, TaggedSentences
 from experiments.peers.sif import smooth_averages
-
 from spherevec.corpus import encode
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.evaluation import evaluate_clustering

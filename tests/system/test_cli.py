@@ -18,7 +18,7 @@ import pytest
 
 from spherevec.cli import cli
 from spherevec.config import RECIPES, TrainConfig
-from spherevec.model import KeyedVectors, Model
+from spherevec.model import Model
 
 SPHEREVEC = str(Path(sys.executable).with_name("spherevec"))
 # Small enough to train in a moment, large enough for three topics to show.
@@ -235,23 +235,45 @@ def test_evaluate_words(model, data):
         assert analogies[0][name] == (vectors.analogy("a1", "a2", "a3", topn=1, method=method)[0][0] == "a4")
 
 
-def test_evaluate_documents(model, data):
+def test_evaluate_documents_of_a_data_set(model, data):
     environment = {**os.environ, "SPHEREVEC_DATA": str(data)}
-    clustering = json.loads(succeed("evaluate", "clustering", model, "--json", env=environment).stdout)
+    done = succeed("evaluate", "clustering", model, "--set", "20news", "--json", env=environment)
+    clustering = json.loads(done.stdout)
     assert clustering["data_set"] == "20news" and clustering["k"] == TOPICS and clustering["nmi"]["mean"] > 0.9
-    plain = succeed("evaluate", "classification", model, env=environment).stdout
+    plain = succeed("evaluate", "classification", model, "--data", data, "--set", "20news").stdout
     scores = dict(line.split(maxsplit=1) for line in plain.splitlines())
     assert scores["micro_f1"] == "1.000 ± 0.000"
 
 
-def test_evaluate_refuses_other_documents(model, data, tmp_path):
-    loaded = Model.load(model)
-    fewer = Model(loaded.words, docs=KeyedVectors(None, loaded.docs.vectors[:100]), provenance=loaded.provenance)
-    others = Model(loaded.words, docs=loaded.docs, provenance={"raw_tokens": loaded.provenance["raw_tokens"] + 1})
-    for other, message in ((fewer, "the model has 100 documents, but 20news has 240"), (others, "other text")):
-        other.save(tmp_path / "m", overwrite=True)
-        done = run("evaluate", "clustering", tmp_path / "m", "--data", data)
-        assert message in one_error_line(done)
+def test_evaluate_documents_with_labels_of_ones_own(model, tmp_path):
+    labels, split = tmp_path / "labels.txt", tmp_path / "split.txt"
+    labels.write_text("".join(f"topic {'abc'[n % TOPICS]}\n" for n in range(DOCUMENTS)))
+    split.write_text("".join("test\n" if n % 5 == 0 else "train\n" for n in range(DOCUMENTS)))
+    clustering = json.loads(succeed("evaluate", "clustering", model, "--labels", labels, "--json").stdout)
+    assert clustering["data_set"] == str(labels) and clustering["nmi"]["mean"] > 0.9
+    once = json.loads(
+        succeed("evaluate", "classification", model, "--labels", labels, "--split", split, "--json").stdout
+    )
+    often = json.loads(succeed("evaluate", "classification", model, "--labels", labels, "--json").stdout)
+    assert len(once["micro_f1"]["values"]) == 1 and len(often["micro_f1"]["values"]) == 10
+    assert once["macro_f1"]["mean"] > 0.95 < often["macro_f1"]["mean"]
+
+
+def test_evaluate_refuses_what_does_not_fit(model, data, tmp_path):
+    labels = tmp_path / "labels.txt"
+    labels.write_text("a\nb\n")
+    wrong = {
+        ("clustering",): "clustering needs the documents' classes: --labels FILE, or --data DIR with --set NAME",
+        ("clustering", "--data", data): "--set NAME",
+        ("clustering", "--labels", labels, "--set", "20news"): "--labels FILE, or --data DIR",
+        ("clustering", "--labels", labels): f"has 2 lines, but {model} has 240 documents",
+        ("clustering", "--labels", labels, "--split", labels): "--split goes with classification",
+        ("classification", "--data", data, "--set", "news"): "has no labelled data set 'news'; it has 20news",
+        ("classification", "--labels", tmp_path / "none"): "none: no such file",
+        ("similarity", "--labels", labels): "--labels goes with clustering and classification, not with similarity",
+    }
+    for (task, *options), message in wrong.items():
+        assert message in one_error_line(run("evaluate", task, model, *options))
 
 
 def bad_inputs():
@@ -490,7 +512,7 @@ def test_help_needs_no_heavy_imports(arguments):
 
 def test_help_lists_the_promised_commands():
     listed = succeed("--help").stdout
-    names = ["demo", "train", "neighbors", "analogy", "cluster", "evaluate", "export", "import", "info", "reproduce"]
+    names = ["demo", "train", "neighbors", "analogy", "cluster", "evaluate", "export", "import", "info"]
     for name in names:
         assert f"\n  {name} " in listed
     assert "[word2vec|word2vec-bin|" in succeed("export", "--help").stdout

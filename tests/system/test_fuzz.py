@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.fuzz_targets import TARGETS, feed, model_files
-
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
 from spherevec.io import import_vectors

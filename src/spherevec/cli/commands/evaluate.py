@@ -47,7 +47,7 @@ def evaluate(
 
     _check_options(task, labels, split, set_name)
     model = load_model(folder)
-    words: Any = model.words
+    words = model.words
     if task == "similarity":
         names = evaluation.SIMILARITY_SETS
         found = [evaluation.evaluate_similarity(words, evaluation.load_similarity(name, data), name) for name in names]
