@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -118,9 +117,13 @@ def _document_metrics(vectors: NDArray[np.float32], cell: Cell, scale: Scale, da
 
 
 def _peak_memory() -> int:
-    """The largest resident set of this process so far, in bytes."""
+    """The largest resident set of this process so far, in bytes; 0 where the system does not tell."""
     status = Path("/proc/self/status")
     if status.exists():  # ru_maxrss would include that of the process that started this one
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) * 1024
+    if sys.platform == "win32":
+        return 0
+    import resource
+
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return largest if sys.platform == "darwin" else largest * 1024

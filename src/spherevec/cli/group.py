@@ -6,6 +6,8 @@ from importlib import import_module
 
 import click
 
+from spherevec import __version__
+
 # The order of the help. Each command is the only click command of its file, spherevec/cli/commands/<file>.py.
 _COMMANDS = {
     "demo": "A minute's tour: train, then show neighbours and clusters.",
@@ -40,7 +42,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="spherevec")
+@click.version_option(__version__)
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Word and document vectors from your own text, learned together on the unit sphere."""

@@ -296,13 +296,9 @@ class Model:
 
 
 def _here_and_now() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
+    from spherevec import __version__
 
-    try:
-        release = version("spherevec")
-    except PackageNotFoundError:
-        release = "unknown"
-    return {"version": release, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    return {"version": __version__, "created": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 def _understood(about: Mapping[str, Any]) -> dict[str, Any]:
