@@ -276,15 +276,34 @@ class AnnIndex:
     def vector_size(self) -> int:
         return int(self._index.ndim)
 
+    def copy(self) -> AnnIndex:
+        """An index in memory that can be changed; one opened from disk cannot."""
+        return AnnIndex(self._index.copy())
+
+    def add(self, keys: Int64, vectors: Float32, threads: int = 0) -> None:
+        """Add vectors (n, d) under keys (n,) that are not in use."""
+        if len(keys):
+            self._index.add(keys.astype(np.uint64), vectors, threads=threads)
+
+    def remove(self, keys: Int64) -> None:
+        """Remove the vectors of some keys (n,)."""
+        if len(keys):
+            self._index.remove(keys.astype(np.uint64), compact=False)
+
+    def holds(self, keys: Int64, vectors: Float32) -> bool:
+        """Whether these vectors (n, d) are stored under these keys (n,)."""
+        # The index keeps 11 bits of each number, which is enough to know a vector again.
+        return all(
+            key in self._index and np.allclose(np.ravel(self._index.get(key)), vector, atol=1e-3)
+            for key, vector in zip(keys.tolist(), vectors, strict=True)
+        )
+
     def fits(self, vectors: Float32) -> bool:
         """Whether this is an index of these vectors, as far as their number and a few of them tell."""
         if (len(self), self.vector_size) != vectors.shape:
             return False
-        for row in {0, len(vectors) // 2, len(vectors) - 1} if len(vectors) else ():
-            # The index keeps 11 bits of each number, which is enough to know a vector again.
-            if not np.allclose(np.ravel(self._index.get(row)), vectors[row], atol=1e-3):
-                return False
-        return True
+        some = np.array(sorted({0, len(vectors) // 2, len(vectors) - 1}) if len(vectors) else [], np.int64)
+        return self.holds(some, vectors[some])
 
     def search(self, queries: Float32, k: int, threads: int = 0) -> tuple[Int64, Float32]:
         """Like `top_k`, without the promise that every neighbour is found.

@@ -1,30 +1,30 @@
 """Vectors for words that a model has never seen, guessed from their spelling.
 
-The character n-grams of a word are hashed into a few ten thousand rows, as in floret. A word's guess is the direction of
-the mean of its rows. The rows are fitted to the finished word vectors by ridge regression: known words keep their
-vectors, and training takes no longer.
+A guess is the direction of the weighted mean of the known words that are spelled most alike. Words are compared by
+their character n-grams, hashed into a fixed number of rows: the likeness of two words is the cosine of their n-grams,
+each weighted by how rare it is among the known words. Nothing is learned and nothing is saved: known words keep their
+vectors, and training takes no longer. `docs/guides/update.md` compares this with rows of n-grams that are fitted to
+the words, which guess worse.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.errors import ConfigError, FormatError
 
 Floats = NDArray[np.float32]
 
-ROWS = 50_000
-SHORTEST, LONGEST = 3, 6  # characters of an n-gram, the marks of the word's two ends included
-RIDGE = 0.3  # how strongly rows are drawn to zero, in words
-_ITERATIONS = 40  # of conjugate gradients; the guesses do not change any more after 30
-_TEXT_ROWS = 4096  # words that are guessed in one go
+ROWS = 1 << 18
+SHORTEST, LONGEST = 2, 4  # characters of an n-gram, the marks of the word's two ends included
+ALIKE = 20  # words that a guess is made of, at most
+POWER = 4  # of the likeness: how much more the most alike words count
+_BATCH = 1024  # words that are guessed in one go
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _NO_DIRECTION = 1e-9
 
 
@@ -46,127 +46,85 @@ def is_guess(vector: object) -> bool:
     return bool(getattr(vector, "guessed", False))
 
 
-def ngrams(word: str, shortest: int = SHORTEST, longest: int = LONGEST) -> list[str]:
-    """The character n-grams of a word between its end marks, and the whole of it.
-
-    >>> ngrams("cat", 3, 4)
-    ['<cat>', '<ca', 'cat', 'at>', '<cat', 'cat>']
-    """
-    marked = f"<{word}>"
-    parts = [
-        marked[start : start + size]
-        for size in range(shortest, min(longest, len(marked) - 1) + 1)
-        for start in range(len(marked) - size + 1)
-    ]
-    return [marked, *parts]
-
-
-@dataclass(frozen=True)
-class Subwords:
-    """Rows for hashed n-grams, one set for each table of word vectors.
-
-    Attributes:
-        tables: "words" and, where documents are fitted to other vectors, "inputs": (rows, dim) each.
-        shortest, longest: characters of an n-gram.
-    """
-
-    tables: dict[str, Floats]
-    shortest: int = SHORTEST
-    longest: int = LONGEST
-
-    def __post_init__(self) -> None:
-        if "words" not in self.tables or len({table.shape for table in self.tables.values()}) != 1:
-            raise FormatError("subword rows need a table 'words', and all tables of one shape; fit them again")
-
-    @classmethod
-    def fit(
-        cls,
-        words: Sequence[str],
-        tables: dict[str, Floats],
-        *,
-        rows: int = ROWS,
-        shortest: int = SHORTEST,
-        longest: int = LONGEST,
-        ridge: float = RIDGE,
-    ) -> Subwords:
-        """Fit the rows to the vectors of known words.
-
-        Args:
-            words: n words.
-            tables: their unit vectors, (n, dim) each, by name; "words" must be among them.
-            rows: into how many the n-grams are hashed.
-            shortest, longest: characters of an n-gram, the marks of the word's two ends included.
-            ridge: how strongly rows are drawn to zero.
-
-        >>> import numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> vectors = rng.standard_normal((3, 4)).astype(np.float32)
-        >>> vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        >>> subwords = Subwords.fit(["refund", "invoice", "login"], {"words": vectors}, rows=1000)
-        >>> bool(subwords.guess(["refundd"])[0] @ vectors[0] > 0.9)
-        True
-        """
-        if rows < 1 or not 1 <= shortest <= longest:
-            raise ConfigError(f"subwords need rows ≥ 1 and 1 ≤ shortest ≤ longest, not {rows}, {shortest}, {longest}")
-        features = _features(words, rows, shortest, longest)
-        names = list(tables)
-        targets = np.concatenate([np.asarray(tables[name], np.float64) for name in names], axis=1)
-        solved = np.split(_ridge(features, targets, ridge), len(names), axis=1)
-        fitted = {name: np.ascontiguousarray(part, np.float32) for name, part in zip(names, solved, strict=True)}
-        return cls(fitted, shortest, longest)
-
-    @property
-    def rows(self) -> int:
-        return len(self.tables["words"])
-
-    def guess(self, words: Sequence[str], table: str = "words") -> Floats:
-        """Unit vectors (n, dim) for words of any spelling; a word without a direction gets that of the mean row."""
-        rows = self.tables[table]
-        guesses = np.empty((len(words), rows.shape[1]), np.float32)
-        for start in range(0, len(words), _TEXT_ROWS):
-            some = words[start : start + _TEXT_ROWS]
-            sums = _features(some, self.rows, self.shortest, self.longest) @ rows.astype(np.float64)
-            lost = np.linalg.norm(sums, axis=1) < _NO_DIRECTION
-            if lost.any():
-                sums[lost] = rows.mean(axis=0, dtype=np.float64) + _NO_DIRECTION
-            guesses[start : start + len(some)] = sphere.normalize(sums)
-        return guesses
-
-    def guess_one(self, word: str) -> GuessedVector:
-        """The guessed vector (dim,) of one word, marked as a guess."""
-        return self.guess([word])[0].view(GuessedVector)
-
-
-def _features(words: Sequence[str], rows: int, shortest: int, longest: int) -> Any:
-    """Which rows each word has, (words, rows): each row once, all of a word together of length 1."""
+def ngram_rows(words: Sequence[str]) -> Any:
+    """The hashed n-grams of some words, a scipy.sparse.csr_array (words, ROWS) of ones."""
     from scipy.sparse import csr_array
 
-    found: list[int] = []
-    starts = [0]
-    for word in words:
-        found.extend(sorted(set(_hashed(ngrams(word, shortest, longest), rows))))
-        starts.append(len(found))
-    sizes = np.diff(starts)
-    values = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
-    return csr_array((values, np.asarray(found, np.int32), np.asarray(starts, np.int32)), shape=(len(words), rows))
+    codes = np.frombuffer("".join(f"<{word}>" for word in words).encode("utf-32-le", "surrogatepass"), np.uint32)
+    lengths = np.fromiter((len(word) + 2 for word in words), np.int64, len(words))
+    ends = np.repeat(np.cumsum(lengths), lengths)
+    owners = np.repeat(np.arange(len(words)), lengths)
+    found_rows, found_owners = [], []
+    for size in range(SHORTEST, LONGEST + 1):
+        places = np.flatnonzero(np.arange(len(codes)) + size <= ends)
+        hashes = np.full(len(places), size, np.uint64)
+        for step in range(size):
+            hashes = (hashes ^ codes[places + step].astype(np.uint64)) * _FACTOR
+            hashes ^= hashes >> np.uint64(29)
+        found_rows.append((hashes % np.uint64(ROWS)).astype(np.int64))
+        found_owners.append(owners[places])
+    pairs = np.unique(np.concatenate(found_owners) * ROWS + np.concatenate(found_rows))
+    starts = np.searchsorted(pairs, np.arange(len(words) + 1) * ROWS)
+    return csr_array((np.ones(len(pairs)), pairs % ROWS, starts), shape=(len(words), ROWS))
 
 
-def _hashed(parts: Iterable[str], rows: int) -> Iterable[int]:
-    return (zlib.crc32(part.encode("utf-8", "surrogatepass")) % rows for part in parts)
+class Spellings:
+    """The spellings of known words, to find those that are most like a new one.
 
+    Args:
+        words: the known words.
 
-def _ridge(features: Any, targets: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
-    """Z (rows, dim) of least |features Z - targets|² + ridge |Z|², by conjugate gradients, each column on its own."""
-    across = features.T.tocsr()
-    solution = np.zeros((features.shape[1], targets.shape[1]))
-    residual = across @ targets
-    direction = residual.copy()
-    squares = np.einsum("ij,ij->j", residual, residual)
-    for _ in range(_ITERATIONS):
-        applied = across @ (features @ direction) + ridge * direction
-        step = squares / np.maximum(np.einsum("ij,ij->j", direction, applied), 1e-300)
-        solution += step * direction
-        residual -= step * applied
-        before, squares = squares, np.einsum("ij,ij->j", residual, residual)
-        direction = residual + (squares / np.maximum(before, 1e-300)) * direction
-    return solution
+    >>> spellings = Spellings(["refund", "invoice", "login", "refunds"])
+    >>> rows, likeness = spellings.nearest(["refundd"], 2)
+    >>> rows.tolist()
+    [[0, 3]]
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        known = ngram_rows(words)
+        often = np.bincount(known.indices, minlength=ROWS)
+        self._weights = np.log1p(len(words) / (1 + often))
+        self._known = self._weighted(known).T.tocsr()
+        self._size = len(words)
+
+    def nearest(self, words: Sequence[str], k: int = ALIKE) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The known words most like each word, (n, k), most alike first, and their likeness from 0 to 1, (n, k).
+
+        Equal likeness goes to the first of the known words; where fewer than k share an n-gram, the rest is 0.
+        """
+        k = min(k, self._size)
+        rows = np.zeros((len(words), k), np.int64)
+        likeness = np.zeros((len(words), k))
+        for start in range(0, len(words), _BATCH):
+            shared = (self._weighted(ngram_rows(words[start : start + _BATCH])) @ self._known).tocsr()
+            for at in range(shared.shape[0]):
+                here = slice(shared.indptr[at], shared.indptr[at + 1])
+                # Sums in another order may differ in the last bits, which must not decide.
+                values, owners = np.round(shared.data[here], 9), shared.indices[here]
+                if len(values) > k:
+                    bound = np.partition(values, len(values) - k)[len(values) - k]
+                    values, owners = values[values >= bound], owners[values >= bound]
+                order = np.lexsort((owners, -values))[:k]
+                rows[start + at, : len(order)] = owners[order]
+                likeness[start + at, : len(order)] = values[order]
+        return rows, likeness
+
+    def guess(self, words: Sequence[str], vectors: Floats) -> Floats:
+        """Unit vectors (n, dim) for words of any spelling, from the vectors (known, dim) of the known words.
+
+        A word that shares no n-gram with any known word gets the mean direction of all.
+        """
+        rows, likeness = self.nearest(words)
+        guesses = np.einsum("nk,nkd->nd", likeness**POWER, vectors[rows].astype(np.float64))
+        lost = np.linalg.norm(guesses, axis=1) < _NO_DIRECTION
+        if lost.any():
+            guesses[lost] = vectors.mean(axis=0, dtype=np.float64) + _NO_DIRECTION
+        return np.asarray(sphere.normalize(guesses), np.float32)
+
+    def _weighted(self, rows: Any) -> Any:
+        """N-grams by their weights, each word together of length 1."""
+        values = self._weights[rows.indices]
+        sizes = np.diff(rows.indptr)
+        squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values**2, len(sizes))
+        rows.data = values / np.repeat(np.sqrt(np.maximum(squares, 1e-30)), sizes)
+        return rows

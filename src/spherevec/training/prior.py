@@ -22,7 +22,7 @@ from spherevec.engine.schedule import CHUNK_ROWS
 
 Floats = NDArray[np.float32]
 
-STRENGTH = 40.0  # steps that one occurrence stands for; docs/guides/update.md says how it was chosen
+STRENGTH = 20.0  # steps that one occurrence stands for; docs/guides/update.md says how it was chosen
 _PROBABILITY_ONE = 2.0**32
 
 

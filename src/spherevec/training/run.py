@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -25,12 +26,15 @@ from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
 
 HEALTH_ROWS = 4096  # word vectors looked at for a live figure
 
+AfterEpoch: TypeAlias = Callable[[Backend, int], None]
+
 
 class Run:
     """Trains the vectors of a backend, from a position on.
 
     Args:
         saver: asked now and then whether a checkpoint is due, and told to save where no block is being trained.
+        after_epoch: called with the backend and the number of the epoch, counted from 0, when its blocks are trained.
     """
 
     def __init__(
@@ -43,8 +47,9 @@ class Run:
         report: ProgressCallback,
         position: Position | None = None,
         saver: Saver | None = None,
+        after_epoch: AfterEpoch | None = None,
     ) -> None:
-        self._backend, self._data, self._config = backend, data, config
+        self._backend, self._data, self._config, self._after_epoch = backend, data, config, after_epoch
         self._corpus, self._biases, self._report, self._saver = corpus, biases, report, saver
         # The queues of the epoch that is being trained. One assignment changes both, whenever an interruption comes.
         self._state: tuple[Position, BlockQueues | None] = (position or Position(), None)
@@ -95,6 +100,8 @@ class Run:
                 train_blocks(backend, queues, self._biases, **how)
             if queues.left:
                 self._save()
+        if self._after_epoch:
+            self._after_epoch(backend, position.epoch)
         seconds = self._seconds()
         sums = backend.sums() - position.before
         length = checked_resultant_length(backend, self._data.words, config)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from spherevec.model import KeyedVectors, Model
 from spherevec.storage.files import working_folder
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.progress import Progress, ProgressCallback
-from spherevec.training.run import Run, refit_range
+from spherevec.training.run import AfterEpoch, Run, refit_range
 
 CHECKPOINT_EVERY = "10m"
 
@@ -105,12 +105,59 @@ def train_corpus(
     resume: bool = False,
 ) -> Model:
     """Learn vectors from an encoded corpus; the arguments are those of `train`."""
-    report = progress or _ignore
     config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
+    data = prepare(corpus, config)
+
+    def start(backend: Backend, biases: Biases) -> None:
+        fill(backend, corpus, config, initial)
+
+    learned = learn_tables(
+        corpus,
+        config,
+        data,
+        start,
+        progress=progress,
+        workdir=workdir,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
+    )
+    return build_model(learned.tables, corpus, config, learned.record, learned.biases)
+
+
+class Learned(NamedTuple):
+    """What a run leaves."""
+
+    tables: dict[str, NDArray[np.float32]]
+    record: tuple[dict[str, Any], ...]
+    biases: Biases
+
+
+def learn_tables(
+    corpus: EncodedCorpus,
+    config: TrainConfig,
+    data: TrainingData,
+    start: Callable[[Backend, Biases], None],
+    *,
+    after_epoch: AfterEpoch | None = None,
+    progress: ProgressCallback | None = None,
+    workdir: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: str = CHECKPOINT_EVERY,
+    resume: bool = False,
+) -> Learned:
+    """The one way from an encoded corpus to trained vectors; further arguments are those of `train`.
+
+    Args:
+        config: settled.
+        data: what `prepare` makes of the corpus.
+        start: sets the vectors and biases that a run begins with; not asked where a run is resumed.
+        after_epoch: called when the blocks of an epoch are trained.
+    """
+    report = progress or _ignore
     every = check_checkpoint(checkpoint, checkpoint_every, resume)
     check_device(config)
     saved = checkpoints.load(Path(checkpoint)) if checkpoint and resume else None
-    data = prepare(corpus, config)
     if saved:
         saved.check(config, corpus, len(epoch_blocks(data, config, 0)))
     backend = make_backend(data, config, workdir)
@@ -118,7 +165,7 @@ def train_corpus(
     if saved:
         saved.restore(backend, biases)
     else:
-        fill(backend, corpus, config, initial)
+        start(backend, biases)
     refits = config.documents and config.refit
     report(Progress("compiling"))
     backend.warm_up()
@@ -127,7 +174,7 @@ def train_corpus(
     saver = (
         checkpoints.Saver(Path(checkpoint), every, backend, biases, config, corpus) if checkpoint and every else None
     )
-    run = Run(backend, data, config, corpus, biases, report, saved.position if saved else None, saver)
+    run = Run(backend, data, config, corpus, biases, report, saved.position if saved else None, saver, after_epoch)
     if saved:
         report(Progress("resuming", run.done, min(saved.position.epoch + 1, config.epoch_count), config.epochs))
         saved = None  # lets go of its file
@@ -139,7 +186,7 @@ def train_corpus(
         run.save_interrupted(interrupt)
         raise
     report(Progress("finishing", 1.0))
-    return build_model(backend.take(), corpus, config, record, biases)
+    return Learned(backend.take(), record, biases)
 
 
 def check_checkpoint(checkpoint: str | Path | None, checkpoint_every: str, resume: bool) -> checkpoints.Every | None:

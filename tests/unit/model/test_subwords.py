@@ -1,0 +1,69 @@
+"""Guesses from spelling, against a twin that compares every pair of words with Python sets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from spherevec.model.subwords import LONGEST, SHORTEST, GuessedVector, Spellings, is_guess, ngram_rows
+
+WORDS = ["refund", "refunds", "refunded", "invoice", "invoices", "login", "logins", "a", "über", "日本語", "x-ray"]
+
+
+def ngrams(word):
+    marked = f"<{word}>"
+    return {
+        marked[start : start + size] for size in range(SHORTEST, LONGEST + 1) for start in range(len(marked) - size + 1)
+    }
+
+
+def naive_likeness(word, known):
+    often = {}
+    for one in known:
+        for gram in ngrams(one):
+            often[gram] = often.get(gram, 0) + 1
+    weight = lambda gram: math.log1p(len(known) / (1 + often.get(gram, 0)))  # noqa: E731
+    length = lambda grams: math.sqrt(sum(weight(gram) ** 2 for gram in grams))  # noqa: E731
+    mine = ngrams(word)
+    return [
+        sum(weight(gram) ** 2 for gram in mine & ngrams(one)) / (length(mine) * length(ngrams(one))) for one in known
+    ]
+
+
+def test_each_ngram_has_a_row():
+    rows = ngram_rows(WORDS)
+    assert np.diff(rows.indptr).tolist() == [len(ngrams(word)) for word in WORDS]
+    assert ngram_rows([]).shape[0] == 0
+
+
+def test_the_nearest_spellings_are_those_of_the_twin():
+    spellings = Spellings(WORDS)
+    for word in ("refundd", "rfund", "invoicing", "logon", "ubér", "日本", "zzz", ""):
+        rows, likeness = spellings.nearest([word], len(WORDS))
+        twin = np.array(naive_likeness(word, WORDS))
+        assert np.allclose(likeness[0], np.sort(twin)[::-1], atol=1e-8)
+        some = likeness[0] > 0
+        assert np.allclose(twin[rows[0][some]], likeness[0][some], atol=1e-8)
+
+
+def test_a_batch_gives_what_single_words_give():
+    spellings, asked = Spellings(WORDS), ["refundd", "logn", "ray"] * 700
+    rows, likeness = spellings.nearest(asked, 3)
+    for at in (0, 1, 2, 2099):
+        alone = spellings.nearest([asked[at]], 3)
+        assert np.array_equal(alone[0][0], rows[at]) and np.array_equal(alone[1][0], likeness[at])
+
+
+def test_a_misspelling_is_near_its_word():
+    vectors = np.eye(len(WORDS), dtype=np.float32)
+    guesses = Spellings(WORDS).guess(["invoicee", "日本語の", "qqq"], vectors)
+    assert guesses[0].argmax() in (3, 4) and guesses[1].argmax() == 9
+    assert np.allclose(np.linalg.norm(guesses, axis=1), 1, atol=1e-6)
+    assert np.allclose(guesses[2], guesses[2][0])  # shares nothing: the mean direction
+
+
+def test_a_guess_says_so_and_what_is_computed_from_it_does_not():
+    guess = np.ones(3, np.float32).view(GuessedVector)
+    assert is_guess(guess) and not is_guess(np.ones(3))
+    assert not is_guess(guess * 2) and type(guess @ guess) is np.float32
