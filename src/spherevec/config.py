@@ -6,7 +6,6 @@ The command line, `help(TrainConfig)` and the estimators' docstrings are generat
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -18,6 +17,7 @@ from typing import Any
 from spherevec.devices import DEVICES
 from spherevec.errors import ConfigError
 from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES, Objective
+from spherevec.process import usable_cores
 
 # Epochs when the user gives none: enough to train on this many tokens, within bounds ...
 TRAINED_TOKENS = 120_000_000
@@ -269,21 +269,28 @@ class TrainConfig:
     @property
     def thread_count(self) -> int:
         """`threads`, with 0 resolved to the cores this process may use."""
-        if self.threads:
-            return self.threads
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self.threads or usable_cores()
 
 
-def describe_settings(indent: str = "") -> str:
-    """All settings under their headings, for docstrings."""
+def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """All settings under their headings, for docstrings.
+
+    Args:
+        names: other names for some of them.
+    """
     lines: list[str] = []
     for group in (COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT):
         lines += ["", f"{group}:"]
         for spec in fields(TrainConfig):
             if spec.metadata["group"] == group:
                 shown = f"{spec.metadata['help']} Default: {spec.default}."
-                lines += wrap(f"{spec.name}: {shown}", 110, initial_indent="    ", subsequent_indent="        ")
-    return "\n".join(f"{indent}{line}" if line else "" for line in lines)
+                lines += wrap(
+                    f"{names.get(spec.name, spec.name)}: {shown}",
+                    110,
+                    initial_indent="    ",
+                    subsequent_indent="        ",
+                )
+    return "\n".join(lines)
 
 
 TrainConfig.__doc__ = f"{cleandoc(TrainConfig.__doc__ or '')}\n{describe_settings()}\n"

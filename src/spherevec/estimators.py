@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Self
@@ -11,14 +12,32 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from spherevec.config import TrainConfig
+from spherevec.config import TrainConfig, describe_settings, hint_for
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 from spherevec.model import Model
+from spherevec.process import effective_jobs
 
 Texts = Iterable[str | Sequence[str]]
 
 
+# scikit-learn has names of its own for these settings.
+_SCIKIT_NAMES = {"seed": "random_state", "threads": "n_jobs"}
+
+
+def _with_settings(cls: type[SphericalEmbedding]) -> type[SphericalEmbedding]:
+    """Give the constructor one keyword for each training setting, and the docstring its explanation."""
+    settings = {_SCIKIT_NAMES.get(spec.name, spec.name): spec for spec in fields(TrainConfig)}
+    signature = inspect.signature(cls.__init__)
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in settings]
+    cls.__init__.__signature__ = signature.replace(parameters=own + keywords)  # type: ignore[attr-defined]
+    explained = describe_settings(names=_SCIKIT_NAMES)
+    cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n{explained}\n"
+    return cls
+
+
+@_with_settings
 class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Document vectors as a scikit-learn transformer, for a `Pipeline`, `GridSearchCV` or `clone`.
 
@@ -28,74 +47,35 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     learned together with the words, and `transform` gives the same texts others: in a pipeline, the steps behind this
     one are then fitted on vectors of one kind and asked about those of the other.
 
-    The same `seed` gives the same vectors with `threads=1`, or with any number of threads and `deterministic=True`;
-    `transform` gives them with any number of threads.
+    The same `random_state` gives the same vectors with `n_jobs=1`, or with any number of threads and
+    `deterministic=True`; `transform` gives them with any number of threads. `random_state=None` is always the same
+    seed.
 
     Args:
         recipe: the settings to start from, "default" or "paper".
-        tokenizer: "words", "whitespace" for text that is split already, or a function from a string to words. Documents
-            may also be lists of words, which need no tokenizer.
-        vector_size, window, …: any field of `TrainConfig`, explained there; None is what the recipe says.
+        tokenizer: a tokenizer by name, or a function from a string to words. Documents may also be lists of words,
+            which need no tokenizer.
+        **settings: the settings below; None is what the recipe says. `n_jobs=-1` means all cores.
 
     Attributes:
         model_: the trained `Model`: word vectors, neighbours, search.
         n_features_out_: the number of columns, `vector_size`.
+
+    Example:
+        >>> texts = ["tea and milk", "milk and sugar", "cars and roads", "roads and bridges"] * 5
+        >>> SphericalEmbedding(vector_size=10, min_count=1, epochs=1).fit_transform(texts).shape
+        (20, 10)
     """
 
-    def __init__(
-        self,
-        recipe: str = "default",
-        tokenizer: Tokenizer = "words",
-        *,
-        vector_size: int | None = None,
-        window: int | None = None,
-        min_count: int | None = None,
-        max_vocab: int | None = None,
-        objective: str | None = None,
-        concentration: float | None = None,
-        bias: float | None = None,
-        margin: float | None = None,
-        negative_rule: str | None = None,
-        negative: int | None = None,
-        batch: int | None = None,
-        step: str | None = None,
-        sample: float | None = None,
-        alpha: float | None = None,
-        epochs: int | None = None,
-        add_contexts: bool | None = None,
-        documents: bool | None = None,
-        refit: bool | None = None,
-        order: str | None = None,
-        threads: int | None = None,
-        seed: int | None = None,
-        deterministic: bool | None = None,
-        device: str | None = None,
-    ) -> None:
+    def __init__(self, recipe: str = "default", tokenizer: Tokenizer = "words", **settings: Any) -> None:
         self.recipe = recipe
         self.tokenizer = tokenizer
-        self.vector_size = vector_size
-        self.window = window
-        self.min_count = min_count
-        self.max_vocab = max_vocab
-        self.objective = objective
-        self.concentration = concentration
-        self.bias = bias
-        self.margin = margin
-        self.negative_rule = negative_rule
-        self.negative = negative
-        self.batch = batch
-        self.step = step
-        self.sample = sample
-        self.alpha = alpha
-        self.epochs = epochs
-        self.add_contexts = add_contexts
-        self.documents = documents
-        self.refit = refit
-        self.order = order
-        self.threads = threads
-        self.seed = seed
-        self.deterministic = deterministic
-        self.device = device
+        known = [_SCIKIT_NAMES.get(spec.name, spec.name) for spec in fields(TrainConfig)]
+        for name in settings:
+            if name not in known:
+                raise TypeError(f"SphericalEmbedding has no setting {name!r}; {hint_for(name)}")
+        for name in known:
+            setattr(self, name, settings.get(name))
 
     def fit(self, X: Texts, y: Any = None) -> Self:
         """Learn word and document vectors from texts: an iterable of strings or of lists of words."""
@@ -103,11 +83,19 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         if isinstance(X, str | bytes):
             raise CorpusError("X must be a list of texts, not a single one; put it into a list: [text]")
-        settings = {spec.name: getattr(self, spec.name) for spec in fields(TrainConfig)}
-        given = {name: value for name, value in settings.items() if value is not None}
-        self.model_: Model = train(X, recipe=self.recipe, tokenizer=self.tokenizer, **given)
+        self.model_: Model = train(X, recipe=self.recipe, tokenizer=self.tokenizer, **self._given_settings())
         self.n_features_out_ = self.model_.vector_size
         return self
+
+    def _given_settings(self) -> dict[str, Any]:
+        """The settings that are not left to the recipe, by the names of `TrainConfig`."""
+        values = {spec.name: getattr(self, _SCIKIT_NAMES.get(spec.name, spec.name)) for spec in fields(TrainConfig)}
+        given = {name: value for name, value in values.items() if value is not None}
+        if "threads" in given:
+            given["threads"] = effective_jobs(given["threads"])
+        if isinstance(given.get("seed"), np.random.RandomState):
+            given["seed"] = int(given["seed"].randint(2**31 - 1))
+        return given
 
     def fit_transform(self, X: Texts, y: Any = None) -> NDArray[np.float32]:
         """Learn, and return the trained document vectors, (n, vector_size).
@@ -121,7 +109,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Vectors of new texts, (n, vector_size), inferred with the words fixed; see `Model.infer`."""
         check_is_fitted(self)
         own = self.tokenizer if self.model_.tokenizer == "custom" else None
-        return self.model_.infer(X, threads=self.threads or 0, tokenizer=own)
+        return self.model_.infer(X, threads=self._given_settings().get("threads", 0), tokenizer=own)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the columns: spherevec0, spherevec1, …"""

@@ -81,6 +81,13 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def effective_jobs(n_jobs: int | None) -> int:
+    """Threads for `n_jobs` as scikit-learn means it: -1 all cores, -2 all but one; None is as many as -1."""
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
+    return max(1, usable_cores() + 1 + (-1 if n_jobs is None else n_jobs))
+
+
 def warn(message: str, stacklevel: int = 1) -> None:
     """Warn without ever ending what goes on, even where warnings are errors or cannot be shown."""
     try:

@@ -22,7 +22,8 @@ from spherevec import SphericalEmbedding
 from spherevec.config import TrainConfig
 from spherevec.errors import ConfigError, CorpusError
 
-QUICK = {"vector_size": 8, "epochs": 20, "alpha": 0.05, "sample": 0.0, "min_count": 1, "window": 5, "threads": 1}
+SCIKIT_NAMES = {"seed": "random_state", "threads": "n_jobs"}
+QUICK = {"vector_size": 8, "epochs": 20, "alpha": 0.05, "sample": 0.0, "min_count": 1, "window": 5, "n_jobs": 1}
 TOPICS = 3
 
 
@@ -50,15 +51,17 @@ def fitted(texts):
 
 def test_parameters_are_the_settings_of_training():
     names = set(SphericalEmbedding().get_params())
-    assert names == {"recipe", "tokenizer"} | {spec.name for spec in fields(TrainConfig)}
+    assert names == {"recipe", "tokenizer"} | {SCIKIT_NAMES.get(spec.name, spec.name) for spec in fields(TrainConfig)}
     defaults = {name: p.default for name, p in inspect.signature(SphericalEmbedding).parameters.items()}
     assert [name for name, default in defaults.items() if default is not None] == ["recipe", "tokenizer"]
 
 
 def test_what_is_not_given_is_the_recipes(texts, fitted):
-    expected = TrainConfig(**QUICK).as_dict()
+    expected = TrainConfig(
+        **{"threads" if name == "n_jobs" else name: value for name, value in QUICK.items()}
+    ).as_dict()
     assert {**fitted.model_.config, "threads": 1} == expected
-    paper = SphericalEmbedding("paper", min_count=1, threads=1, epochs=1).fit(texts)
+    paper = SphericalEmbedding("paper", min_count=1, n_jobs=1, epochs=1).fit(texts)
     assert paper.model_.config["objective"] == "hinge"
     assert paper.model_.config["alpha"] == TrainConfig.recipe("paper").alpha
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spherevec.errors import ConfigError
 from spherevec.sphere import FloatArray, normalize
@@ -17,15 +16,22 @@ from spherevec.sphere import FloatArray, normalize
 class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the clusterers: subclasses store settings, and learn `cluster_centers_` (n_clusters, n_features)."""
 
-    n_clusters: int
+    # What each parameter may be, checked by scikit-learn when `fit` begins.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
     cluster_centers_: FloatArray
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         raise NotImplementedError
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
+        """`fit(X)`, then the label of each row, shape (n_samples,)."""
+        labels: NDArray[np.int32] = self.fit(X, sample_weight=sample_weight).labels_
+        return labels
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """`fit(X)`, then `transform(X)`."""
-        return self.fit(X).transform(X)
+        return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def transform(self, X: Any) -> FloatArray:
         """Cosine distance, 1 − cos, from each row to each centre, shape (n_samples, n_clusters)."""
@@ -44,34 +50,25 @@ class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _new_rows(self, X: Any) -> FloatArray:
-        """`X` checked and put on the sphere, for `fit`."""
+    def _new_rows(self, X: Any, sample_weight: Any, parameter: str) -> tuple[FloatArray, NDArray[np.float64]]:
+        """`X` checked and put on the sphere, and the weight of each row, for `fit`.
+
+        Args:
+            parameter: the name of the parameter that says how many clusters there are.
+        """
         rows = _unit_rows(self, X, reset=True)
-        if len(rows) < self.n_clusters:
-            raise ConfigError(
-                f"n_clusters={self.n_clusters} is more than n_samples={len(rows)}; ask for fewer clusters"
-            )
-        return rows
+        count = getattr(self, parameter)
+        if len(rows) < count:
+            raise ConfigError(f"{parameter}={count} is more than n_samples={len(rows)}; ask for fewer")
+        weights: NDArray[np.float64] = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
+        return rows, weights
 
     def _known_rows(self, X: Any) -> FloatArray:
         """`X` checked against what `fit` saw and put on the sphere."""
         check_is_fitted(self)
         return _unit_rows(self, X, reset=False)
-
-    def _check_whole(self, name: str, low: int) -> None:
-        value: Any = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-            raise ConfigError(f"{name} must be a whole number, at least {low}, not {value!r}")
-
-    def _check_real(self, name: str, low: float) -> None:
-        value: Any = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) < np.inf:
-            raise ConfigError(f"{name} must be a finite number, at least {low}, not {value!r}")
-
-    def _check_choice(self, name: str, choices: tuple[str, ...]) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, str) or value not in choices:
-            raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
 def _unit_rows(estimator: SphereClusterer, X: Any, *, reset: bool) -> FloatArray:

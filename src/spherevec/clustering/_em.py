@@ -70,16 +70,18 @@ class ConcentrationPrior:
         return self.strength * float(terms.sum())
 
 
-def pooled_resultant(sums: NDArray[np.float64], n_rows: int) -> float:
+def pooled_resultant(sums: NDArray[np.float64], total_weight: float) -> float:
     """Mean resultant length of rows about the mean direction of their own cluster, from the clusters' sums (k, d)."""
-    return min(float(np.linalg.norm(sums, axis=1).sum()) / n_rows, 1.0)
+    return min(float(np.linalg.norm(sums, axis=1).sum()) / total_weight, 1.0)
 
 
-def cluster_sums(rows: FloatArray, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.float64]:
-    """Sum of the rows (n, d) with each label, shape (k, d)."""
+def cluster_sums(
+    rows: FloatArray, weights: NDArray[np.float64], labels: NDArray[np.int32], n_clusters: int
+) -> NDArray[np.float64]:
+    """Sum of the weighted rows (n, d) with each label, shape (k, d)."""
     from scipy.sparse import csr_array
 
-    members = csr_array((np.ones(len(rows)), labels, np.arange(len(rows) + 1)), shape=(len(rows), n_clusters))
+    members = csr_array((weights, labels, np.arange(len(rows) + 1)), shape=(len(rows), n_clusters))
     return np.asarray(members.T @ rows, np.float64)
 
 
@@ -116,6 +118,7 @@ def maximize(
 
 def run_em(
     rows: FloatArray,
+    weights: NDArray[np.float64],
     mixture: Mixture,
     prior: ConcentrationPrior,
     runner: SliceRunner,
@@ -130,7 +133,7 @@ def run_em(
     The objective is the log-likelihood (with `hard`, that of the rows together with their labels) plus the log-density
     of the prior. It never falls, except where a component without rows starts again at the row explained worst.
     """
-    n_rows, shape = len(rows), mixture.directions.shape
+    n_rows, shape, total_weight = len(rows), mixture.directions.shape, float(weights.sum())
     labels = np.empty(n_rows, np.int32)
     log_densities = np.empty(n_rows)
     weighted_sums = np.empty((runner.n_slices, *shape))
@@ -138,15 +141,17 @@ def run_em(
 
     def expect() -> float:
         scaled, offsets = mixture.scaled_directions, mixture.offsets
-        runner.run(kernel.expect, rows, scaled, offsets, labels, log_densities, weighted_sums, cluster_sizes, hard)
-        return (float(log_densities.sum()) + prior.log_density(mixture, tied)) / n_rows
+        runner.run(
+            kernel.expect, rows, weights, scaled, offsets, labels, log_densities, weighted_sums, cluster_sizes, hard
+        )
+        return (float((weights * log_densities).sum()) + prior.log_density(mixture, tied)) / total_weight
 
     objective = expect()
     restarts_left = shape[0]
     for n_iter in range(1, max_iter + 1):
         sums, sizes = weighted_sums.sum(axis=0), cluster_sizes.sum(axis=0)
         empty = np.flatnonzero(sizes < _EMPTY)[:restarts_left]
-        restart_components(rows, log_densities, labels, empty, sums, sizes)
+        restart_components(rows, weights, log_densities, labels, empty, sums, sizes)
         restarts_left -= len(empty)
         mixture = maximize(sums, sizes, mixture.directions, prior, tied)
         before, objective = objective, expect()
@@ -157,6 +162,7 @@ def run_em(
 
 def restart_components(
     rows: FloatArray,
+    weights: NDArray[np.float64],
     log_densities: NDArray[np.float64],
     labels: NDArray[np.int32],
     empty: NDArray[np.intp],
@@ -167,9 +173,9 @@ def restart_components(
     worst = np.argsort(log_densities, kind="stable")[: len(empty)]
     for component, row in zip(empty, worst, strict=True):
         owner = labels[row]
-        if sizes[owner] < 1 + _EMPTY:
+        if weights[row] == 0 or sizes[owner] < weights[row] + _EMPTY:
             continue
-        sums[owner] -= rows[row]
-        sizes[owner] -= 1
-        sums[component] = rows[row]
-        sizes[component] = 1
+        sums[owner] -= weights[row] * rows[row]
+        sizes[owner] -= weights[row]
+        sums[component] = weights[row] * rows[row]
+        sizes[component] = weights[row]

@@ -20,13 +20,14 @@ class KMeansRun:
 
     labels: NDArray[np.int32]
     cosines: FloatArray
+    weights: NDArray[np.float64]
     centers: FloatArray
     n_iter: int
 
     @property
     def inertia(self) -> float:
         # Rounding puts a cosine slightly above 1.
-        return float(np.sum(np.maximum(1 - self.cosines, 0), dtype=np.float64))
+        return float(np.sum(self.weights * np.maximum(1 - self.cosines, 0), dtype=np.float64))
 
 
 def check_init(init: Any, n_clusters: int) -> None:
@@ -35,11 +36,16 @@ def check_init(init: Any, n_clusters: int) -> None:
         if init not in ("k-means++", "random"):
             raise ConfigError(f"init must be k-means++, random or an array of centres, not {init!r}")
     elif np.ndim(init) != 2 or len(init) != n_clusters:
-        raise ConfigError(f"init has shape {np.shape(init)}; it needs one row for each of n_clusters={n_clusters}")
+        raise ConfigError(f"init has shape {np.shape(init)}; it needs one row for each of {n_clusters} clusters")
 
 
 def first_centers(
-    rows: FloatArray, n_clusters: int, init: Any, random: np.random.RandomState, runner: SliceRunner
+    rows: FloatArray,
+    weights: NDArray[np.float64],
+    n_clusters: int,
+    init: Any,
+    random: np.random.RandomState,
+    runner: SliceRunner,
 ) -> FloatArray:
     """The centres (k, d) to start from, unit rows in the type of `rows`."""
     if not isinstance(init, str):
@@ -48,34 +54,47 @@ def first_centers(
             raise ConfigError(f"init has {given.shape[1]} columns, the data {rows.shape[1]}")
         return normalize(given)
     if init == "random":
-        return rows[random.choice(len(rows), n_clusters, replace=False)]
-    return rows[spread_seeds(rows, n_clusters, random, runner)]
+        return rows[random.choice(len(rows), n_clusters, replace=False, p=_probabilities(weights, n_clusters))]
+    return rows[spread_seeds(rows, weights, n_clusters, random, runner)]
+
+
+def _probabilities(weights: NDArray[np.float64], least: int) -> NDArray[np.float64] | None:
+    """Of each row to be chosen; None where all are alike, or where too few rows have any weight."""
+    if (weights == weights[0]).all() or np.count_nonzero(weights) < least:
+        return None
+    return np.asarray(weights / weights.sum())
 
 
 def spread_seeds(
-    rows: FloatArray, n_clusters: int, random: np.random.RandomState, runner: SliceRunner
+    rows: FloatArray,
+    weights: NDArray[np.float64],
+    n_clusters: int,
+    random: np.random.RandomState,
+    runner: SliceRunner,
 ) -> NDArray[np.intp]:
-    """k-means++: indices (k,) of rows, each drawn with probability proportional to its distance from those before.
+    """k-means++: indices (k,) of rows, each sampled with probability proportional to its weighted distance from those
+    before.
 
-    Cosine distance is half the squared Euclidean distance of unit vectors, so this is the usual draw. Of a few rows
-    drawn each time, the one that leaves the smallest sum of distances is kept.
+    Cosine distance is half the squared Euclidean distance of unit vectors, so this is the usual sampling. Of a few rows
+    sampled each time, the one that leaves the smallest sum of distances is kept.
     """
     n_rows = len(rows)
     n_trials = 2 + int(np.log(n_clusters))
     trial_nearest = np.empty((n_trials, n_rows), rows.dtype)
     potentials = np.empty((runner.n_slices, n_trials))
     seeds = np.empty(n_clusters, np.intp)
-    seeds[0] = random.randint(n_rows)
+    probabilities = _probabilities(weights, 1)
+    seeds[0] = random.randint(n_rows) if probabilities is None else random.choice(n_rows, p=probabilities)
     nearest = np.full(n_rows, 2, rows.dtype)
-    runner.run(kernel.try_seeds, rows, rows[seeds[:1]], nearest, trial_nearest[:1], potentials[:, :1])
+    runner.run(kernel.try_seeds, rows, weights, rows[seeds[:1]], nearest, trial_nearest[:1], potentials[:, :1])
     nearest[:] = trial_nearest[0]
     nearest[seeds[0]] = 0
     for i in range(1, n_clusters):
-        cumulated = np.cumsum(nearest, dtype=np.float64)
-        draws = random.uniform(size=n_trials) * cumulated[-1]
+        cumulated = np.cumsum(weights * nearest, dtype=np.float64)
+        samples = random.uniform(size=n_trials) * cumulated[-1]
         # When every row coincides with a seed the sum is 0, and any row will do.
-        trials = np.minimum(np.searchsorted(cumulated, draws, side="right"), n_rows - 1)
-        runner.run(kernel.try_seeds, rows, rows[trials], nearest, trial_nearest, potentials)
+        trials = np.minimum(np.searchsorted(cumulated, samples, side="right"), n_rows - 1)
+        runner.run(kernel.try_seeds, rows, weights, rows[trials], nearest, trial_nearest, potentials)
         best = int(np.argmin(potentials.sum(axis=0)))
         seeds[i] = trials[best]
         nearest[:] = trial_nearest[best]
@@ -90,30 +109,38 @@ def shift_tolerance(rows: FloatArray, tol: float) -> float:
 
 
 def run_kmeans(
-    rows: FloatArray, centers: FloatArray, runner: SliceRunner, *, max_iter: int, max_shift: float
+    rows: FloatArray,
+    weights: NDArray[np.float64],
+    centers: FloatArray,
+    runner: SliceRunner,
+    *,
+    max_iter: int,
+    max_shift: float,
 ) -> KMeansRun:
     """Alternate between nearest centres and mean directions until no row moves or the centres stand still.
 
-    rows (n, d) and centers (k, d) are unit rows of one type. The centres stand still when the sum of their squared
-    moves is at most `max_shift`. Sums are kept in float64, and only rows that change their cluster are added to one and
-    taken from another.
+    rows (n, d) and centers (k, d) are unit rows of one type, weights (n,) what each row counts. The centres
+    stand still when the sum of their squared moves is at most `max_shift`. Sums are kept in float64, and
+    only rows that change their cluster are added to one and taken from another.
     """
-    clusters = _Clusters(rows, centers, runner)
+    clusters = _Clusters(rows, weights, centers, runner)
     n_iter = 0
     while clusters.assign() and n_iter < max_iter:
         n_iter += 1
         if clusters.move_centers() <= max_shift:
             break
     clusters.assign_all()
-    return KMeansRun(clusters.labels, clusters.cosines, clusters.centers, n_iter)
+    return KMeansRun(clusters.labels, clusters.cosines, weights, clusters.centers, n_iter)
 
 
 class _Clusters:
-    """The state of a run: rows (n, d), centers (k, d), and the sums (k, d) and counts (k,) of their rows."""
+    """The state of a run: rows (n, d), centers (k, d), and the weighted sums (k, d) and counts (k,) of their rows."""
 
-    def __init__(self, rows: FloatArray, centers: FloatArray, runner: SliceRunner) -> None:
+    def __init__(
+        self, rows: FloatArray, weights: NDArray[np.float64], centers: FloatArray, runner: SliceRunner
+    ) -> None:
         n_rows, n_clusters = len(rows), len(centers)
-        self.rows, self.centers = rows, centers
+        self.rows, self.weights, self.centers = rows, weights, centers
         self.labels = np.full(n_rows, -1, np.int32)
         self.cosines = np.empty(n_rows, rows.dtype)
         self.sums = np.zeros(centers.shape)
@@ -132,6 +159,7 @@ class _Clusters:
         self._runner.run(
             kernel.assign,
             self.rows,
+            self.weights,
             self.centers,
             self._travel,
             self.labels,
@@ -173,8 +201,8 @@ class _Clusters:
             old = self.labels[row]
             if self.cosines[row] >= 1 - self._cosine_error or self.counts[old] == 1:
                 continue
-            self.sums[old] -= self.rows[row]
-            self.sums[cluster] = self.rows[row]
+            self.sums[old] -= self.weights[row] * self.rows[row]
+            self.sums[cluster] = self.weights[row] * self.rows[row]
             self.counts[old] -= 1
             self.counts[cluster] = 1
             self.labels[row] = cluster

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from spherevec.process import one_blas_thread, usable_cores
+from spherevec.process import effective_jobs, one_blas_thread
 
 # Below about this many rows, handing a slice to a thread costs more than the slice.
 _MIN_SLICE_ROWS = 2048
@@ -40,8 +40,8 @@ class SliceRunner:
 
 
 @contextmanager
-def slice_runner(n_rows: int, threads: int) -> Iterator[SliceRunner]:
+def slice_runner(n_rows: int, n_jobs: int | None) -> Iterator[SliceRunner]:
     """A `SliceRunner`, with BLAS held to one thread meanwhile: the slices already occupy the cores."""
-    n_threads = threads or usable_cores()
+    n_threads = effective_jobs(n_jobs)
     with ThreadPoolExecutor(max_workers=n_threads) as pool, one_blas_thread():
         yield SliceRunner(n_rows, n_threads, pool)

@@ -60,6 +60,7 @@ def best_two_in_columns(scores, best, winner, second):
 @njit(nogil=True, cache=True)
 def assign(
     rows,
+    weights,
     centers,
     travel,
     labels,
@@ -77,7 +78,8 @@ def assign(
     A row is left alone as long as its centre and any other have together come less far than the gap between its
     distances to the nearest and the second nearest: by the triangle inequality it would stay where it is.
 
-    rows (n, d), centers (k, d); travel (k,): what each centre and the fastest of all have travelled since the start;
+    rows (n, d), weights (n,), centers (k, d); travel (k,): what each centre and the fastest of all have travelled since
+    the start;
     updated: labels (n,), -1 where a row had none; cosines (n,) to the nearest centre when last looked at; safe_travel
     (n,): the travel of a row's centre up to which the row need not be looked at;
     overwritten: moved_sums (slices, k, d) and moved_counts (slices, k), what each slice adds to the clusters, and
@@ -126,24 +128,25 @@ def assign(
                 safe_travel[pending[i]] = next_nearest - nearest + travel[new]
                 if old == new:
                     continue
+                weight = weights[pending[i]]
                 labels[pending[i]] = new
                 moved_rows[index] += 1
                 counts[new] += 1
                 for j in range(dim):
-                    sums[new, j] += block[i, j]
+                    sums[new, j] += weight * block[i, j]
                 if old >= 0:
                     counts[old] -= 1
                     for j in range(dim):
-                        sums[old, j] -= block[i, j]
+                        sums[old, j] -= weight * block[i, j]
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
-def try_seeds(rows, candidates, nearest, trial_nearest, potentials, first_slice, last_slice):
+def try_seeds(rows, weights, candidates, nearest, trial_nearest, potentials, first_slice, last_slice):
     """How near every row would be to its nearest seed, were each of the candidates added.
 
-    rows (n, d), candidates (t, d), nearest (n,): cosine distance to the nearest seed so far; overwritten:
-    trial_nearest (t, n), the same with a candidate added, and potentials (slices, t), its sums. With a handful of
-    candidates, plain dot products outrun a matrix product.
+    rows (n, d), weights (n,), candidates (t, d), nearest (n,): cosine distance to the nearest seed so far; overwritten:
+    trial_nearest (t, n), the same with a candidate added, and potentials (slices, t), its weighted sums. With a handful
+    of candidates, plain dot products outrun a matrix product.
     """
     n_rows, dim = rows.shape
     zero = rows.dtype.type(0)
@@ -159,12 +162,13 @@ def try_seeds(rows, candidates, nearest, trial_nearest, potentials, first_slice,
                 # Rounding puts a cosine slightly above 1; a distance is never negative.
                 distance = min(max(one - cosine, zero), nearest[row])
                 trial_nearest[trial, row] = distance
-                potentials[index, trial] += distance
+                potentials[index, trial] += weights[row] * distance
 
 
 @njit(nogil=True, cache=True)
 def expect(
     rows,
+    weights,
     scaled_centers,
     offsets,
     labels,
@@ -177,10 +181,10 @@ def expect(
 ):
     """The E-step of a von Mises–Fisher mixture together with the sums that the M-step needs, in float64.
 
-    rows (n, d), of any floating type; scaled_centers (k, d): κ μ; offsets (k,): log weight + log c_d(κ).
+    rows (n, d), of any floating type; weights (n,); scaled_centers (k, d): κ μ; offsets (k,): log weight + log c_d(κ).
     Overwritten: labels (n,), the likeliest component; log_densities (n,), log Σ_k exp(offset + κ μᵀx) or, where `hard`,
     the largest of the terms; weighted_sums (slices, k, d) and cluster_sizes (slices, k), the rows weighed by
-    responsibility (1 for the likeliest, else 0, where `hard`).
+    responsibility (1 for the likeliest, else 0, where `hard`) times weight.
     """
     n_rows, dim = rows.shape
     n_clusters = scaled_centers.shape[0]
@@ -208,9 +212,10 @@ def expect(
             if hard:
                 for row in range(n_block):
                     cluster = labels[low + row]
-                    sizes[cluster] += 1
+                    weight = weights[low + row]
+                    sizes[cluster] += weight
                     for j in range(dim):
-                        sums[cluster, j] += block[row, j]
+                        sums[cluster, j] += weight * block[row, j]
                 continue
             total[:] = 0
             for cluster in range(n_clusters):
@@ -219,7 +224,7 @@ def expect(
                     total[row] += logits[cluster, row]
             for cluster in range(n_clusters):
                 for row in range(n_block):
-                    logits[cluster, row] /= total[row]
+                    logits[cluster, row] *= weights[low + row] / total[row]
                     sizes[cluster] += logits[cluster, row]
             np.dot(logits, block[:n_block], block_sums)
             sums += block_sums

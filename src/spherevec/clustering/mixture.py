@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from spherevec.clustering._base import SphereClusterer
 from spherevec.clustering._em import (
@@ -38,32 +40,52 @@ class VonMisesFisherMixture(SphereClusterer):
     depend on the number of threads.
 
     Args:
-        n_clusters: how many components.
+        n_components: how many components.
         assignment: "soft": a row belongs to every component, with its probability; "hard": to the likeliest alone.
         tied: learn one concentration that all components share, instead of one each.
         concentration_prior: each concentration is estimated as if this many more rows had been seen, as spread out as
             rows are on average about the centres of k-means; without any, a component on one row is infinitely sharp.
-        init: seeds of the spherical k-means: "k-means++" or "random"; or an array (n_clusters, n_features) of
+        init: seeds of the spherical k-means: "k-means++" or "random"; or an array (n_components, n_features) of
             directions that expectation-maximisation starts from, without k-means.
         n_init: how many runs; the likeliest is kept.
         max_iter: iterations of one run, at most.
         tol: stop when the log-likelihood per row gains less than this.
         random_state: seed or `RandomState`.
-        threads: threads; 0 = all cores.
+        n_jobs: threads; -1 = all cores.
 
     Attributes:
-        cluster_centers_: (n_clusters, n_features), unit rows: the mean directions.
-        concentrations_: (n_clusters,).
-        weights_: (n_clusters,), the share of each component; they sum to 1.
+        cluster_centers_: (n_components, n_features), unit rows: the mean directions.
+        concentrations_: (n_components,).
+        weights_: (n_components,), the share of each component; they sum to 1.
         labels_: (n_samples,), the likeliest component of each row.
         lower_bound_: what was maximised, per row: log-likelihood (with "hard", of rows and labels) and prior.
         n_iter_, converged_: iterations of the best run, and whether it ended by `tol`.
         n_features_in_: columns seen in `fit`.
+
+    Example:
+        >>> import numpy as np
+        >>> rows = np.array([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 1.0]])
+        >>> mixture = VonMisesFisherMixture(2, random_state=0).fit(rows)
+        >>> mixture.predict_proba(rows).shape
+        (4, 2)
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "assignment": [StrOptions({"soft", "hard"})],
+        "tied": ["boolean"],
+        "concentration_prior": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"k-means++", "random"}), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+    }
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_components: int = 8,
         *,
         assignment: str = "soft",
         tied: bool = False,
@@ -73,9 +95,9 @@ class VonMisesFisherMixture(SphereClusterer):
         max_iter: int = 100,
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
-        threads: int = 0,
+        n_jobs: int | None = -1,
     ) -> None:
-        self.n_clusters = n_clusters
+        self.n_components = n_components
         self.assignment = assignment
         self.tied = tied
         self.concentration_prior = concentration_prior
@@ -84,13 +106,18 @@ class VonMisesFisherMixture(SphereClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the mixture to X (n_samples, n_features); `y` is ignored."""
-        self._check_settings()
-        rows = self._new_rows(X)
-        best = self._best_run(rows)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the mixture to X (n_samples, n_features); `y` is ignored.
+
+        Args:
+            sample_weight: (n_samples,), how much each row counts; all alike by default.
+        """
+        self._validate_params()
+        check_init(self.init, self.n_components)
+        rows, weights = self._new_rows(X, sample_weight, "n_components")
+        best = self._best_run(rows, weights)
         if not best.converged:
             warnings.warn(
                 f"not converged after max_iter={self.max_iter} iterations; raise max_iter or tol",
@@ -112,7 +139,7 @@ class VonMisesFisherMixture(SphereClusterer):
         return self._labels(self._known_rows(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each component given each row, shape (n_samples, n_clusters); also after a "hard" fit."""
+        """The probability of each component given each row, (n_samples, n_components); also after a "hard" fit."""
         from scipy.special import softmax
 
         rows = self._known_rows(X)
@@ -130,16 +157,16 @@ class VonMisesFisherMixture(SphereClusterer):
         return float(self.score_samples(X).mean())
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion on X, to choose `n_clusters`: lower is better."""
+        """Bayesian information criterion on X, to choose `n_components`: lower is better."""
         log_densities = self.score_samples(X)
-        n_clusters, dim = self.cluster_centers_.shape
-        n_free = n_clusters * (dim - 1) + (1 if self.tied else n_clusters) + n_clusters - 1
+        n_components, dim = self.cluster_centers_.shape
+        n_free = n_components * (dim - 1) + (1 if self.tied else n_components) + n_components - 1
         return float(n_free * np.log(len(log_densities)) - 2 * log_densities.sum())
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Rows drawn from the mixture, (n_samples, n_features), and the components (n_samples,) they come from.
+        """Rows sampled from the mixture, (n_samples, n_features), and the components (n_samples,) they come from.
 
         Without a `random_state`, that of the mixture is used.
         """
@@ -153,31 +180,35 @@ class VonMisesFisherMixture(SphereClusterer):
         labels = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         rows = np.empty((n_samples, mixture.directions.shape[1]))
         for component in np.flatnonzero(counts):
-            # SciPy draws at concentrations above 0 only; this one is uniform for all purposes.
+            # SciPy samples at concentrations above 0 only; this one is uniform for all purposes.
             kappa = max(float(mixture.concentrations[component]), 1e-9)
-            drawn = vonmises_fisher(mixture.directions[component], kappa).rvs(
+            sampled = vonmises_fisher(mixture.directions[component], kappa).rvs(
                 int(counts[component]), random_state=random
             )
-            rows[labels == component] = drawn
+            rows[labels == component] = sampled
         order = random.permutation(n_samples)
         return rows[order], labels[order]
 
-    def _best_run(self, rows: FloatArray) -> EMRun:
+    def _best_run(self, rows: FloatArray, row_weights: NDArray[np.float64]) -> EMRun:
         random = check_random_state(self.random_state)
         max_shift = shift_tolerance(rows, 1e-4)
         kmeans_iterations = 100 if isinstance(self.init, str) else 0
         prior: ConcentrationPrior | None = None
         best: EMRun | None = None
-        with slice_runner(len(rows), self.threads) as runner:
-            for _ in range(self.n_init):
-                centers = first_centers(rows, self.n_clusters, self.init, random, runner)
-                start = run_kmeans(rows, centers, runner, max_iter=kmeans_iterations, max_shift=max_shift)
-                sums = cluster_sums(rows, start.labels, self.n_clusters)
-                sizes = np.bincount(start.labels, minlength=self.n_clusters).astype(np.float64)
+        with slice_runner(len(rows), self.n_jobs) as runner:
+            # From given directions every run would be the same.
+            for _ in range(self.n_init if isinstance(self.init, str) else 1):
+                centers = first_centers(rows, row_weights, self.n_components, self.init, random, runner)
+                start = run_kmeans(rows, row_weights, centers, runner, max_iter=kmeans_iterations, max_shift=max_shift)
+                sums = cluster_sums(rows, row_weights, start.labels, self.n_components)
+                sizes = np.bincount(start.labels, row_weights, self.n_components).astype(np.float64)
                 if prior is None:  # the same for all runs, whose objectives are compared
-                    prior = ConcentrationPrior(self.concentration_prior, pooled_resultant(sums, len(rows)))
+                    prior = ConcentrationPrior(
+                        self.concentration_prior, pooled_resultant(sums, float(row_weights.sum()))
+                    )
                 run = run_em(
                     rows,
+                    row_weights,
                     maximize(sums, sizes, start.centers.astype(np.float64), prior, self.tied),
                     prior,
                     runner,
@@ -199,19 +230,9 @@ class VonMisesFisherMixture(SphereClusterer):
         return np.concatenate([logs.argmax(axis=1).astype(np.int32) for logs in self._log_joint(rows)])
 
     def _log_joint(self, rows: FloatArray) -> Any:
-        """Yield log w_k + log c_d(κ_k) + κ_k μ_kᵀx, shape (block, n_clusters), for blocks of rows in turn."""
+        """Yield log w_k + log c_d(κ_k) + κ_k μ_kᵀx, shape (block, n_components), for blocks of rows in turn."""
         mixture = self._mixture()
         scaled, offsets = mixture.scaled_directions.T, mixture.offsets
         for low in range(0, len(rows), _BLOCK_ROWS):
             block = normalize(rows[low : low + _BLOCK_ROWS].astype(np.float64))
             yield block @ scaled + offsets
-
-    def _check_settings(self) -> None:
-        self._check_whole("n_clusters", 1)
-        self._check_choice("assignment", ("soft", "hard"))
-        self._check_real("concentration_prior", 0)
-        check_init(self.init, self.n_clusters)
-        self._check_whole("n_init", 1)
-        self._check_whole("max_iter", 1)
-        self._check_real("tol", 0)
-        self._check_whole("threads", 0)
