@@ -543,7 +543,8 @@ def sklearn_checks():
         for estimator, check in estimator_checks_generator(model):
             name = f"{type(estimator).__name__}-{getattr(estimator, 'assignment', '')}-{check.func.__name__}"
             expected = EXPECTED_FAILURES.get(check.func.__name__)
-            marks = [pytest.mark.xfail(reason=expected, raises=(ValueError, AssertionError), strict=True)] if expected else []
+            failures = (ValueError, AssertionError)
+            marks = [pytest.mark.xfail(reason=expected, raises=failures, strict=True)] if expected else []
             yield pytest.param(estimator, check, id=name, marks=marks)
 
 
