@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+
+# What only some systems have: a test that uses it is skipped on the others. Commands are killed as on POSIX.
+collect_ignore_glob = [] if os.name == "posix" else ["system/*"]
+_POSIX = re.compile(
+    r"os\.(fork|mkfifo|geteuid|seteuid|kill|setsid|wait\w*)\b|SIG(KILL|HUP)|\bresource\b|/dev/|0o[0-7]{3}"
+    r"|\b(unprivileged|small_disk|longest_file)\b"
+)
+_LINUX = re.compile(r"/proc/|RLIMIT_(AS|DATA)")
 
 # Child processes find the helpers and the oracle, too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
@@ -20,3 +31,12 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("SPHEREVEC_DATA names no folder of data sets")
     return Path(folder)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs another system."""
+    missing = {"a POSIX system": (os.name == "posix", _POSIX), "Linux": (sys.platform == "linux", _LINUX)}
+    for what, (is_here, pattern) in missing.items():
+        for item in items if not is_here else ():
+            if isinstance(item, pytest.Function) and pattern.search(inspect.getsource(item.obj)):
+                item.add_marker(pytest.mark.skip(reason=f"needs {what}"))

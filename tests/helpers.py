@@ -6,14 +6,20 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from spherevec import sphere
-from spherevec.devices import DEVICES
+from spherevec import Model, sphere
+from spherevec.devices import DEVICES, Device
+
+Integers = NDArray[np.int64]
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and RLIMIT_DATA as on Linux")
@@ -22,12 +28,12 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and RLIM
 TOPICS, WORDS, DOCUMENTS, PAIRS = 6, 240, 240, 40
 
 
-def devices(**changes):
+def devices(**changes: Any) -> dict[str, Device]:
     """All devices with other figures: smaller blocks make many of them out of a short text."""
     return {name: replace(device, **changes) for name, device in DEVICES.items()}
 
 
-def random_documents(n=150, words=200, seed=0, longest=60):
+def random_documents(n: int = 150, words: int = 200, seed: int = 0, longest: int = 60) -> list[list[str]]:
     """Lists of words with Zipf's frequencies; every tenth document is empty."""
     rng = np.random.default_rng(seed)
     shares = 1 / np.arange(1, words + 1)
@@ -38,14 +44,14 @@ def random_documents(n=150, words=200, seed=0, longest=60):
     ]
 
 
-def digest(model):
+def digest(model: Model) -> str:
     """The bits of all vectors."""
     tables = [table.vectors for table in (model.words, model.contexts, model.docs) if table is not None]
     return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
 
 
 @contextmanager
-def small_disk(folder, size):
+def small_disk(folder: Path, size: int) -> Iterator[Path]:
     """A real file system of `size` bytes, which can be mounted by root only."""
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
@@ -58,7 +64,7 @@ def small_disk(folder, size):
 
 
 @contextmanager
-def longest_file(size):
+def longest_file(size: int) -> Iterator[None]:
     """The size limit of files stands in for the end of a disk where none can be mounted."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -70,7 +76,7 @@ def longest_file(size):
 
 
 @contextmanager
-def unprivileged(folder):
+def unprivileged(folder: Path) -> Iterator[None]:
     """Root may read and write anything, so give up being root for a while, with `folder` still within reach."""
     if os.geteuid():
         yield
@@ -88,7 +94,7 @@ def unprivileged(folder):
             parent.chmod(mode)
 
 
-def written_text(seed=2):
+def written_text(seed: int = 2) -> tuple[list[list[str]], Integers, Integers]:
     """Documents of words sampled by p(u | d) ∝ exp(κ cos(u, d)) and p(v | u) ∝ exp(κ cos(v, u)), and their topics.
 
     The directions of documents and words lie around those of their topics.
@@ -96,15 +102,15 @@ def written_text(seed=2):
     rng = np.random.default_rng(seed)
     topics = sphere.random_directions(TOPICS, 12, rng)
 
-    def around(labels, spread):
+    def around(labels: Integers, spread: float) -> NDArray[Any]:
         return sphere.normalize(topics[labels] + spread * sphere.random_directions(len(labels), 12, rng))
 
     word_topics, document_topics = np.arange(WORDS) % TOPICS, np.arange(DOCUMENTS) % TOPICS
     words, documents = around(word_topics, 0.8), around(document_topics, 0.6)
 
-    def likely_words(directions):
+    def likely_words(directions: NDArray[Any]) -> Integers:
         scores = 8 * directions @ words.T
-        return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+        return np.asarray(np.argmax(scores + rng.gumbel(size=scores.shape), axis=1), np.int64)
 
     texts = []
     for document in documents:

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from spherevec.corpus import encode
+from spherevec.corpus import EncodedCorpus, encode
 
 TOPICS = 4
 
 
 @pytest.fixture(scope="session")
-def topical(tmp_path_factory):
+def topical(tmp_path_factory: pytest.TempPathFactory) -> tuple[EncodedCorpus, list[str], NDArray[np.int64]]:
     """Corpus, texts, labels: seven of ten words are those of the document's topic, which is a word's first letter."""
     rng = np.random.default_rng(0)
     documents, length = 300, 50
