@@ -23,6 +23,7 @@ coverage: .venv/installed-dev  ## run the tests and report which lines they reac
 lint: .venv/installed-dev  ## check style
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/lint-imports
 
 format: .venv/installed-dev  ## mend style where that is possible
 	$(BIN)/ruff check --fix $(CODE)

@@ -47,7 +47,7 @@ def compare(rows: NDArray[np.float32], n_clusters: int, threads: int, repeats: i
 
     With one thread, a busy machine disturbs the comparison least; `threads` 0 is all cores.
     """
-    kinds = {"spherevec": partial(SphericalKMeans, n_jobs=threads), "scikit-learn": KMeans}
+    kinds = {"spherevec": partial(SphericalKMeans, n_jobs=threads or -1), "scikit-learn": KMeans}
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     objectives: dict[str, list[float]] = {name: [] for name in kinds}
     iterations: dict[str, list[int]] = {name: [] for name in kinds}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0.dev0"
+from spherevec._version import __version__
 
 # Public names and their homes. They are imported when first used, so that `import spherevec` stays quick.
 _HOMES = {

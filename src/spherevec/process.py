@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from spherevec.errors import ConfigError
+
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
@@ -83,6 +85,8 @@ def usable_cores() -> int:
 
 def effective_jobs(n_jobs: int | None) -> int:
     """Threads for `n_jobs` as scikit-learn means it: -1 all cores, -2 all but one; None is as many as -1."""
+    if n_jobs == 0:
+        raise ConfigError("n_jobs=0 has no meaning; -1 is all cores")
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
     return max(1, usable_cores() + 1 + (-1 if n_jobs is None else n_jobs))

@@ -296,7 +296,7 @@ class Model:
 
 
 def _here_and_now() -> dict[str, str]:
-    from spherevec import __version__
+    from spherevec._version import __version__
 
     return {"version": __version__, "created": datetime.now(UTC).isoformat(timespec="seconds")}
 
