@@ -1,0 +1,189 @@
+"""Many texts as two arrays, UTF-8 bytes and offsets, so that ten million of them can be mapped instead of read."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+_ROWS_READ = 1 << 12
+_FLUSH = 1 << 20
+
+
+class TextColumn(Sequence[str]):
+    """A read-only sequence of strings behind two arrays.
+
+    Args:
+        offsets: (n + 1,) where each text begins in `arena`, and where the last one ends.
+        arena: the texts in UTF-8, back to back; may be a memory map.
+
+    >>> column = TextColumn.of(["north", "south"])
+    >>> column[1], column.find("north"), column.find("west")
+    ('south', 0, None)
+    """
+
+    def __init__(self, offsets: Int64, arena: Bytes) -> None:
+        self.offsets = offsets
+        self.arena = arena
+        self._sorted: tuple[NDArray[np.uint64], Int64] | None = None
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> TextColumn:
+        """A column in memory."""
+        encoded = [text.encode("utf-8", "replace") for text in texts]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(text) for text in encoded], out=offsets[1:])
+        return cls(offsets, np.frombuffer(b"".join(encoded), np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(len(self)))]
+        row = int(row)
+        if row < 0:
+            row += len(self)
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self.arena[self.offsets[row] : self.offsets[row + 1]].tobytes().decode("utf-8", "replace")
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), _ROWS_READ):
+            bounds = self.offsets[start : start + _ROWS_READ + 1].tolist()
+            data = self.arena[bounds[0] : bounds[-1]].tobytes()
+            for begin, end in zip(bounds, bounds[1:], strict=False):
+                yield data[begin - bounds[0] : end - bounds[0]].decode("utf-8", "replace")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self[:3]))
+        return f"TextColumn({len(self):,}: {shown}{', …' if len(self) > 3 else ''})"
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and self.find(text) is not None
+
+    def index(self, text: str, start: int = 0, stop: int | None = None) -> int:
+        """As `list.index`, through the sorted hashes."""
+        row = self.find(text)
+        if row is None or not start <= row < (len(self) if stop is None else stop):
+            raise ValueError(f"{text!r:.60} is not there")
+        return row
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """64 bits for each text, (n,)."""
+        from spherevec.storage.text_kernel import hash_texts
+
+        hashes = np.empty(len(self), np.uint64)
+        hash_texts(self.offsets, self.arena, hashes)
+        return hashes
+
+    def find(self, text: str) -> int | None:
+        """The first row that holds exactly this text. The first call sorts a hash of every row (16 bytes each)."""
+        if self._sorted is None:
+            hashes = self.hashes()
+            order = np.argsort(hashes, kind="stable")
+            self._sorted = hashes[order], order
+        hashes, order = self._sorted
+        wanted = TextColumn.of([text]).hashes()[0]
+        place = int(np.searchsorted(hashes, wanted))
+        while place < len(hashes) and hashes[place] == wanted:
+            row = int(order[place])
+            if self[row] == text:
+                return row
+            place += 1
+        return None
+
+    def first_duplicate(self) -> tuple[int, int] | None:
+        """Two rows with the same text, of all such pairs the one whose second row comes first; None if all differ."""
+        hashes = self.hashes()
+        order = np.argsort(hashes, kind="stable")
+        ranked = hashes[order]
+        twins = order[1:][ranked[1:] == ranked[:-1]]
+        for row in np.sort(twins).tolist():
+            alike = np.flatnonzero(hashes[:row] == hashes[row]).tolist()
+            for earlier in alike:
+                if self[earlier] == self[row]:
+                    return earlier, row
+        return None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (TextColumn, (self.offsets, self.arena))
+
+
+class TextWriter:
+    """Collects texts in two files, in bounded memory; `column` then maps them.
+
+    Args:
+        folder: where the files are.
+        name: what their names begin with.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._paths = folder / f"{name}.text", folder / f"{name}.ends"
+        self._text, self._ends = (path.open("wb") for path in self._paths)
+        self._held, self._held_ends = bytearray(), array("q")
+        self._size = 0
+        self.n_rows = 0
+
+    def append(self, text: str) -> None:
+        encoded = text.encode("utf-8", "replace")
+        self._held += encoded
+        self._size += len(encoded)
+        self._held_ends.append(self._size)
+        self.n_rows += 1
+        if len(self._held) > _FLUSH or len(self._held_ends) > _FLUSH:
+            self._flush()
+
+    def extend(self, arena: Bytes, ends: Int64) -> None:
+        """Texts back to back, and where each ends; what follows the last end belongs to a text still to be ended."""
+        self._flush()
+        self._text.write(arena.data)
+        self._ends.write((ends + self._size).data)
+        self._size += len(arena)
+        self.n_rows += len(ends)
+
+    def _flush(self) -> None:
+        self._text.write(self._held)
+        self._ends.write(self._held_ends)
+        self._held, self._held_ends = bytearray(), array("q")
+
+    def column(self) -> TextColumn:
+        """What was written; the files must stay until it has been used."""
+        self._flush()
+        self._text.flush()
+        self._ends.flush()
+        arena = np.memmap(self._paths[0], np.uint8, "r") if self._size else np.zeros(0, np.uint8)
+        ends = np.fromfile(self._paths[1], np.int64)
+        return TextColumn(np.concatenate([np.zeros(1, np.int64), ends]), arena)
+
+    def __enter__(self) -> TextWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file, path in zip((self._text, self._ends), self._paths, strict=True):
+            try:
+                file.close()
+            except OSError:  # on a full disk, closing tries to write once more
+                pass
+            path.unlink(missing_ok=True)
