@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.readers import Source, utf8
+from spherevec.corpus.readers import Source
 from spherevec.corpus.spill import Spill, SpilledBlock
+from spherevec.corpus.streams import utf8
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 

@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from spherevec.corpus.summary import CorpusSummary
 from spherevec.corpus.vocabulary import Vocabulary
 from spherevec.errors import CorpusError
 
-FORMAT = 1
-IDS, OFFSETS, COUNTS, WORDS, NAMES, ABOUT = (
+FORMAT = 2
+IDS, OFFSETS, COUNTS, WORDS, DOCUMENTS, ABOUT = (
     "ids.bin",  # int32, little endian
     "offsets.bin",  # int64, little endian
     "counts.bin",  # int64, little endian
     "words.json",
-    "documents.json",
+    "documents.safetensors",  # described in records.py
     "corpus.json",  # written last: a folder without it is unfinished
 )
 _CHECKED_AT_ONCE = 1 << 20
@@ -34,15 +35,17 @@ class EncodedCorpus:
     Attributes:
         folder: where its files are.
         vocabulary: the words behind the ids.
-        document_names: the files of a folder of documents, otherwise None.
+        documents_file: the table of documents; None where nothing of them was kept.
+        summary: what was read, what was left out and what looks wrong.
         raw_tokens: how many words were read, before the rare ones were left out.
         tokenizer: "words", "whitespace", "custom" for a function, "tokens" for lists of words.
     """
 
-    def __init__(self, folder: Path, about: dict[str, Any], vocabulary: Vocabulary, names: list[str] | None) -> None:
+    def __init__(self, folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
         self.folder = folder
         self.vocabulary = vocabulary
-        self.document_names = names
+        self.documents_file = folder / DOCUMENTS if (folder / DOCUMENTS).is_file() else None
+        self.summary = CorpusSummary.from_dict(about["summary"])
         self.n_tokens: int = about["n_tokens"]
         self.n_documents: int = about["n_documents"]
         self.raw_tokens: int = about["raw_tokens"]
@@ -58,14 +61,13 @@ class EncodedCorpus:
         folder = Path(folder)
         try:
             about = _checked_about(folder, _read_json(folder / ABOUT))
-            words = _names(_read_json(folder / WORDS), None, WORDS)
-            names = _names(_read_json(folder / NAMES), about["n_documents"], NAMES) if about["named"] else None
+            words = _names(_read_json(folder / WORDS), WORDS)
             counts = np.fromfile(folder / COUNTS, OFFSET_TYPE)
             if len(counts) != len(words):
                 raise ValueError(f"{len(words)} words but {len(counts)} counts")
             if len(words) < 2 or counts.min() < 1:
                 raise ValueError("fewer than two words, or a word that never occurs")
-            corpus = cls(folder, about, Vocabulary(words, counts), names)
+            corpus = cls(folder, about, Vocabulary(words, counts))
             corpus._check_numbers()
             return corpus
         except FileNotFoundError as error:
@@ -149,18 +151,16 @@ def _read_json(path: Path) -> Any:
 def _checked_about(folder: Path, about: Any) -> dict[str, Any]:
     if about["format"] != FORMAT:
         raise CorpusError(f"{folder}: corpus format {about['format']!r:.40}, not {FORMAT}; encode the text again")
-    kinds = {"n_tokens": int, "n_documents": int, "raw_tokens": int, "tokenizer": str, "named": bool}
+    kinds = {"n_tokens": int, "n_documents": int, "raw_tokens": int, "tokenizer": str, "summary": dict}
     for name, kind in kinds.items():
         if type(about[name]) is not kind or (kind is int and not 0 <= about[name] < 2**62):
             raise ValueError(f"{name} is {about[name]!r:.40} in {ABOUT}")
     return dict(about)
 
 
-def _names(names: Any, count: int | None, file: str) -> list[str]:
+def _names(names: Any, file: str) -> list[str]:
     if not isinstance(names, list) or any(type(name) is not str for name in names):
         raise ValueError(f"{file} is not a list of names")
-    if count is not None and len(names) != count:
-        raise ValueError(f"{len(names)} names for {count} documents")
     return names
 
 

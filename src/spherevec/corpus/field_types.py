@@ -18,7 +18,7 @@ MOST_CATEGORIES = 10_000
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?\Z", re.DOTALL)
-_MONTH = re.compile(r"[0-9]{4}(-[0-9]{2})?\Z")
+_MONTH = re.compile(r"[12][0-9]{3}(-[0-9]{2})?\Z")
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -72,7 +72,7 @@ def as_microseconds(value: Any, *, months: bool = False) -> int | None:
         return None
     if value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
-    return (value - _EPOCH) // _MICROSECOND
+    return int((value - _EPOCH) // _MICROSECOND)
 
 
 def check_kind(kind: str | None) -> None:

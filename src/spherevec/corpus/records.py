@@ -229,13 +229,14 @@ def _typed(raw: TextColumn, finder: KindFinder) -> dict[str, NDArray[Any]]:
     if kind == "date":
         days = np.full(len(raw), MISSING_DATE, np.int64)
         for start, texts in _chunks(raw):
-            found = [as_microseconds(text, months=True) if text else MISSING_DATE for text in texts]
+            found: list[Any] = [as_microseconds(text, months=True) if text else MISSING_DATE for text in texts]
             days[start : start + len(texts)] = found
         return {"values": days}
     whole = finder.whole and finder.n_filled == len(raw)
     numbers_ = np.full(len(raw), 0 if whole else np.nan, np.int64 if whole else np.float64)
     for start, texts in _chunks(raw):
-        numbers_[start : start + len(texts)] = [(as_number(text) if text else np.nan) for text in texts]
+        cells: list[Any] = [as_number(text) if text else np.nan for text in texts]
+        numbers_[start : start + len(texts)] = cells
     return {"values": numbers_}
 
 

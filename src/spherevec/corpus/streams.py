@@ -6,9 +6,10 @@ import codecs
 import gzip
 import io
 import lzma
+import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
@@ -16,7 +17,10 @@ from typing import Any, BinaryIO, cast
 
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 
+BLOCK_SIZE = 1 << 20
+LONGEST_TEXT = 1 << 28  # bytes that are ever held as one text or one word
 COMPRESSED = (".gz", ".xz", ".zst")
+STDIN = Path("-")  # a file of that name is given as ./-
 _ZSTD_CHUNK = 1 << 9  # compressed bytes at a time: each may unfold to 32 KB
 _XZ_CHUNK = 1 << 16  # bytes at a time, on both sides
 _XZ_MEMORY = 1 << 28  # four times what `xz -9` asks for
@@ -134,8 +138,10 @@ class _XzUnpacker(_Unpacker):
         return data
 
 
-def open_stream(path: Path, meter: Meter) -> BinaryIO:
+def open_stream(path: Path, meter: Meter) -> AbstractContextManager[BinaryIO]:
     """The bytes of a file, decompressed where its ending says so; `meter` counts what is read from the disk."""
+    if path == STDIN:
+        return nullcontext(sys.stdin.buffer)
     file = cast(BinaryIO, io.BufferedReader(_MeteredFile(path, meter), 1 << 16))
     ending = path.suffix.lower()
     if ending == ".gz":
@@ -170,6 +176,9 @@ def readable(path: Path) -> Iterator[None]:
 @contextmanager
 def unchanged(path: Path) -> Iterator[None]:
     """Complain at the end if somebody wrote to the file, or cut it short, meanwhile."""
+    if path == STDIN:
+        yield
+        return
     before = path.stat()
     yield
     after = path.stat()
@@ -188,17 +197,20 @@ def check_encoding(encoding: str) -> None:
         raise ConfigError(f"encoding {encoding!r} cannot be used ({error}); try utf-8, latin-1 or utf-16") from None
 
 
-def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter) -> Iterator[bytes]:
+def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[str] | None = None) -> Iterator[bytes]:
     """The text of a file as UTF-8, without a byte order mark, in pieces read about `size` bytes at a time.
 
-    A piece may end inside a character; a text that is not empty ends with a newline.
+    A piece may end inside a character; a text that is not empty ends with a newline. Where lines end with a carriage
+    return alone, as old Macs and some spreadsheets write them, these become newlines, and `notes` says so.
     """
     name = codecs.lookup(encoding).name
     decoder = codecs.getincrementaldecoder(encoding)()
-    lines, last, first = 0, b"", True
+    lines, last, first, old_mac = 0, b"", True, False
     with readable(path), unchanged(path), open_stream(path, meter) as stream:
         while True:
             raw = stream.read(max(size, 4))  # 4 bytes hold a whole character, so a byte order mark is seen at once
+            if first and raw.startswith(b"%PDF-"):
+                raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
             if first and b"\0" in raw and not name.startswith(_WIDE_ENCODINGS):
                 raise CorpusError(
                     f"{path}: looks binary, not text; if it is text, name its encoding (--encoding NAME, say utf-16)"
@@ -222,6 +234,11 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter) -> Iterator[
             if first and text:
                 first = False
                 piece = piece.removeprefix(codecs.BOM_UTF8)
+                old_mac = b"\n" not in piece and b"\r" in piece[:-1]
+                if old_mac and notes is not None:
+                    notes.append(f"{path}: lines end with a carriage return (CR)")
+            if old_mac:
+                piece = piece.replace(b"\r", b"\n")
             if piece:
                 lines += piece.count(b"\n")
                 last = piece[-1:]
@@ -230,3 +247,49 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter) -> Iterator[
                 break
         if last not in (b"", b"\n"):
             yield b"\n"
+
+
+def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the corpus") -> Iterator[bytes]:
+    """Join and cut pieces to blocks of about `size` bytes that end at white space, so never inside a word."""
+    held: list[bytes] = []
+    held_size = 0
+    for piece in pieces:
+        held.append(piece)
+        held_size += len(piece)
+        if held_size < size:
+            continue
+        cut = 1 + max(piece.rfind(b" "), piece.rfind(b"\n"))
+        if cut:
+            held[-1] = piece[:cut]
+            yield b"".join(held)
+            held = [piece[cut:]]
+            held_size = len(held[0])
+        elif held_size > LONGEST_TEXT:
+            raise CorpusError(f"{name}: over {LONGEST_TEXT >> 20} MB without a space or a line break; is this text?")
+    if held_size:
+        yield b"".join(held)
+
+
+def lines(pieces: Iterable[bytes], name: str = "the corpus", longest: int = LONGEST_TEXT) -> Iterator[bytes]:
+    """Join and cut pieces, the last of which ends with a newline, to lines with their newlines."""
+    held: list[bytes] = []
+    held_size = number = 0
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
+        held.append(first)
+        held_size += len(first)
+        for other in others:
+            number += 1
+            held.append(b"\n")
+            yield b"".join(held)
+            held, held_size = [other], len(other)
+        if held_size > longest:
+            raise CorpusError(f"{name}, line {number + 1}: longer than {longest >> 20} MB; split it into several")
+
+
+def utf8(text: str) -> bytes:
+    """Half a surrogate pair, which broken JSON may hold, becomes the replacement character."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

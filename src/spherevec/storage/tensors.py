@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
 
-_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "F32": np.dtype("<f4"),
+    "I32": np.dtype("<i4"),
+    "U8": np.dtype("u1"),
+}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LONGEST_HEADER = 1 << 20
 _BYTES_PER_WRITE = 1 << 24
@@ -37,7 +44,8 @@ class Rows(Protocol):
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Rows]) -> None:
-    """Write float32 and int64 arrays under their names."""
+    """Write arrays of any type in `_DTYPES` under their names, the widest first, so that each is aligned."""
+    tensors = dict(sorted(tensors.items(), key=lambda named: -named[1].dtype.itemsize))
     header: dict[str, Any] = {}
     end = 0
     for name, array in tensors.items():

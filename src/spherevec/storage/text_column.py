@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, overload
@@ -64,7 +66,7 @@ class TextColumn(Sequence[str]):
         for start in range(0, len(self), _ROWS_READ):
             bounds = self.offsets[start : start + _ROWS_READ + 1].tolist()
             data = self.arena[bounds[0] : bounds[-1]].tobytes()
-            for begin, end in zip(bounds, bounds[1:], strict=False):
+            for begin, end in pairwise(bounds):
                 yield data[begin - bounds[0] : end - bounds[0]].decode("utf-8", "replace")
 
     def __eq__(self, other: object) -> bool:
@@ -182,8 +184,6 @@ class TextWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for file, path in zip((self._text, self._ends), self._paths, strict=True):
-            try:
+            with suppress(OSError):  # on a full disk, closing tries to write once more
                 file.close()
-            except OSError:  # on a full disk, closing tries to write once more
-                pass
             path.unlink(missing_ok=True)

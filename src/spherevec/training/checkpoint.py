@@ -258,9 +258,8 @@ def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
     for array in (corpus.vocabulary.counts, corpus.offsets, corpus.ids):
         for start in range(0, len(array), _HASHED_AT_ONCE):
             digest.update(np.ascontiguousarray(array[start : start + _HASHED_AT_ONCE]).data)
-    for names in (corpus.vocabulary.words, corpus.document_names or []):
-        for name in names:
-            digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+    for name in corpus.vocabulary.words:
+        digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
     corpus.drop_pages()
     return {
         "documents": corpus.n_documents,

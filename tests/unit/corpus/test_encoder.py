@@ -49,10 +49,10 @@ def test_attributes(text_file, tmp_path):
         assert (corpus.n_documents, corpus.n_tokens) == (len(LINES), len(corpus.ids))
         assert corpus.raw_tokens == sum(len(tokenize(line)) for line in LINES)
         assert corpus.tokenizer == "words"
-        assert corpus.document_names is None
+        assert corpus.summary.documents == len(LINES)
         assert corpus.document(0).tolist() == [corpus.vocabulary.index("the"), corpus.vocabulary.index("cat")]
         assert sorted(path.name for path in corpus.folder.iterdir()) == [
-            "corpus.json", "counts.bin", "ids.bin", "offsets.bin", "words.json",
+            "corpus.json", "counts.bin", "documents.safetensors", "ids.bin", "offsets.bin", "words.json",
         ]  # fmt: skip
         for number in (-1, len(LINES)):
             with pytest.raises(IndexError, match=f"document {number} of 6"):
@@ -147,7 +147,7 @@ def test_a_word_longer_than_many_blocks(tmp_path):
 
 @pytest.mark.parametrize("tokenizer", ["words", str.split])
 def test_token_lists_are_taken_as_they_are(tmp_path, tokenizer):
-    documents = [["New York", "a"], [], ("a", "B\n", ""), ["New York"]]
+    documents = [["New York", "a"], [], ["a", "B\n", ""], ["New York"]]
     corpus = encode(documents, tmp_path / "out", min_count=1, tokenizer=tokenizer)
     assert corpus.tokenizer == "tokens"
     assert as_lists(corpus) == encode_slowly([["New York", "a"], [], ["a", "B\n"], ["New York"]], 1)

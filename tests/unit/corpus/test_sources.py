@@ -21,6 +21,7 @@ from helpers import unprivileged
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.corpus.readers import blocks, lines
 from spherevec.errors import CorpusError, MissingExtraError
+from spherevec.model.documents import DocumentTable
 
 DOCUMENTS = ["The cat sat", "", "the dog, näïve", "cat’s “dog”"]
 TEXT = "\n".join(DOCUMENTS).encode()
@@ -109,15 +110,15 @@ class TestFolders:
         for name, data in [("b.txt", b"two\nlines\n"), ("a/z.md", b"deep"), ("a.txt.gz", gzip.compress(b"packed"))]:
             written(tmp_path / "in" / name, data)
         written(tmp_path / "in" / "empty.text", b"")
-        written(tmp_path / "in" / "notes.pdf", b"\0no text")
+        written(tmp_path / "in" / "picture.png", b"\0no text")
         written(tmp_path / "in" / ".hidden.txt", b"hidden")
         written(tmp_path / "in" / ".git" / "x.txt", b"hidden")
         assert read(tmp_path / "in") == ["packed ", "deep ", "two lines ", ""]
         corpus = encode(tmp_path / "in", tmp_path / "out", min_count=1)
         names = ["a.txt.gz", "a/z.md", "b.txt", "empty.text"]
-        assert corpus.document_names == names
+        assert DocumentTable.open(corpus.documents_file).ids == names
         assert corpus.offsets.tolist() == [0, 1, 2, 4, 4]
-        assert EncodedCorpus.open(tmp_path / "out").document_names == names
+        assert "left out 1 files that are not text (1 with .png)" in str(EncodedCorpus.open(tmp_path / "out").summary)
 
     def test_any_name_where_no_file_has_a_text_ending(self, tmp_path):
         written(tmp_path / "in" / "51060", b"a news post")
@@ -183,20 +184,25 @@ class TestTables:
         [
             ("t.csv", b"id,body\n1,x\n", "text", "t.csv: no field 'text'; choose --text-field NAME among 'id', 'body'"),
             ("t.csv", b"id,body\n1,x\n", None, "(--text-field NAME); there are 'id', 'body'"),
-            ("t.csv", b"id,text\n1,x\n2\n", "text", "t.csv, line 3: 1 fields, but column 'text' is number 2"),
+            (
+                "t.csv",
+                b"id,text\n1,x\n2\n",
+                "text",
+                "t.csv, line 3: 1 cells between commas, but column 'text' is number 2",
+            ),
             ("t.csv", b'id,text\n1,"x\n', "text", "t.csv, line 2: not CSV (unexpected end of data)"),
             ("t.csv", b"text\n\xff\n", "text", "t.csv, line 2: not valid utf-8 (byte 0xff)"),
-            ("t.csv", b"", "text", "t.csv: no field 'text'; choose --text-field NAME among none"),
+            ("t.csv", b"", "text", "t.csv: is empty"),
             ("t.csv", b"text\n", "text", "t.csv: is empty"),
             ("t.jsonl", b'{"text": "x"}\n{"text"\n', "text", "t.jsonl, line 2: not JSON (Expecting ':' delimiter)"),
             ("t.jsonl", b'{"text": "x"}\n{"body": "y"}', "text", "t.jsonl, line 2: no field 'text'; choose"),
             ("t.jsonl", b'{"id": 1, "body": "x"}\n', None, "(--text-field NAME); there are 'id', 'body'"),
-            ("t.jsonl", b'\n["x"]\n', "text", "t.jsonl, line 2: not a JSON object"),
+            ("t.jsonl", b'\n["x"]\n', "text", "t.jsonl, line 2: not a record with fields"),
             ("t.jsonl", b'{"text": 5}\n', "text", "t.jsonl, line 1, field 'text': holds int '5', not text"),
             ("t.jsonl", b"[" * 100_000, "text", "t.jsonl, line 1: not JSON"),
             ("t.jsonl", b"\n", "text", "t.jsonl: is empty"),
             ("t.parquet", b"no parquet", "text", "t.parquet: not a valid Parquet file"),
-            ("t.txt", b"x", "text", "t.txt: text_field 'text' needs a .jsonl, .csv or .parquet file"),
+            ("t.txt", b"x", "text", "t.txt: text_field 'text' needs a table"),
         ],
     )
     def test_what_can_be_wrong(self, tmp_path, name, data, field, message):
@@ -272,20 +278,20 @@ class TestBadIterables:
     @pytest.mark.parametrize(
         ("source", "message"),
         [
-            (5, "a corpus is a path, or an iterable of strings or token lists, not int"),
+            (5, "a corpus is a path, or an iterable of texts or of lists of words, not int 5"),
             ([], "holds no documents"),
-            ([None, "a"], "document 1 must be a string, not NoneType None"),
-            (["a", ["b"]], "document 2 must be a string, not list ['b']"),
-            ([["a"], "b"], "document 2 must be a list of strings like the first, not str 'b'"),
-            ([["a"], ["b", 5]], "document 2: 5 is not a word; words must be strings"),
-            ([["a"], [["b"]]], "document 2: ['b'] is not a word; words must be strings"),
+            ([None, "a"], "document 0 must be a text or a list of words, not NoneType None"),
+            (["a", ["b"]], "document 1 (counted from 0) must be a string like the first, not list ['b']"),
+            ([["a"], "b"], "document 1 (counted from 0) must be a list of words like the first, not str 'b'"),
+            ([["a"], ["b", 5]], "document 1 (counted from 0): int 5 is not a word"),
+            ([["a"], [["b"]]], "document 1 (counted from 0): list ['b'] is not a word"),
         ],
     )
     def test_what_can_be_wrong(self, tmp_path, source, message):
         assert message in fails(source, tmp_path)
 
     def test_text_field_is_for_tables(self, tmp_path):
-        assert "text_field 'x' needs a" in fails(["a"], tmp_path, text_field="x")
+        assert "record 0: not a record with fields" in fails(["a"], tmp_path, text_field="x")
 
 
 class TestNothingToLearnFrom:
@@ -382,8 +388,8 @@ class TestOpen:
             EncodedCorpus.open(folder)
 
     def test_another_format(self, folder):
-        (folder / "corpus.json").write_text((folder / "corpus.json").read_text().replace('"format": 1', '"format": 2'))
-        with pytest.raises(CorpusError, match="corpus format 2, not 1; encode the text again"):
+        (folder / "corpus.json").write_text((folder / "corpus.json").read_text().replace('"format": 2', '"format": 1'))
+        with pytest.raises(CorpusError, match="corpus format 1, not 2; encode the text again"):
             EncodedCorpus.open(folder)
 
 

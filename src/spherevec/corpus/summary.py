@@ -1,0 +1,118 @@
+"""What was read, in a few lines: counts, what was left out, what was found out, and what looks wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+LONG_WORD = 100  # characters
+# Scripts written without spaces: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3040, 0x30FF),
+    (0x3400, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """What a corpus holds, as far as reading tells.
+
+    Attributes:
+        documents: how many there are.
+        empty: documents without any word.
+        unknown_documents: documents with words, but none that is kept or known.
+        tokens: words, all occurrences counted.
+        dropped_tokens: those of words that are too rare, or unknown to the model.
+        distinct_words: different words; None where they were not counted.
+        kept_words: different words that get a vector.
+        min_count: how often a word must occur to be kept.
+        notes: what was found out about the source.
+        warnings: what looks wrong.
+        settings: what was chosen because of the text, and why.
+    """
+
+    documents: int
+    empty: int
+    unknown_documents: int
+    tokens: int
+    dropped_tokens: int
+    distinct_words: int | None = None
+    kept_words: int | None = None
+    min_count: int | None = None
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    settings: Sequence[str] = ()
+
+    def with_(self, **changes: Any) -> CorpusSummary:
+        """A copy with some parts changed."""
+        return replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> CorpusSummary:
+        """What `as_dict` gave."""
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
+        return cls(**plain)
+
+    def __str__(self) -> str:
+        empty = f", {self.empty:,} of them empty" if self.empty else ""
+        parts = [f"{self.documents:,} documents{empty}", f"{self.tokens:,} tokens"]
+        if self.distinct_words is not None and self.kept_words is not None:
+            parts.append(f"{self.distinct_words:,} distinct words, {self.kept_words:,} kept")
+            share = self.dropped_tokens / max(self.tokens, 1)
+            parts.append(f"min_count {self.min_count} drops {share:.1%} of the tokens")
+        else:
+            parts.append(f"{self.dropped_tokens / max(self.tokens, 1):.1%} of the tokens unknown to the model")
+        lines = ["; ".join(parts)]
+        lines += [*self.notes, *self.settings, *(f"warning: {warning}" for warning in self.warnings)]
+        return "\n".join(lines)
+
+
+def unspaced_share(words: Iterable[str], counts: Iterable[int]) -> float:
+    """The share of characters in scripts that are written without spaces."""
+    unspaced = total = 0
+    for word, count in zip(words, counts, strict=True):
+        total += count * len(word)
+        if not word.isascii():
+            unspaced += count * sum(any(low <= ord(one) <= high for low, high in _UNSPACED) for one in word)
+    return unspaced / max(total, 1)
+
+
+def warnings_about(
+    summary: CorpusSummary, *, long_words: int = 0, longest: str = "", unspaced: float = 0.0, split: bool = True
+) -> list[str]:
+    """What looks wrong.
+
+    Args:
+        long_words: occurrences of words of `LONG_WORD` characters or more, such as `longest`.
+        unspaced: the share of the text in scripts without spaces.
+        split: words were found by a tokenizer of ours, rather than given.
+    """
+    found = []
+    if summary.documents == 1:
+        found.append("there is only one document; in a text file each line is one, in a table each row")
+    elif summary.empty * 2 > summary.documents:
+        found.append(f"{summary.empty:,} of {summary.documents:,} documents are empty; is this the right field?")
+    if long_words and long_words * 1000 > summary.tokens:
+        found.append(f"{long_words:,} words have {LONG_WORD} characters or more, such as {longest[:40]!r}…")
+    if unspaced > 0.5 and split:
+        found.append(
+            f"{unspaced:.0%} of the text is in a script without spaces: split it into words first, "
+            "or choose a tokenizer that does"
+        )
+    if summary.tokens and summary.dropped_tokens == summary.tokens:
+        found.append("every word is unknown to the model; is this another language, or split in another way?")
+    elif summary.tokens and summary.dropped_tokens * 2 > summary.tokens:
+        why = f"occur less than min_count={summary.min_count} times" if summary.min_count else "are unknown"
+        found.append(f"{summary.dropped_tokens / summary.tokens:.0%} of the tokens {why}")
+    return found

@@ -1,0 +1,444 @@
+"""The table of documents: ids, titles, the beginning of each text and kept fields, typed and memory-mapped."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.corpus.field_types import KINDS, MISSING_DATE, as_microseconds, as_number
+from spherevec.corpus.records import schema_array, text_arrays
+from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
+from spherevec.model.document_ids import ImplicitIds
+from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.storage.text_column import TextColumn
+
+Rows = NDArray[np.int64]
+
+TITLE_LENGTH = 80
+_NAMES_SHOWN = 20
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+class UnknownDocumentError(SpherevecError, KeyError):
+    """An id that no document has."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class _Column:
+    """One kept field."""
+
+    def __init__(self, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.kind = kind
+        self.arrays = dict(arrays)
+        self.texts = TextColumn(arrays["offsets"], arrays["bytes"]) if "offsets" in arrays else None
+        self._categories: list[str] | None = None
+
+    @property
+    def categories(self) -> list[str]:
+        if self._categories is None:
+            self._categories = list(self.texts or ())
+        return self._categories
+
+    def values(self, rows: Any = slice(None)) -> NDArray[Any]:
+        """The cells as a NumPy array: objects (str), float64, int64 or datetime64[us]."""
+        if self.kind == "category":
+            names = np.array([*self.categories, ""], object)
+            result: NDArray[Any] = names[self.arrays["codes"][rows]]
+            return result
+        if self.kind == "text":
+            assert self.texts is not None
+            numbers = np.arange(len(self.texts))[rows]
+            return np.array([self.texts[int(row)] for row in numbers], object)
+        values: NDArray[Any] = self.arrays["values"][rows]
+        return values.view("datetime64[us]") if self.kind == "date" else values
+
+
+class DocumentTable:
+    """What is known of each document besides its vector, row by row.
+
+    Args:
+        tensors: the arrays of the file; `spherevec.corpus.records` describes them.
+
+    >>> table = DocumentTable.of(3, ids=["a", "b", "c"], fields={"team": ["x", "y", "x"]})
+    >>> table.rows_where({"team": "x"}).tolist(), table.row_of("b"), table.fields
+    ([0, 2], 1, {'team': 'category'})
+    """
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        self._tensors = dict(tensors)
+        schema = _schema(tensors)
+        self._n_rows: int = schema["rows"]
+        self._fields: dict[str, _Column] = {}
+        self._roles: dict[str, TextColumn] = {}
+        for number, column in enumerate(schema["columns"]):
+            arrays = {name.partition(".")[2]: array for name, array in tensors.items() if name.startswith(f"{number}.")}
+            self._check_column(column, arrays)
+            if column["role"] == "field":
+                self._fields[column["name"]] = _Column(column["kind"], arrays)
+            else:
+                self._roles[column["role"]] = TextColumn(arrays["offsets"], arrays["bytes"])
+        self.ids: Sequence[str] = self._roles["id"] if "id" in self._roles else self._implicit_ids()
+
+    @classmethod
+    def open(cls, path: str | Path, *, memory_map: bool = True) -> DocumentTable:
+        """Open the table in a file, without reading its rows where `memory_map` is True."""
+        try:
+            return cls(read_tensors(Path(path), memory_map=memory_map))
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, FormatError):
+                raise FormatError(f"{path}: {error}") from None
+            raise FormatError(f"{path}: corrupt table of documents ({error}); copy it again") from None
+
+    @classmethod
+    def of(
+        cls,
+        n_rows: int,
+        *,
+        ids: Sequence[Any] | None = None,
+        titles: Sequence[str] | None = None,
+        texts: Sequence[str] | None = None,
+        fields: Mapping[str, Sequence[Any]] | None = None,
+    ) -> DocumentTable:
+        """A table made in memory, for vectors from elsewhere."""
+        import tempfile
+
+        from spherevec.corpus.records import Columns, KeptField, RecordBuilder, Row
+
+        fields = fields or {}
+        for name, values in {"ids": ids, "titles": titles, "texts": texts, **fields}.items():
+            if values is not None and len(values) != n_rows:
+                raise ConfigError(f"{len(values)} {name} do not fit {n_rows} documents")
+        kept = [KeptField(name) for name in fields]
+        columns = Columns(keep=kept, ids=ids is not None, keep_text=200 if texts is not None else 0)
+        with tempfile.TemporaryDirectory() as folder, RecordBuilder(Path(folder), columns) as builder:
+            for row in range(n_rows):
+                builder.add(
+                    Row(
+                        "" if texts is None else texts[row],
+                        None if ids is None else ids[row],
+                        None if titles is None else titles[row],
+                        [values[row] for values in fields.values()],
+                    ),
+                    f"document {row} (counted from 0)",
+                )
+            builder.write(Path(folder) / "table")
+            return cls.open(Path(folder) / "table", memory_map=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as one safetensors file."""
+        write_tensors(Path(path), self._tensors)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __repr__(self) -> str:
+        kept = ", ".join(f"{name} ({kind})" for name, kind in self.fields.items()) or "none"
+        return f"DocumentTable({len(self):,} documents, fields: {kept})"
+
+    def _repr_html_(self) -> str:
+        from spherevec.model.html import table_html
+
+        header = ["id", "title", *self.fields]
+        rows = [[*self.record(row).values()] for row in range(min(len(self), 10))]
+        return table_html(header, rows, f"{len(self):,} documents")
+
+    @property
+    def named(self) -> bool:
+        """Whether documents have ids other than their positions."""
+        return "id" in self._roles or "sources.rows" in self._tensors
+
+    @property
+    def titled(self) -> bool:
+        """Whether documents have titles of their own."""
+        return "title" in self._roles
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The kept fields and their kinds: "text", "number", "date" or "category"."""
+        return {name: column.kind for name, column in self._fields.items()}
+
+    def title(self, row: int) -> str:
+        """The title of a document or, where it has none, the beginning of its text; '' if neither was kept."""
+        if "title" in self._roles:
+            title = self._roles["title"][row]
+            if title:
+                return title
+        return self.snippet(row, TITLE_LENGTH)
+
+    def snippet(self, row: int, length: int | None = None) -> str:
+        """The beginning of a document's text, as much as was kept or `length` characters of it."""
+        if "text" not in self._roles:
+            return ""
+        text = " ".join(self._roles["text"][row].split())
+        if length is None or len(text) <= length:
+            return text
+        cut = text[:length].rpartition(" ")[0] or text[:length]
+        return f"{cut} …"
+
+    def record(self, row: int) -> dict[str, Any]:
+        """One document: its id, its title and its fields, ready for JSON."""
+        cells = {name: _plain(column.values(slice(row, row + 1))[0]) for name, column in self._fields.items()}
+        return {"id": self.ids[row], "title": self.title(row), **cells}
+
+    def column(self, name: str) -> NDArray[Any]:
+        """All cells of a field: objects (str) for text and category, numbers, or datetime64[us]."""
+        return self._field(name).values()
+
+    def codes(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
+        """A category as numbers (n,), -1 where missing, and the names behind them."""
+        column = self._field(name)
+        if column.kind != "category":
+            raise ConfigError(f"field {name!r} holds {column.kind}, not categories; keep it as {name}:category")
+        return column.arrays["codes"], column.categories
+
+    def row_of(self, id: str) -> int:
+        """The row of the document with this id. The first call sorts the hashes of all ids (16 bytes each)."""
+        row = self.ids.find(str(id))  # type: ignore[attr-defined]
+        if row is None:
+            shown = ", ".join(repr(one)[:40] for one in self.ids[:3])
+            kind = f"such as {shown}" if self.named else f"from 0 to {len(self) - 1}"
+            raise UnknownDocumentError(f"no document has the id {str(id)!r:.60}; ids are {kind}")
+        return int(row)
+
+    def rows_where(self, conditions: Mapping[str, Any]) -> Rows:
+        """The rows for which every condition holds, in ascending order.
+
+        Args:
+            conditions: a value for each field; a list stands for any of its values. A field's name may end with a
+                comparison: `{"created>=": "2024-01-01", "length<": 100, "team!=": "sales"}`. `id` is a field as well.
+
+        >>> DocumentTable.of(3, fields={"size": [1, 20, 3]}).rows_where({"size>": 2}).tolist()
+        [1, 2]
+        """
+        chosen = np.ones(len(self), np.bool_)
+        for key, value in conditions.items():
+            name, sign = self._split_comparison(key)
+            if name == "id" and name not in self._fields:
+                if sign not in ("", "!="):
+                    raise ConfigError(f"ids are compared with = and !=, not {sign}")
+                mask = np.zeros(len(self), np.bool_)
+                mask[[self.row_of(one) for one in _as_list(value)]] = True
+                chosen &= ~mask if sign == "!=" else mask
+            else:
+                chosen &= self._matches(name, sign, value)
+        return np.flatnonzero(chosen)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame, one row a document: id, title, text and the kept fields."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("to_pandas()", "pandas") from None
+        data: dict[str, Any] = {"id": list(self.ids)}
+        for role in ("title", "text"):
+            if role in self._roles:
+                data[role] = list(self._roles[role])
+        for name, column in self._fields.items():
+            if column.kind == "category":
+                data[name] = pandas.Categorical.from_codes(column.arrays["codes"], column.categories)
+            else:
+                data[name] = column.values()
+        return pandas.DataFrame(data)
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> DocumentTable:
+        """The table of some documents, in the order given; ids become explicit."""
+        return _joined([(self, np.asarray(rows, np.int64))])
+
+    @classmethod
+    def concatenate(cls, tables: Sequence[DocumentTable]) -> DocumentTable:
+        """One table after another; a field that a table does not have is missing there. Ids become explicit."""
+        return _joined([(table, np.arange(len(table))) for table in tables])
+
+    def _field(self, name: str) -> _Column:
+        if name not in self._fields:
+            there = [*self._fields][:_NAMES_SHOWN]
+            listed = ", ".join(map(repr, there)) or "none: train with keep=[…] (--keep NAME,NAME)"
+            raise ConfigError(f"no field {name!r:.60} was kept; there is {listed}")
+        return self._fields[name]
+
+    def _split_comparison(self, key: str) -> tuple[str, str]:
+        if key in self._fields:
+            return key, ""
+        for sign in _COMPARISONS:
+            if key.endswith(sign):
+                return key[: -len(sign)].strip(), sign
+        return key, ""
+
+    def _matches(self, name: str, sign: str, value: Any) -> NDArray[np.bool_]:
+        column = self._field(name)
+        if sign in ("", "!="):
+            found = np.zeros(len(self), np.bool_)
+            for one in _as_list(value):
+                found |= _equal(column, name, one)
+            return ~found if sign == "!=" else found
+        if column.kind not in ("number", "date"):
+            raise ConfigError(f"field {name!r} holds {column.kind}, which {sign} does not order; use = or !=")
+        cells = column.arrays["values"]
+        bound = _bound(column, name, value)
+        matches: NDArray[np.bool_] = np.asarray(_COMPARISONS[sign](cells, bound))
+        if column.kind == "date":
+            matches &= cells != MISSING_DATE
+        return matches
+
+    def _implicit_ids(self) -> ImplicitIds:
+        if "sources.rows" not in self._tensors:
+            nothing = TextColumn.of([])
+            return ImplicitIds(nothing, np.zeros(0, np.int64), np.zeros(0, np.uint8), self._n_rows)
+        names = TextColumn(self._tensors["sources.offsets"], self._tensors["sources.bytes"])
+        rows, whole = self._tensors["sources.rows"], self._tensors["sources.whole"]
+        if not len(names) == len(rows) == len(whole) or (len(rows) and rows[0] != 0):
+            raise FormatError("its sources do not fit each other; copy it again")
+        return ImplicitIds(names, rows, whole, self._n_rows)
+
+    def _check_column(self, column: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Raise `FormatError` unless a column has the arrays of its kind, of the right types and lengths."""
+        kind, role = column["kind"], column["role"]
+        if kind not in KINDS or role not in ("id", "title", "text", "field") or (role != "field" and kind != "text"):
+            raise FormatError(f"its column {column['name']!r:.40} is of no known kind; upgrade spherevec")
+        wanted: dict[str, tuple[str, ...]] = {
+            "text": {"offsets": ("<i8",), "bytes": ("u1",)},
+            "number": {"values": ("<i8", "<f8")},
+            "date": {"values": ("<i8",)},
+            "category": {"codes": ("<i4",), "offsets": ("<i8",), "bytes": ("u1",)},
+        }[kind]  # type: ignore[assignment]
+        for part, types in wanted.items():
+            array = arrays.get(part)
+            if array is None or array.ndim != 1 or array.dtype not in [np.dtype(one) for one in types]:
+                raise FormatError(f"its column {column['name']!r:.40} has no valid {part}; copy it again")
+        lengths = {"text": ("offsets", 1), "number": ("values", 0), "date": ("values", 0), "category": ("codes", 0)}
+        part, more = lengths[kind]
+        if len(arrays[part]) != self._n_rows + more or ("offsets" in wanted and len(arrays["offsets"]) == 0):
+            raise FormatError(f"its column {column['name']!r:.40} does not have {self._n_rows} rows; copy it again")
+
+
+def _schema(tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    try:
+        schema = json.loads(tensors["schema"].tobytes())
+        rows, columns = schema["rows"], schema["columns"]
+        sound = type(rows) is int and 0 <= rows < 2**40
+        sound = sound and all(type(column[key]) is str for column in columns for key in ("role", "name", "kind"))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        sound = False
+    if not sound:
+        raise FormatError("holds no description of its columns; copy it again")
+    return dict(schema)
+
+
+def _equal(column: _Column, name: str, value: Any) -> NDArray[np.bool_]:
+    """Where a field holds a value; None and '' stand for a missing cell."""
+    missing = value is None or value == ""
+    if column.kind == "category":
+        text = "true" if value is True else "false" if value is False else str(value)
+        code = -1 if missing else column.categories.index(text) if text in column.categories else -2
+        return np.asarray(column.arrays["codes"] == code)
+    if column.kind == "text":
+        assert column.texts is not None
+        wanted = TextColumn.of(["" if missing else str(value)])
+        alike = column.texts.hashes() == wanted.hashes()[0]
+        rows = np.flatnonzero(alike)
+        alike[rows] = [column.texts[int(row)] == wanted[0] for row in rows]
+        return alike
+    cells = column.arrays["values"]
+    if missing:
+        return np.asarray(cells == MISSING_DATE if column.kind == "date" else np.isnan(cells.astype(np.float64)))
+    bound = _bound(column, name, value)
+    if column.kind == "date" and isinstance(value, str) and len(value.strip()) == 10:  # a day is all of its hours
+        return np.asarray((cells >= bound) & (cells < bound + 86_400_000_000))
+    return np.asarray(cells == bound)
+
+
+def _bound(column: _Column, name: str, value: Any) -> Any:
+    """What the cells of a number or date are compared with."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if column.kind == "number":
+        number = as_number(value.strip()) if isinstance(value, str) else value
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise ConfigError(f"field {name!r} holds numbers; {value!r:.40} is none")
+        return number
+    moment = as_microseconds(value, months=True)
+    if moment is None:
+        raise ConfigError(f"field {name!r} holds dates; {value!r:.40} is none: write 2024-11-30")
+    return moment
+
+
+def _as_list(value: Any) -> Sequence[Any]:
+    return list(value) if isinstance(value, list | tuple | set | frozenset | np.ndarray) else [value]
+
+
+def _plain(cell: Any) -> Any:
+    """A cell for JSON: dates in ISO 8601, missing ones as None."""
+    if isinstance(cell, np.datetime64):
+        if np.isnat(cell):
+            return None
+        text = str(cell.astype("datetime64[s]") if cell == cell.astype("datetime64[s]") else cell)
+        return text.removesuffix("T00:00:00")
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, float) and cell != cell:
+        return None
+    return cell if cell != "" else None
+
+
+def _joined(parts: Sequence[tuple[DocumentTable, Rows]]) -> DocumentTable:
+    """Some rows of several tables as one table in memory."""
+    n_rows = sum(len(rows) for _, rows in parts)
+    schema: list[dict[str, str]] = []
+    tensors: dict[str, NDArray[Any]] = {}
+
+    def put(role: str, name: str, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        tensors.update({f"{len(schema)}.{part}": array for part, array in arrays.items()})
+        schema.append({"role": role, "name": name, "kind": kind})
+
+    def texts(role: str) -> Iterator[str]:
+        for table, rows in parts:
+            column: Sequence[str] | None = table.ids if role == "id" else table._roles.get(role)
+            yield from ("" if column is None else column[int(row)] for row in rows)
+
+    if any(table.named for table, _ in parts):
+        ids = TextColumn.of(texts("id"))
+        twins = ids.first_duplicate()
+        if twins:
+            raise ConfigError(f"{ids[twins[1]]!r:.60} is the id of two documents; ids must be unique")
+        put("id", "id", "text", text_arrays(ids))
+    for role in ("title", "text"):
+        if any(role in table._roles for table, _ in parts):
+            put(role, role, "text", text_arrays(TextColumn.of(texts(role))))
+    names = dict.fromkeys(name for table, _ in parts for name in table._fields)
+    for name in names:
+        kinds = {table._fields[name].kind for table, _ in parts if name in table._fields}
+        kind = kinds.pop() if len(kinds) == 1 else "text"
+        put("field", name, kind, _joined_field([(table._fields.get(name), rows) for table, rows in parts], kind))
+    return DocumentTable({"schema": schema_array(n_rows, schema), **tensors})
+
+
+def _joined_field(parts: Sequence[tuple[_Column | None, Rows]], kind: str) -> dict[str, NDArray[Any]]:
+    if kind in ("number", "date"):
+        empty: Any = MISSING_DATE if kind == "date" else np.nan
+        return {
+            "values": np.concatenate(
+                [np.full(len(rows), empty) if c is None else c.arrays["values"][rows] for c, rows in parts]
+            )
+        }
+    cells = [[""] * len(rows) if c is None else [str(_plain(v) or "") for v in c.values(rows)] for c, rows in parts]
+    flat = [cell for part in cells for cell in part]
+    if kind == "text":
+        return text_arrays(TextColumn.of(flat))
+    names = sorted(set(flat) - {""})
+    code_of = {name: code for code, name in enumerate(names)} | {"": -1}
+    codes = np.array([code_of[cell] for cell in flat], np.int32)
+    return {"codes": codes, **text_arrays(TextColumn.of(names))}

@@ -1,0 +1,321 @@
+"""Every input that people have, or a refusal that says what to do."""
+
+import io
+import json
+import mailbox
+import sys
+from email.message import EmailMessage
+from pathlib import Path
+
+import pandas
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from spherevec.corpus import encode, read_documents
+from spherevec.corpus.markup import html_text
+from spherevec.corpus.readers import open_source
+from spherevec.errors import ConfigError, CorpusError
+from spherevec.model.documents import DocumentTable
+
+RECORDS = [
+    {"ticket": "T-1", "subject": "Refund", "body": "money back please", "team": "billing", "created": "2024-01-05"},
+    {"ticket": "T-2", "subject": "", "body": "cannot log in", "team": "login", "created": "2024-02-01"},
+    {"ticket": "T-3", "subject": "Invoice", "body": "", "team": "billing", "created": None},
+    {"ticket": "T-4", "subject": "Again", "body": "log in fails", "team": "login", "created": "2024-02-03"},
+]
+FIELDS = {"text_field": "body", "id_field": "ticket", "title_field": "subject", "keep": ["team", "created"]}
+
+
+def written(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def read(source, **options):
+    return list(read_documents(source, **options))
+
+
+def table_of(source, tmp_path, **options):
+    corpus = encode(source, tmp_path / "encoded", min_count=1, **options)
+    return DocumentTable.open(corpus.documents_file)
+
+
+def notes(source, **options):
+    from spherevec.corpus.options import ReadOptions
+
+    opened = open_source(source, ReadOptions(**options))
+    list(opened.all())
+    return opened.notes
+
+
+def delimited(delimiter):
+    rows = [list(RECORDS[0]), *([cell or "" for cell in record.values()] for record in RECORDS)]
+    return "".join(delimiter.join(row) + "\n" for row in rows)
+
+
+class TestTablesOfRecords:
+    @pytest.mark.parametrize("kind", ["csv", "tsv", "semicolon", "jsonl", "ndjson", "json", "parquet", "pandas",
+                                      "polars", "pyarrow", "records"])  # fmt: skip
+    def test_the_same_table_from_every_source(self, tmp_path, kind):
+        if kind in ("csv", "tsv"):
+            source = written(tmp_path / f"t.{kind}", delimited("," if kind == "csv" else "\t"))
+        elif kind == "semicolon":
+            source = written(tmp_path / "t.csv", delimited(";"))
+        elif kind in ("jsonl", "ndjson"):
+            source = written(tmp_path / f"t.{kind}", "\n".join(map(json.dumps, RECORDS)))
+        elif kind == "json":
+            source = written(tmp_path / "t.json", json.dumps(RECORDS))
+        elif kind == "parquet":
+            source = tmp_path / "t.parquet"
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(RECORDS), source)
+        elif kind == "pandas":
+            source = pandas.DataFrame(RECORDS)
+        elif kind == "polars":
+            source = pytest.importorskip("polars").DataFrame(RECORDS)
+        elif kind == "pyarrow":
+            source = pyarrow.Table.from_pylist(RECORDS)
+        else:
+            source = RECORDS
+        assert read(source, text_field="body") == [record["body"] for record in RECORDS]
+        table = table_of(source, tmp_path, **FIELDS)
+        assert table.ids == ["T-1", "T-2", "T-3", "T-4"]
+        assert [table.title(row) for row in range(4)] == ["Refund", "cannot log in", "Invoice", "Again"]
+        assert table.fields == {"team": "category", "created": "date"}
+        assert table.record(3) == {"id": "T-4", "title": "Again", "team": "login", "created": "2024-02-03"}
+        assert table.record(2)["created"] is None
+        assert table.row_of("T-3") == 2
+
+    def test_kinds_may_be_named(self, tmp_path):
+        source = written(tmp_path / "t.csv", "text,code,size\na,0123,1\nb,0456,2.5\n")
+        table = table_of(source, tmp_path, text_field="text", keep=["code", "size:text"])
+        assert table.fields == {"code": "text", "size": "text"}
+        with pytest.raises(CorpusError, match=r"t.csv, line 2, field 'code': '0123' is not a date"):
+            encode(source, tmp_path / "other", text_field="text", keep=["code:date"])
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"id_field": "nr"}, "no field 'nr'; choose --id-field among 'ticket', 'subject'"),
+            ({"keep": ["colour"]}, "no field 'colour'; choose --keep among"),
+            ({"title_field": "name"}, "no field 'name'; choose --title-field among"),
+            ({"id_field": "team"}, "'billing' is the id of two documents, 0 and 2 (counted from 0)"),
+            ({"id_field": "created"}, "t.csv, line 4: field 'created' is empty; every document needs an id"),
+        ],
+    )
+    def test_ids_and_fields_that_are_wrong(self, tmp_path, options, message):
+        source = written(tmp_path / "t.csv", delimited(","))
+        with pytest.raises(CorpusError) as caught:
+            encode(source, tmp_path / "out", min_count=1, text_field="body", **options)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_a_json_field_that_no_record_has(self, tmp_path):
+        source = written(tmp_path / "t.jsonl", '{"a": "x", "b": 1}\n')
+        with pytest.raises(CorpusError, match="no record has a field 'c'; the first has 'a', 'b'"):
+            encode(source, tmp_path / "out", text_field="a", keep=["c"])
+
+    def test_blank_rows_keep_their_place(self, tmp_path):
+        assert read(written(tmp_path / "one.csv", "text\na\n\nb\n\n"), text_field="text") == ["a", "", "b", ""]
+        assert read(written(tmp_path / "two.csv", "x,text\n1,a\n\n2,b\n\n"), text_field="text") == ["a", "", "b"]
+
+    def test_delimiters_are_found_and_said(self, tmp_path):
+        source = written(tmp_path / "t.csv", delimited(";"))
+        assert notes(source, text_field="body") == [f"{source}: cells are separated by a semicolon"]
+        assert read(source, text_field="body", delimiter=";") == [record["body"] for record in RECORDS]
+        with pytest.raises(CorpusError, match="no field 'body'"):
+            read(source, text_field="body", delimiter=",")
+        with pytest.raises(ConfigError, match="delimiter must be one character"):
+            read(source, text_field="body", delimiter="::")
+
+    def test_json_arrays(self, tmp_path):
+        assert read(written(tmp_path / "a.json", '[\n "one", "two [x]"\n]')) == ["one", "two [x]"]
+        assert read(written(tmp_path / "b.json", '{"t": "x"}\n{"t": "y"}\n'), text_field="t") == ["x", "y"]
+        long = [{"t": "x" * size, "n": [{"deep": "]"}]} for size in (1, 5_000, 3_000_000, 2)]
+        assert read(written(tmp_path / "c.json", json.dumps(long)), text_field="t") == [one["t"] for one in long]
+        for data, message in [
+            ('[{"t": "x"} {"t": "y"}]', "record 1: not followed by a comma or ]"),
+            ('[{"t": "x"}, {"t"', "record 2: not JSON"),
+            ('[{"t": "x"}] more', "after the end of the array"),
+            ('{"data": [\n{"t": "x"}]}', "neither an array of records"),
+            ('[{"t": "x"}, 5]', "record 2: not a record with fields"),
+        ]:
+            with pytest.raises(CorpusError) as caught:
+                read(written(tmp_path / "bad.json", data), text_field="t")
+            assert message in str(caught.value)
+
+
+class TestFiles:
+    def test_several_files_and_patterns(self, tmp_path):
+        a, b = written(tmp_path / "a.txt", "one\ntwo\n"), written(tmp_path / "b.txt", "three\n")
+        assert read([a, b]) == ["one", "two", "three"]
+        assert read(str(tmp_path / "*.txt")) == ["one", "two", "three"]
+        table = table_of([a, b], tmp_path)
+        assert list(table.ids) == [f"{a}:1", f"{a}:2", f"{b}:1"]
+        assert [table.row_of(id) for id in table.ids] == [0, 1, 2]
+        assert [table.title(row) for row in range(3)] == ["one", "two", "three"]
+        with pytest.raises(CorpusError, match="given twice"):
+            read([a, a])
+        with pytest.raises(CorpusError, match="no file fits this pattern"):
+            read(str(tmp_path / "*.nothing"))
+
+    def test_a_single_text_file_counts_from_0(self, tmp_path):
+        table = table_of(written(tmp_path / "a.txt", "one\n\n  two é words\n"), tmp_path, keep_text=5)
+        assert list(table.ids) == ["0", "1", "2"]
+        assert [table.snippet(row) for row in range(3)] == ["one", "", "two é"]
+        assert not table.named
+
+    @pytest.mark.parametrize("block_size", [1, 3, 1 << 20])
+    def test_beginnings_do_not_depend_on_blocks(self, tmp_path, block_size):
+        lines = ["", "short", "ä" * 300, "  tabs\tand spaces ", "x" * 199 + "é" * 3, "last"]
+        source = written(tmp_path / "a.txt", "\n".join(lines))
+        table = table_of(source, tmp_path, _block_size=block_size)
+        assert [table._roles["text"][row] for row in range(6)] == [
+            line.lstrip().replace("\t", " ")[:200] for line in lines
+        ]
+
+    def test_carriage_returns(self, tmp_path):
+        source = written(tmp_path / "mac.txt", "one\rtwo\rthree\r")
+        assert read(source) == ["one", "two", "three"]
+        assert notes(source) == [f"{source}: lines end with a carriage return (CR)"]
+        assert read(written(tmp_path / "dos.txt", "one\r\ntwo\r\n")) == ["one\r", "two\r"]
+        assert read(written(tmp_path / "mac.csv", "id,text\r1,a\r2,b"), text_field="text") == ["a", "b"]
+
+    def test_standard_input(self, monkeypatch):
+        def given(data):
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data.encode())))
+
+        given("one\ntwo\n")
+        assert read("-") == ["one", "two"]
+        given('{"t": "x"}\n{"t": "y"}\n')
+        assert read(Path("-"), text_field="t") == ["x", "y"]
+        given("id;t\n1;x\n")
+        assert read("-", text_field="t") == ["x"]
+
+    @pytest.mark.parametrize("name", ["a.pdf", "b.docx", "c.xlsx", "d.zip", "e.pkl"])
+    def test_refused_by_name(self, tmp_path, name):
+        path = written(tmp_path / "in" / name, b"\0")
+        written(tmp_path / "in" / "good.txt", "text")
+        for source in (path, tmp_path / "in"):
+            with pytest.raises(CorpusError, match=rf"{name}: \{Path(name).suffix} files are not read; "):
+                read(source)
+
+    def test_a_pdf_under_another_name(self, tmp_path):
+        with pytest.raises(CorpusError, match="a PDF file; extract its text first"):
+            read(written(tmp_path / "report.txt", b"%PDF-1.7 ..."))
+
+    def test_text_and_tables_in_one_folder(self, tmp_path):
+        written(tmp_path / "in" / "a.txt", "x")
+        written(tmp_path / "in" / "b.csv", "x")
+        with pytest.raises(CorpusError, match="holds both text files and tables such as b.csv"):
+            read(tmp_path / "in")
+
+
+class TestMarkup:
+    def test_pages(self, tmp_path):
+        page = "<html><head><title>A &amp; B</title><style>p{}</style></head><body><p>One<p>tw<b>o</b><script>x<"
+        written(tmp_path / "in" / "a.html", page)
+        written(tmp_path / "in" / "b.htm", "<meta charset=latin-1><p>naïve".encode("latin-1"))
+        written(tmp_path / "in" / "c.txt", "plain\ntext")
+        assert read(tmp_path / "in") == ["A & B One two", "naïve", "plain text "]
+        table = table_of(tmp_path / "in", tmp_path)
+        assert table.ids == ["a.html", "b.htm", "c.txt"]
+        assert [table.title(row) for row in range(3)] == ["A & B", "naïve", "plain text"]
+
+    def test_text_of_a_page(self):
+        assert html_text("a<br>b<!-- c --><td>d</td><td>e") == ("", "a b d e")
+        assert html_text("<script>if (a<b) x()</script>y &lt;z&gt;") == ("", "y <z>")
+
+    def test_mails(self, tmp_path):
+        mail = EmailMessage()
+        mail["Subject"], mail["From"] = "Grüße aus Köln", "Ann <ann@example.org>"
+        mail["Date"] = "Tue, 05 Mar 2024 10:00:00 +0100"
+        mail.set_content("Plain body é")
+        mail.add_alternative("<p>Page body", subtype="html")
+        written(tmp_path / "in" / "a.eml", mail.as_bytes())
+        other = EmailMessage()
+        other.set_content("<p>Only <b>a</b> page", subtype="html")
+        written(tmp_path / "in" / "b.eml", other.as_bytes())
+        assert read(tmp_path / "in") == ["Grüße aus Köln Plain body é ", "Only a page"]
+        table = table_of(tmp_path / "in", tmp_path, keep=["from", "date"])
+        assert table.record(0) == {
+            "id": "a.eml", "title": "Grüße aus Köln", "from": "Ann <ann@example.org>", "date": "2024-03-05T09:00:00",
+        }  # fmt: skip
+        box = mailbox.mbox(tmp_path / "all.mbox")
+        box.add(mail)
+        box.add(other)
+        box.close()
+        assert read(tmp_path / "all.mbox") == ["Grüße aus Köln Plain body é ", "Only a page"]
+        assert read(tmp_path / "all.mbox", title_field="from")
+        with pytest.raises(CorpusError, match="no field 'colour'; choose --keep among 'path', 'subject'"):
+            read(tmp_path / "all.mbox", keep=["colour"])
+
+
+class TestObjects:
+    def test_pairs(self, tmp_path):
+        assert read([("a", "one"), ("b", "two")], ids=True) == ["one", "two"]
+        table = table_of([(7, ["one", "two"]), (8, ["three"])], tmp_path, ids=True)
+        assert table.ids == ["7", "8"]
+        assert table.title(0) == "one two"
+
+    def test_ids_beside_the_texts(self, tmp_path):
+        assert table_of(["one", "two"], tmp_path, ids=["x", "y"]).ids == ["x", "y"]
+        for ids, message in [(["x"], "there are 1 ids and more documents"), ("xyz", "more ids than the 2 documents")]:
+            with pytest.raises(CorpusError, match=message):
+                read(["one", "two"], ids=list(ids))
+
+    def test_a_column_of_a_frame(self):
+        assert read(pandas.DataFrame(RECORDS)["body"]) == [record["body"] for record in RECORDS]
+
+    @pytest.mark.parametrize(
+        ("source", "options", "message"),
+        [
+            (pandas.DataFrame({"a": ["x"]}), {}, "the pandas DataFrame: say which field holds the text"),
+            (pandas.DataFrame({"a": ["x"]}), {"text_field": "b"}, "no field 'b'; choose --text-field NAME among 'a'"),
+            (pandas.DataFrame({"a": [1]}), {"text_field": "a"}, "row 0, column 'a': holds int '1', not text"),
+            ({"a": "x"}, {}, "a dict is no list of documents; give list(d.items()) with ids=True"),
+            ([("a", "x")], {}, "document 0 is a tuple, ('a', 'x'); give (id, text) pairs with ids=True"),
+            ([{"a": "x"}], {}, "document 0 is a record; say which field holds its text: text_field=, one of 'a'"),
+            (["a.txt", "b.txt"], {}, "the documents look like paths, such as 'a.txt'"),
+            ([__file__], {}, "the documents look like paths"),
+            ([1, 2], {}, "document 0 must be a text or a list of words, not int 1"),
+            ([None], {}, "not NoneType None; make it '' if it is empty"),
+            (["a", None], {}, "document 1 (counted from 0) must be a string like the first, not NoneType None"),
+            (None, {}, "not NoneType None"),
+            (5, {}, "a corpus is a path, or an iterable"),
+            (b"text", {}, "bytes are no corpus; decode them"),
+            ({"a", "b"}, {}, "a set has no order"),
+            ([("a", "x", "y")], {"ids": True}, "document 0 (counted from 0) must be a pair (id, text)"),
+            ([("a", "x")], {"id_field": "a"}, "id_field 'a' needs records with fields"),
+        ],
+    )  # fmt: skip
+    def test_refused_with_a_way_out(self, source, options, message):
+        with pytest.raises(CorpusError) as caught:
+            read(source, **options)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_words_with_dots_are_texts(self):
+        assert read(["hello.", "e.g. this"]) == ["hello.", "e.g. this"]
+
+
+class TestSummary:
+    def summary(self, source, tmp_path, **options):
+        return encode(source, tmp_path / "summary", **options).summary
+
+    def test_counts(self, tmp_path):
+        found = self.summary(["a a b", "", "c", "a b"], tmp_path, min_count=2, threads=2, _block_size=2)
+        assert (found.documents, found.empty, found.unknown_documents) == (4, 1, 1)
+        assert (found.tokens, found.dropped_tokens, found.distinct_words, found.kept_words) == (6, 1, 3, 2)
+        assert str(found).startswith("4 documents, 1 of them empty; 6 tokens; 3 distinct words, 2 kept; min_count 2")
+        assert found.warnings == ()
+
+    def test_warnings(self, tmp_path):
+        assert "only one document" in self.summary(["a b a b"], tmp_path / "1", min_count=1).warnings[0]
+        chinese = self.summary(["天空很蓝 今天", "大海很深 今天"], tmp_path / "2", min_count=1)
+        assert "in a script without spaces" in chinese.warnings[0]
+        long = self.summary(["a b " + "x" * 120, "a b"], tmp_path / "3", min_count=1)
+        assert "1 words have 100 characters or more" in long.warnings[0]
+        empty = self.summary(["", "", "", "a b"], tmp_path / "4", min_count=1)
+        assert "3 of 4 documents are empty" in empty.warnings[0]
