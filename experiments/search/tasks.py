@@ -1,0 +1,93 @@
+"""Search tasks made of labelled corpora: queries, and the documents that answer them.
+
+Two tasks share one collection of documents:
+  class       the query is the subject of a post, or the first five words of a text, that is not in the collection;
+              a document of the same class answers it
+  known item  the query is a sentence, or six words in a row, that was cut out of a document of the collection;
+              that document answers it
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+QUERIES = 500
+_SUBJECT = re.compile(r"Subject: (?:Re: )*(.+?) (?=[A-Z][A-Za-z-]+: )")
+_SENTENCE = re.compile(r"[^.!?]{30,250}[.!?]")
+
+
+@dataclass
+class Task:
+    """A collection and its queries. `targets[i]` is the row that query i was cut out of."""
+
+    name: str
+    documents: list[str]
+    labels: list[str]
+    class_queries: list[str]
+    class_labels: list[str]
+    item_queries: list[str]
+    targets: list[int]
+
+
+def make(name: str, data: Path, seed: int = 1) -> Task:
+    """The tasks of one data set under `data`; the same seed gives the same tasks."""
+    with gzip.open(data / name / "text.txt.gz", "rt", encoding="utf-8") as file:
+        texts = [line.rstrip("\n") for line in file]
+    labels = (data / name / "label.txt").read_text(encoding="utf-8").split("\n")[: len(texts)]
+    rng = np.random.default_rng(seed)
+    split = (data / name / "split.txt").read_text(encoding="utf-8").split()
+    if name == "20news":
+        held = np.flatnonzero(np.array(split) == "test")
+        rows = np.flatnonzero(np.array(split) == "train")
+    else:
+        order = rng.permutation(len(texts))
+        held, rows = order[: len(texts) // 5], np.sort(order[len(texts) // 5 :])
+    documents = [texts[row] for row in rows]
+    class_queries, class_labels = [], []
+    for row in rng.permutation(held):
+        query = _subject(texts[row]) if name == "20news" else " ".join(texts[row].split()[:5])
+        if query and len(class_queries) < QUERIES:
+            class_queries.append(query)
+            class_labels.append(labels[row])
+    item_queries, targets = [], []
+    for row in rng.permutation(len(documents)):
+        cut = _cut_out(documents[row], name == "20news", rng)
+        if cut and len(item_queries) < QUERIES:
+            query, documents[row] = cut
+            item_queries.append(query)
+            targets.append(int(row))
+    return Task(name, documents, [labels[row] for row in rows], class_queries, class_labels, item_queries, targets)
+
+
+def _subject(text: str) -> str:
+    found = _SUBJECT.search(text)
+    return found[1].strip() if found and len(found[1]) < 120 else ""
+
+
+def _cut_out(text: str, sentences: bool, rng: np.random.Generator) -> tuple[str, str] | None:
+    """A part of a text, and the text without it."""
+    if sentences:
+        found = list(_SENTENCE.finditer(text))[3:]  # behind the head of the post
+        if len(found) < 3:
+            return None
+        chosen = found[int(rng.integers(len(found)))]
+        return chosen[0].strip(), text[: chosen.start()] + " " + text[chosen.end() :]
+    words = text.split()
+    if len(words) < 14:
+        return None
+    start = int(rng.integers(len(words) - 6))
+    return " ".join(words[start : start + 6]), " ".join(words[:start] + words[start + 6 :])
+
+
+def save(task: Task, path: Path) -> None:
+    path.write_text(json.dumps(asdict(task), ensure_ascii=False), encoding="utf-8")
+
+
+def load(path: Path) -> Task:
+    return Task(**json.loads(path.read_text(encoding="utf-8")))

@@ -1,0 +1,206 @@
+"""Which words each document holds, and how often: counts by document, and postings by word, memory-mapped.
+
+The arrays of the file, for n documents and v words:
+
+    starts, words, counts     by document: (n + 1,) int64, and int32 word ids in ascending order with their counts
+    places, rows, often       by word: (v + 1,) int64, and int32 rows in ascending order with their counts up to 255
+    lengths                   (n,) int32: how many words a document has, the dropped ones included
+    rare_hashes, rare_rows    words too rare for a vector: a 64-bit hash of each, sorted, and a row that holds it
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import FormatError
+from spherevec.storage.tensors import read_tensors, write_tensors
+
+_TOKENS_COUNTED = 1 << 22  # at a time
+_POSTINGS_HELD = 1 << 26  # at a time, of 5 bytes each
+_READ_INTO_MEMORY = 1 << 26  # bytes: a smaller file is no burden
+_TYPES = {
+    "starts": "<i8", "words": "<i4", "counts": "<i4", "places": "<i8", "rows": "<i4", "often": "u1", "lengths": "<i4",
+    "rare_hashes": "<u8", "rare_rows": "<i4",
+}  # fmt: skip
+
+
+class DocumentTerms:
+    """The words of documents, from both sides.
+
+    Args:
+        tensors: the arrays of the file, described above.
+    """
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        for name, kind in _TYPES.items():
+            if name not in tensors or tensors[name].dtype != np.dtype(kind) or tensors[name].ndim != 1:
+                raise FormatError(f"it holds no valid array {name!r}; copy it again")
+        self._tensors = {name: tensors[name] for name in _TYPES}
+        self.starts: NDArray[np.int64] = tensors["starts"]
+        self.places: NDArray[np.int64] = tensors["places"]
+        self.rows: NDArray[np.int32] = tensors["rows"]
+        self.often: NDArray[np.uint8] = tensors["often"]
+        self.lengths: NDArray[np.int32] = tensors["lengths"]
+        pairs = len(tensors["words"])
+        sound = len(tensors["counts"]) == len(self.rows) == len(self.often) == pairs
+        sound = sound and len(self.starts) == len(self.lengths) + 1 and len(self.places) > 0
+        sound = sound and len(tensors["rare_hashes"]) == len(tensors["rare_rows"])
+        if not sound or self.starts[0] != 0 or self.starts[-1] != pairs or self.places[-1] != pairs:
+            raise FormatError("its arrays do not fit each other; copy it again")
+        self._counts: Any = None
+
+    @classmethod
+    def open(cls, path: str | Path, *, memory_map: bool = True) -> DocumentTerms:
+        """Open the file, without reading it where `memory_map` is True."""
+        try:
+            return cls(read_tensors(Path(path), memory_map=memory_map))
+        except FormatError as error:
+            raise FormatError(f"{path}: {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write all arrays as one safetensors file."""
+        write_tensors(Path(path), self._tensors)
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def n_words(self) -> int:
+        return len(self.places) - 1
+
+    @property
+    def counts(self) -> Any:
+        """The counts as a scipy.sparse.csr_array (documents, words) of int32, over the mapped arrays."""
+        if self._counts is None:
+            from scipy.sparse import csr_array
+
+            # scipy wants both index arrays of one type: a small copy keeps the large one mapped.
+            small = len(self.rows) < 2**31
+            parts = (
+                self._tensors["counts"],
+                self._tensors["words"],
+                self.starts.astype(np.int32 if small else np.int64),
+            )
+            self._counts = csr_array(parts, shape=(self.n_documents, self.n_words), copy=False)
+        return self._counts
+
+    def postings(self, word: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """The rows that hold a word, and how often, up to 255."""
+        here = slice(int(self.places[word]), int(self.places[word + 1]))
+        return self.rows[here], self.often[here]
+
+    def rare_postings(self, word: str) -> NDArray[np.int32]:
+        """The rows that hold a word which was too rare for a vector, each as often as it occurs there."""
+        from spherevec.storage.text_column import TextColumn
+
+        wanted = TextColumn.of([word]).hashes()[0]
+        hashes = self._tensors["rare_hashes"]
+        low, high = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
+        rows: NDArray[np.int32] = self._tensors["rare_rows"][low:high]
+        return rows
+
+
+def count_terms(
+    ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    n_words: int,
+    folder: Path,
+    rare: tuple[NDArray[np.uint64], NDArray[np.int32]] | None = None,
+) -> DocumentTerms:
+    """Count the words of an encoded corpus in bounded memory.
+
+    Args:
+        ids, offsets: document d has the words ids[offsets[d]:offsets[d + 1]].
+        folder: where the arrays are collected; what is large stays there, mapped.
+        rare: hashes of dropped words, sorted, and the rows they are in.
+    """
+    n = len(offsets) - 1
+    starts = np.zeros(n + 1, np.int64)
+    words_file, counts_file = folder / "terms-words.bin", folder / "terms-counts.bin"
+    pairs_of_word = np.zeros(n_words, np.int64)
+    with words_file.open("wb") as words_out, counts_file.open("wb") as counts_out:
+        for first, last in _document_chunks(offsets):
+            words, counts, ends = _counted(ids, offsets, first, last)
+            pairs_of_word += np.bincount(words, minlength=n_words)
+            starts[first + 1 : last + 1] = starts[first] + ends
+            words_out.write(words.data)
+            counts_out.write(counts.data)
+    words, counts = _stored(words_file, np.int32), _stored(counts_file, np.int32)
+    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word)])
+    rows, often = _postings(starts, words, counts, places, folder)
+    lengths = np.diff(offsets).astype(np.int32)
+    hashes, rare_rows = rare if rare is not None else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
+    np.add.at(lengths, rare_rows, 1)
+    return DocumentTerms(
+        {
+            "starts": starts, "words": words, "counts": counts, "places": places, "rows": rows, "often": often,
+            "lengths": lengths, "rare_hashes": hashes, "rare_rows": rare_rows,
+        }
+    )  # fmt: skip
+
+
+def _document_chunks(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ranges of documents with about so many words each; a document is never cut."""
+    n = len(offsets) - 1
+    marks = np.searchsorted(offsets, np.arange(0, int(offsets[-1]) + _TOKENS_COUNTED, _TOKENS_COUNTED), "right") - 1
+    bounds = sorted({0, n, *(int(mark) for mark in marks if 0 < mark < n)})
+    return list(pairwise(bounds))
+
+
+def _counted(
+    ids: NDArray[np.int32], offsets: NDArray[np.int64], first: int, last: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Distinct words, their counts, and where each of the documents `first` … `last` ends among them."""
+    from spherevec.model.terms_kernel import count_words
+
+    own = np.ascontiguousarray(ids[offsets[first] : offsets[last]])
+    words, counts = np.empty(len(own), np.int32), np.empty(len(own), np.int32)
+    ends = np.empty(last - first, np.int64)
+    filled = count_words(own, np.asarray(offsets[first : last + 1] - offsets[first]), words, counts, ends)
+    return words[:filled], counts[:filled], ends
+
+
+def _postings(
+    starts: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    places: NDArray[np.int64],
+    folder: Path,
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Rows and counts by word; as many words at a time as memory may hold, each time over all documents."""
+    from spherevec.model.terms_kernel import fill_postings
+
+    rows_file, often_file = folder / "terms-rows.bin", folder / "terms-often.bin"
+    n_words = len(places) - 1
+    with rows_file.open("wb") as rows_out, often_file.open("wb") as often_out:
+        low = 0
+        while low < n_words:
+            high = int(np.searchsorted(places, places[low] + _POSTINGS_HELD, "right")) - 1
+            high = min(max(high, low + 1), n_words)
+            size = int(places[high] - places[low])
+            rows, often = np.empty(size, np.int32), np.empty(size, np.uint8)
+            cursors = places[low:high] - places[low]
+            for first, last in _document_chunks(starts):
+                here = slice(int(starts[first]), int(starts[last]))
+                fill_postings(starts[first : last + 1], words[here], counts[here], first, low, cursors, rows, often)
+            rows_out.write(rows.data)
+            often_out.write(often.data)
+            low = high
+    return _stored(rows_file, np.int32), _stored(often_file, np.uint8)
+
+
+def _stored(path: Path, kind: Any) -> Any:
+    """A file as an array: mapped, or read where it is small or a mapped file could not be removed."""
+    if path.stat().st_size < _READ_INTO_MEMORY or os.name != "posix":
+        array = np.fromfile(path, kind)
+        path.unlink()
+        return array
+    return np.asarray(np.memmap(path, kind, "r"))

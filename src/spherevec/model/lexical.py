@@ -1,0 +1,62 @@
+"""BM25 over the words of a model's documents: finds what holds the very words of a query, rare ones above all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.model.document_terms import DocumentTerms
+
+Float32 = NDArray[np.float32]
+
+SATURATION = 1.2  # k1: how soon more occurrences of a word stop to count
+LENGTH_SHARE = 0.75  # b: how far long documents are held back
+
+
+class LexicalIndex:
+    """Scores documents by the words that they share with a query.
+
+    Args:
+        terms: which words each document holds.
+        saturation, length_share: the k1 and b of BM25.
+    """
+
+    def __init__(
+        self, terms: DocumentTerms, saturation: float = SATURATION, length_share: float = LENGTH_SHARE
+    ) -> None:
+        self._terms = terms
+        self._more = np.float32(saturation + 1)
+        lengths = terms.lengths.astype(np.float32)
+        mean = max(float(lengths.mean(dtype=np.float64)) if len(lengths) else 1.0, 1.0)
+        self._norms: Float32 = np.float32(saturation) * (1 - length_share + length_share * lengths / np.float32(mean))
+
+    def scores(self, words: NDArray[np.int32], rare: Sequence[str] = ()) -> tuple[Float32, float]:
+        """The BM25 score of each document, (n,), and the bound that none can reach.
+
+        Args:
+            words: the ids of a query's words; one that occurs twice counts twice.
+            rare: words of the query without a vector, which few documents may hold.
+        """
+        from spherevec.model.terms_kernel import add_scores
+
+        scores = np.zeros(self._terms.n_documents, np.float32)
+        bound = 0.0
+        known, times = np.unique(words, return_counts=True)
+        for word, count in zip(known.tolist(), times.tolist(), strict=True):
+            rows, often = self._terms.postings(word)
+            weight = self._weight(len(rows)) * count
+            bound += weight * float(self._more)
+            add_scores(rows, often, np.float32(weight), self._more, self._norms, scores)
+        for name in dict.fromkeys(rare):
+            rows, counts = np.unique(self._terms.rare_postings(name), return_counts=True)
+            weight = self._weight(len(rows))
+            bound += weight * float(self._more)
+            often = np.minimum(counts, 255).astype(np.uint8)
+            add_scores(rows, often, np.float32(weight), self._more, self._norms, scores)
+        return scores, bound
+
+    def _weight(self, holders: int) -> float:
+        """The inverse document frequency of a word that so many documents hold; never negative."""
+        return float(np.log1p((self._terms.n_documents - holders + 0.5) / (holders + 0.5)))
