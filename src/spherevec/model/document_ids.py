@@ -53,6 +53,10 @@ class ImplicitIds(Sequence[str]):
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and self.find(text) is not None
 
+    def first_duplicate(self) -> tuple[int, int] | None:
+        """None: sources have different names, and lines different numbers."""
+        return None
+
     def find(self, text: str) -> int | None:
         """The row of an id."""
         if not len(self._names):

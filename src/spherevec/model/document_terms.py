@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +57,14 @@ class DocumentTerms:
         self._counts: Any = None
 
     @classmethod
-    def open(cls, path: str | Path, *, memory_map: bool = True) -> DocumentTerms:
-        """Open the file, without reading it where `memory_map` is True."""
+    def open(cls, path: str | Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> DocumentTerms:
+        """Open the file, without reading it where `memory_map` is True.
+
+        Args:
+            opened: the file itself, where it is open already.
+        """
         try:
-            return cls(read_tensors(Path(path), memory_map=memory_map))
+            return cls(read_tensors(Path(path), memory_map=memory_map, opened=opened))
         except FormatError as error:
             raise FormatError(f"{path}: {error}") from None
 

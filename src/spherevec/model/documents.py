@@ -6,7 +6,7 @@ import json
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,10 +94,14 @@ class DocumentTable:
         self.ids: Sequence[str] = self._roles["id"] if "id" in self._roles else self._implicit_ids()
 
     @classmethod
-    def open(cls, path: str | Path, *, memory_map: bool = True) -> DocumentTable:
-        """Open the table in a file, without reading its rows where `memory_map` is True."""
+    def open(cls, path: str | Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> DocumentTable:
+        """Open the table in a file, without reading its rows where `memory_map` is True.
+
+        Args:
+            opened: the file itself, where it is open already.
+        """
         try:
-            return cls(read_tensors(Path(path), memory_map=memory_map))
+            return cls(read_tensors(Path(path), memory_map=memory_map, opened=opened))
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, FormatError):
                 raise FormatError(f"{path}: {error}") from None

@@ -6,7 +6,9 @@
     inputs.safetensors      the input vectors of the words, where `words` are their sum with `contexts`; optional
     docs.safetensors        one vector a document; optional
     vocabulary.json         the words, one a line
-    documents.json          the names of documents, one a line, if they have names
+    documents.safetensors   the table of documents: ids, titles, the beginning of the text, kept fields; optional
+    terms.safetensors       which words each document holds, and how often; optional
+    documents.json          the names of documents, as release 0.1.0 wrote them
 
 File names are fixed: nothing in `model.json` can point elsewhere.
 """
@@ -18,7 +20,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring, encode_basestring_ascii
 from pathlib import Path
@@ -28,6 +30,8 @@ import numpy as np
 
 from spherevec.config import settings_of_0_1
 from spherevec.errors import FormatError
+from spherevec.model.document_terms import DocumentTerms
+from spherevec.model.documents import DocumentTable
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, previous_version
@@ -40,12 +44,15 @@ FORMAT_VERSION = 2
 
 MANIFEST = "model.json"
 VOCABULARY = "vocabulary.json"
-DOCUMENTS = "documents.json"
+NAMES_OF_FORMAT_1 = "documents.json"
+DOCUMENTS = "documents.safetensors"
+TERMS = "terms.safetensors"
 _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "inputs", "docs")}
 # Format 1, of release 0.1.0, is read, and replaced as our own.
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
-FILES = {MANIFEST, VOCABULARY, DOCUMENTS, *_TENSORS.values(), *_TENSORS_OF_FORMAT_1.values()}
+FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, *_TENSORS.values()}
+FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values()}
 _LONGEST_MANIFEST = 1 << 22
 _OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
 # A load is tried again while the folder is being replaced; a writer that never rests is told in the end.
@@ -78,6 +85,8 @@ class StoredModel:
     contexts: KeyedVectors | None = None
     docs: KeyedVectors | None = None
     inputs: KeyedVectors | None = None
+    documents: DocumentTable | None = None
+    terms: DocumentTerms | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -90,8 +99,10 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
                 counts = {} if table.counts is None else {"counts": table.counts}
                 write_tensors(new / _TENSORS[name], {"vectors": table.vectors, **counts})
         _write_names(new / VOCABULARY, stored.words.index_to_key)
-        if stored.docs is not None and stored.docs.named:
-            _write_names(new / DOCUMENTS, stored.docs.index_to_key)
+        if stored.documents is not None:
+            stored.documents.save(new / DOCUMENTS)
+        if stored.terms is not None:
+            stored.terms.save(new / TERMS)
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -136,6 +147,10 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(file) for name, file in _checked_files(opened, manifest, verify).items()}
         tables: dict[str, KeyedVectors] = {}
+        documents, terms = (
+            kind.open(folder / file, memory_map=memory_map, opened=files[file]) if file in files else None
+            for kind, file in ((DocumentTable, DOCUMENTS), (DocumentTerms, TERMS))
+        )
         old = manifest["format_version"] == 1
         for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
             if file not in files:
@@ -146,7 +161,10 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
                 raise FormatError(f"{folder / file}: holds no float32 array 'vectors' of shape (n, dim)")
             if counts is not None and counts.dtype != np.int64:
                 raise FormatError(f"{folder / file}: 'counts' must be int64, not {counts.dtype}")
-            tables[name] = KeyedVectors(_names_of(name, folder, files, tables, len(vectors)), vectors, counts)
+            names = _names_of(name, folder, files, tables, documents)
+            if names is not None and len(names) != len(vectors):
+                raise FormatError(f"{folder / file}: {len(vectors)} vectors do not fit {len(names)} names")
+            tables[name] = KeyedVectors(names, vectors, counts)
     if "words" not in tables:
         raise FormatError(f"{folder}: holds no {_TENSORS['words']}; copy the whole folder again")
     # A folder that was replaced may be gone by now; one that is still there must still be the same.
@@ -154,7 +172,8 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
         if again.read(_LONGEST_MANIFEST + 1) != encoded:
             raise FormatError(f"{folder}: was changed while it was read; open it again")
     about = {key: value for key, value in manifest.items() if key not in _OF_THE_FOLDER}
-    return StoredModel(**tables, about=_from_format_1(about) if old else about)
+    about = _from_format_1(about) if old else about
+    return StoredModel(**tables, documents=documents, terms=terms, about=about)
 
 
 def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
@@ -168,20 +187,23 @@ def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names_of(
-    table: str, folder: Path, files: Mapping[str, BinaryIO], tables: Mapping[str, KeyedVectors], count: int
-) -> list[str] | None:
-    """The keys of one table, as many as it has vectors."""
+    table: str,
+    folder: Path,
+    files: Mapping[str, BinaryIO],
+    tables: Mapping[str, KeyedVectors],
+    documents: DocumentTable | None,
+) -> Sequence[str] | None:
+    """The keys of one table."""
     if table in ("contexts", "inputs") and "words" in tables:
-        names: list[str] | None = tables["words"].names
-    elif table == "docs":
-        names = _read_names(folder / DOCUMENTS, files[DOCUMENTS]) if DOCUMENTS in files else None
-    else:
-        if VOCABULARY not in files:
-            raise FormatError(f"{folder}: holds no {VOCABULARY}; copy the whole folder again")
-        names = _read_names(folder / VOCABULARY, files[VOCABULARY])
-    if names is not None and len(names) != count:
-        raise FormatError(f"{folder / _TENSORS[table]}: {count} vectors do not fit {len(names)} names")
-    return names
+        return tables["words"].names
+    if table == "docs":
+        if documents is not None:
+            return documents.ids if documents.named else None
+        old = NAMES_OF_FORMAT_1
+        return _read_names(folder / old, files[old]) if old in files else None
+    if VOCABULARY not in files:
+        raise FormatError(f"{folder}: holds no {VOCABULARY}; copy the whole folder again")
+    return _read_names(folder / VOCABULARY, files[VOCABULARY])
 
 
 def _no_folder(folder: Path) -> FormatError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,16 @@ NORM_TOLERANCE = 1e-5
 _ROWS_PER_CHECK = 1 << 13
 # Words that are compared letter by letter for a suggestion; the most frequent come first.
 _SPELLINGS_COMPARED = 5_000
+
+
+@runtime_checkable
+class Names(Protocol):
+    """A sequence of names that finds them without a dictionary, such as `TextColumn`."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, row: int, /) -> str: ...
+    def find(self, name: str, /) -> int | None: ...
+    def first_duplicate(self) -> tuple[int, int] | None: ...
 
 
 class UnknownKeyError(SpherevecError, KeyError):
@@ -53,7 +63,7 @@ class KeyedVectors:
     A key is a string, or the position of a row. `keys=None` means that rows have no names: they are 0, 1, 2, ….
 
     Args:
-        keys: n names, or None.
+        keys: n names, or None. A sequence that finds its own names (`find`) is kept as it is, unread.
         vectors: (n, dim) unit rows; may be a read-only memory map.
         counts: (n,) how often each key occurred in the text.
     """
@@ -64,13 +74,15 @@ class KeyedVectors:
         self.vectors: Float32 = np.ascontiguousarray(vectors, np.float32)
         if self.vectors.ndim != 2 or self.vectors.shape[1] == 0:
             raise FormatError(f"vectors must have shape (n, dim), not {self.vectors.shape}")
-        names = None if keys is None else keys if isinstance(keys, list) else list(keys)
+        names: Sequence[str] | None = None
+        if keys is not None:
+            names = keys if isinstance(keys, list | Names) else list(keys)
         if names is not None and len(names) != len(self.vectors):
             raise FormatError(f"{len(names)} keys do not fit {len(self.vectors)} vectors")
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
         if self.counts is not None and self.counts.shape != (len(self.vectors),):
             raise FormatError(f"counts of shape {self.counts.shape} do not fit {len(self.vectors)} vectors")
-        self.names: list[str] | None = names
+        self.names: Sequence[str] | None = names
         self._positions: dict[str, int] | None = None
         self._ann: AnnIndex | None = None
 
@@ -87,7 +99,7 @@ class KeyedVectors:
     def key_to_index(self) -> dict[str, int]:
         """The position of each name; empty where rows have no names. Of equal names the first counts."""
         if self._positions is None:
-            names = self.names or []
+            names = [] if self.names is None else self.names
             self._positions = dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
         return self._positions
 
@@ -103,7 +115,7 @@ class KeyedVectors:
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
-            return key in self.key_to_index
+            return self._find(key) is not None
         return _is_position(key) and 0 <= key < len(self)  # type: ignore[operator]
 
     def __getitem__(self, key: Key | Sequence[Key]) -> Float32:
@@ -125,20 +137,24 @@ class KeyedVectors:
     def position(self, key: Key) -> int:
         """The row of `key`."""
         if isinstance(key, str):
-            position = self.key_to_index.get(key)
+            position = self._find(key)
             if position is not None:
                 return position
         elif _is_position(key) and 0 <= key < len(self):
             return int(key)
         raise UnknownKeyError(key, self)
 
+    def _find(self, name: str) -> int | None:
+        """The position of a name; a million names that find themselves need no dictionary."""
+        return self.names.find(name) if isinstance(self.names, Names) else self.key_to_index.get(name)
+
     def nearest_spellings(self, word: str, n: int = 3) -> list[str]:
         """Up to `n` known names that look like `word`, for error messages."""
-        same_but_case = [form for form in (word.lower(), word.capitalize(), word.upper()) if form in self.key_to_index]
+        same_but_case = [form for form in (word.lower(), word.capitalize(), word.upper()) if form in self]
         lengths, first, last = range(len(word) - 2, len(word) + 3), word[:1].lower(), word[-2:]
         alike = (
             name
-            for name in self.names or ()
+            for name in (self.names if self.names is not None else ())
             if len(name) in lengths and (name[:1].lower() == first or name[-2:] == last)
         )
         near = get_close_matches(word, islice(alike, _SPELLINGS_COMPARED), n=n, cutoff=0.7)
@@ -228,11 +244,22 @@ class KeyedVectors:
                 row, norm = start + int(wrong[0]), norms[wrong[0]]
                 fault = f"has norm {norm:.6g}, not 1" if np.isfinite(norm) else "holds NaN or infinity"
                 raise FormatError(f"{what}: row {row} ({names[row]!r:.60}) {fault}; train or import again")
-        if self.names is not None and len(self.key_to_index) != len(self.names):
-            twice = next(name for row, name in enumerate(self.names) if self.key_to_index[name] != row)
+        twice = self._first_twice()
+        if twice is not None:
             raise FormatError(f"{what}: {twice!r:.60} occurs more than once; every key must be unique")
         if self.counts is not None and len(self.counts) and self.counts.min() < 0:
             raise FormatError(f"{what}: row {int(self.counts.argmin())} has a negative count")
+
+    def _first_twice(self) -> str | None:
+        """A name that occurs more than once."""
+        if self.names is None:
+            return None
+        if isinstance(self.names, Names):
+            twins = self.names.first_duplicate()
+            return None if twins is None else self.names[twins[1]]
+        if len(self.key_to_index) == len(self.names):
+            return None
+        return next(name for row, name in enumerate(self.names) if self.key_to_index[name] != row)
 
     def _first(self, restrict: int | None) -> Float32:
         if restrict is not None and restrict < 1:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import folder as folders
+from spherevec.model.document_terms import DocumentTerms
+from spherevec.model.documents import DocumentTable
 from spherevec.model.keyed_vectors import Key, KeyedVectors, Query, UnknownKeyError
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ class Model:
         tokenizer: how text was split: "words", "whitespace", "custom" (a function) or "tokens" (lists of words).
         parameters: small learned numbers, such as a concentration.
         provenance: anything else worth knowing about where the vectors come from.
+        documents: the table of documents; by default one of their names alone.
+        terms: which words each document holds; None where that is not kept.
     """
 
     def __init__(
@@ -53,6 +57,8 @@ class Model:
         tokenizer: str = "words",
         parameters: Mapping[str, float] | None = None,
         provenance: Mapping[str, Any] | None = None,
+        documents: DocumentTable | None = None,
+        terms: DocumentTerms | None = None,
     ) -> None:
         if not words.named:
             raise FormatError("the words of a model need names; give KeyedVectors a list of words")
@@ -62,6 +68,11 @@ class Model:
         for name, table in (("contexts", contexts), ("inputs", inputs), ("docs", docs)):
             if table is not None and table.vector_size != words.vector_size:
                 raise FormatError(f"{name} have dimension {table.vector_size}, words have {words.vector_size}")
+        for name, rows in (("table of documents", documents), ("document terms", terms and terms.lengths)):
+            if rows is not None and docs is not None and len(rows) != len(docs):
+                raise FormatError(f"the {name} has {len(rows)} rows, but there are {len(docs)} documents")
+        if terms is not None and terms.n_words != len(words):
+            raise FormatError(f"the document terms are of {terms.n_words} words, but there are {len(words)}")
         self.words = words
         self.contexts = contexts
         self.docs = docs
@@ -71,6 +82,8 @@ class Model:
         self.tokenizer = tokenizer
         self.parameters: dict[str, float] = dict(parameters or {})
         self.provenance: dict[str, Any] = {**_here_and_now(), **(provenance or {})}
+        self._documents = documents
+        self.terms = terms
         self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,6 +99,19 @@ class Model:
     def inputs(self) -> KeyedVectors:
         """The input vectors of the words, to which documents are fitted; `words` where these are the same."""
         return self.words if self._inputs is None else self._inputs
+
+    @property
+    def documents(self) -> DocumentTable | None:
+        """The table of documents: ids, titles, the beginning of each text, kept fields. None without documents."""
+        if self._documents is None and self.docs is not None:
+            names = None if self.docs.names is None else list(self.docs.names)
+            self._documents = DocumentTable.of(len(self.docs), ids=names)
+        return self._documents
+
+    @property
+    def document_terms(self) -> Any:
+        """How often each word occurs in each document, or None: a csr_array (documents, words) of int32."""
+        return None if self.terms is None else self.terms.counts
 
     @property
     def vector_size(self) -> int:
@@ -255,7 +281,9 @@ class Model:
             "provenance": self.provenance,
             "record": self.record,
         }
-        stored = folders.StoredModel(self.words, self.contexts, self.docs, self._inputs, about)
+        stored = folders.StoredModel(
+            self.words, self.contexts, self.docs, self._inputs, self.documents, self.terms, about
+        )
         folders.save(stored, folder, overwrite=overwrite)
 
     @classmethod
@@ -268,7 +296,15 @@ class Model:
         """
         stored = folders.load(folder, memory_map=mmap, verify=verify)
         try:
-            model = cls(stored.words, stored.contexts, stored.docs, inputs=stored.inputs, **_understood(stored.about))
+            model = cls(
+                stored.words,
+                stored.contexts,
+                stored.docs,
+                inputs=stored.inputs,
+                documents=stored.documents,
+                terms=stored.terms,
+                **_understood(stored.about),
+            )
         except FormatError as error:
             raise FormatError(f"{folder}: {error}") from None
         if verify:

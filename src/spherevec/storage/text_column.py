@@ -40,7 +40,7 @@ class TextColumn(Sequence[str]):
     @classmethod
     def of(cls, texts: Iterable[str]) -> TextColumn:
         """A column in memory."""
-        encoded = [text.encode("utf-8", "replace") for text in texts]
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(text) for text in encoded], out=offsets[1:])
         return cls(offsets, np.frombuffer(b"".join(encoded), np.uint8))
@@ -60,14 +60,14 @@ class TextColumn(Sequence[str]):
             row += len(self)
         if not 0 <= row < len(self):
             raise IndexError(row)
-        return self.arena[self.offsets[row] : self.offsets[row + 1]].tobytes().decode("utf-8", "replace")
+        return _decoded(self.arena[self.offsets[row] : self.offsets[row + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), _ROWS_READ):
             bounds = self.offsets[start : start + _ROWS_READ + 1].tolist()
             data = self.arena[bounds[0] : bounds[-1]].tobytes()
             for begin, end in pairwise(bounds):
-                yield data[begin - bounds[0] : end - bounds[0]].decode("utf-8", "replace")
+                yield _decoded(data[begin - bounds[0] : end - bounds[0]])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):
@@ -131,6 +131,14 @@ class TextColumn(Sequence[str]):
         return (TextColumn, (self.offsets, self.arena))
 
 
+def _decoded(data: bytes) -> str:
+    """Names of files may hold lone surrogates; a damaged file may hold anything."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
+
+
 class TextWriter:
     """Collects texts in two files, in bounded memory; `column` then maps them.
 
@@ -147,7 +155,7 @@ class TextWriter:
         self.n_rows = 0
 
     def append(self, text: str) -> None:
-        encoded = text.encode("utf-8", "replace")
+        encoded = text.encode("utf-8", "surrogatepass")
         self._held += encoded
         self._size += len(encoded)
         self._held_ends.append(self._size)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
+from spherevec.corpus.records import KEEP_TEXT
 from spherevec.engine.backends import check_device, make_backend
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
@@ -22,6 +24,8 @@ from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
+from spherevec.model.document_terms import DocumentTerms, count_terms
+from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.progress import Progress, ProgressCallback
@@ -36,6 +40,12 @@ def train(
     recipe: str = "default",
     tokenizer: Any = "words",
     text_field: str | None = None,
+    id_field: str | None = None,
+    title_field: str | None = None,
+    keep: Sequence[str] | Mapping[str, str | None] = (),
+    keep_text: int = KEEP_TEXT,
+    ids: bool | Sequence[Any] = False,
+    delimiter: str | None = None,
     encoding: str = "utf-8",
     workdir: str | Path | None = None,
     progress: ProgressCallback | None = None,
@@ -48,12 +58,19 @@ def train(
     """Learn word and document vectors from text.
 
     Args:
-        source: a file with one document a line, a folder of text files, a table (JSONL, CSV, Parquet), any of these but
-            the last compressed, an iterable of strings or of lists of words, or an `EncodedCorpus`, whose vocabulary
-            stays as it is.
+        source: a file with one document a line, a folder of text files, web pages or mails, a table (CSV, TSV, JSONL,
+            JSON, Parquet), most of these also compressed; a pattern, a list of `Path` objects, "-" for standard input;
+            a data frame; an iterable of strings, of lists of words, of records with `text_field`, of (id, text) pairs
+            with `ids=True`; or an `EncodedCorpus`, whose vocabulary stays as it is.
         recipe: "default" or "paper".
         tokenizer: "words", "whitespace" for text that is split already, or a function from a string to words.
         text_field: the column of a table that holds the text.
+        id_field: the column that holds an id of each document; all must differ.
+        title_field: the column that holds titles; without one, the beginning of the text stands in.
+        keep: further columns to keep in the model, such as `["created:date", "team"]`.
+        keep_text: how many characters of each text to keep in the model, for snippets; 0 keeps none.
+        ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
+        delimiter: what stands between the cells of a CSV file; found out when not given.
         encoding: of text files.
         workdir: where the encoded corpus is kept while training (4 to 8 bytes a word), and document vectors that would
             not fit into memory, as long as the model is used; the system's folder for temporary files by default.
@@ -83,6 +100,12 @@ def train(
             max_vocab=config.max_vocab,
             tokenizer=tokenizer,
             text_field=text_field,
+            id_field=id_field,
+            title_field=title_field,
+            keep=keep,
+            keep_text=keep_text,
+            ids=ids,
+            delimiter=delimiter,
             encoding=encoding,
             threads=config.thread_count,
             progress=lambda done, total: report(Progress("reading", done / total if total else None)),
@@ -122,7 +145,9 @@ def train_corpus(
         checkpoint_every=checkpoint_every,
         resume=resume,
     )
-    return build_model(learned.tables, corpus, config, learned.record, learned.biases)
+    with working_folder(workdir) as folder:  # what is mapped from there lives on without a name
+        terms = count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder) if config.documents else None
+        return build_model(learned.tables, corpus, config, learned.record, learned.biases, terms)
 
 
 class Learned(NamedTuple):
@@ -247,7 +272,13 @@ def build_model(
     config: TrainConfig,
     record: Iterable[Mapping[str, Any]],
     biases: Biases,
+    terms: DocumentTerms | None = None,
 ) -> Model:
+    """The model that a run has learned.
+
+    Args:
+        terms: which words each document holds.
+    """
     vocabulary, likelihood = corpus.vocabulary, config.objective_info.likelihood
     contexts = KeyedVectors(vocabulary.words, tables["contexts"])
     inputs = KeyedVectors(vocabulary.words, tables["inputs"]) if config.add_contexts else None
@@ -256,14 +287,17 @@ def build_model(
         directions_of_sums(tables["inputs"], tables["contexts"]) if config.add_contexts else tables["inputs"],
         vocabulary.counts,
     )
-    docs = None
+    docs = documents = None
     if config.documents:
         settle_empty_documents(tables["docs"], corpus.offsets)
-        docs = KeyedVectors(corpus.document_names, tables["docs"])
+        if corpus.documents_file:
+            documents = DocumentTable.open(corpus.documents_file, memory_map=os.name == "posix")
+        docs = KeyedVectors(documents.ids if documents and documents.named else None, tables["docs"])
     provenance = {
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
         "raw_tokens": corpus.raw_tokens,
+        "summary": corpus.summary.with_(settings=settled_settings(corpus, config)).as_dict(),
     }
     return Model(
         words,
@@ -275,7 +309,17 @@ def build_model(
         record=record,
         tokenizer=corpus.tokenizer,
         provenance=provenance,
+        documents=documents,
+        terms=terms,
     )
+
+
+def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
+    """What was chosen because of the text, and why."""
+    return [
+        f"{config.epochs} epochs over {corpus.n_tokens:,} kept tokens: short texts need more passes",
+        f"subsampling threshold {config.sample:.2g} for a vocabulary of {len(corpus.vocabulary):,} words",
+    ]
 
 
 def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
