@@ -128,7 +128,7 @@ def plain_names(
                 f"the name {name!r} (number {row + 1}) cannot be written: {format_name} files cannot hold {fault};"
                 " rename it or choose another format"
             )
-    return vectors.names
+    return list(vectors.names)
 
 
 def _described(character: str) -> str:

@@ -352,7 +352,7 @@ def _equal(column: _Column, name: str, value: Any) -> NDArray[np.bool_]:
     if column.kind == "text":
         assert column.texts is not None
         wanted = TextColumn.of(["" if missing else str(value)])
-        alike = column.texts.hashes() == wanted.hashes()[0]
+        alike: NDArray[np.bool_] = np.asarray(column.texts.hashes() == wanted.hashes()[0])
         rows = np.flatnonzero(alike)
         alike[rows] = [column.texts[int(row)] == wanted[0] for row in rows]
         return alike

@@ -160,7 +160,7 @@ def fitter_of(model: Model) -> DocumentFitter:
 
 def vocabulary_of(words: KeyedVectors) -> Vocabulary:
     counts = np.ones(len(words), np.int64) if words.counts is None else words.counts
-    return Vocabulary(words.names or [], counts)
+    return Vocabulary(list(words.names or ()), counts)
 
 
 def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:

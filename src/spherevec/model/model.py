@@ -68,9 +68,10 @@ class Model:
         for name, table in (("contexts", contexts), ("inputs", inputs), ("docs", docs)):
             if table is not None and table.vector_size != words.vector_size:
                 raise FormatError(f"{name} have dimension {table.vector_size}, words have {words.vector_size}")
-        for name, rows in (("table of documents", documents), ("document terms", terms and terms.lengths)):
-            if rows is not None and docs is not None and len(rows) != len(docs):
-                raise FormatError(f"the {name} has {len(rows)} rows, but there are {len(docs)} documents")
+        rows = {"table of documents has": documents and len(documents), "terms have": terms and terms.n_documents}
+        for name, count in rows.items():
+            if count is not None and docs is not None and count != len(docs):
+                raise FormatError(f"the {name} {count} rows, but there are {len(docs)} documents")
         if terms is not None and terms.n_words != len(words):
             raise FormatError(f"the document terms are of {terms.n_words} words, but there are {len(words)}")
         self.words = words
