@@ -191,7 +191,9 @@ def _text_seeds() -> list[bytes]:
 def _read_text(data: bytes, folder: Path) -> None:
     """The first byte picks the encoding, the size of blocks and the tokeniser; words must be those of the slow one."""
     from spherevec.corpus import tokenize
-    from spherevec.corpus.readers import blocks, lines, open_source
+    from spherevec.corpus.options import ReadOptions
+    from spherevec.corpus.readers import open_source
+    from spherevec.corpus.streams import blocks, lines
     from spherevec.corpus.wordtable import WordTable
 
     mode = data[0] if data else 0
@@ -199,7 +201,7 @@ def _read_text(data: bytes, folder: Path) -> None:
     splitter = ("words", "whitespace")[mode // 40 % 2]
     path = folder / "t.txt"
     path.write_bytes(data[1:])
-    source = open_source(path, None, encoding, size)
+    source = open_source(path, ReadOptions(encoding=encoding), size)
     assert source.pieces is not None
     pieces = list(source.pieces)
     table = WordTable(splitter, first_words=2)
@@ -266,7 +268,7 @@ def _read_packed(ending: str) -> Callable[[bytes, Path], None]:
 
         path = folder / f"t.txt{ending}"
         path.write_bytes(_cached("packers", _packers)[ending](data[1:]) if data[:1] > b"\xe0" else data[1:])
-        source = open_source(path, None, "utf-8", 64)
+        source = open_source(path, size=64)
         assert source.pieces is not None
         for piece in source.pieces:
             assert len(piece) <= 64
@@ -297,6 +299,7 @@ def _corpus_seeds() -> list[bytes]:
 def _open_corpus(data: bytes, folder: Path) -> None:
     """The first byte picks the file that the rest replaces. What opens must be safe for kernels that check nothing."""
     from spherevec.corpus import EncodedCorpus
+    from spherevec.model.documents import DocumentTable
 
     place = folder / "c"
     if not place.exists():
@@ -312,7 +315,7 @@ def _open_corpus(data: bytes, folder: Path) -> None:
         assert all(0 <= number < len(words) for number in ids)
         assert offsets[0] == 0 and offsets[-1] == len(ids) == corpus.n_tokens and offsets == sorted(offsets)
         assert len(offsets) == corpus.n_documents + 1
-        assert corpus.document_names is None or len(corpus.document_names) == corpus.n_documents
+        assert corpus.documents_file is None or len(DocumentTable.open(corpus.documents_file).ids) == corpus.n_documents
         repr(corpus)
 
 

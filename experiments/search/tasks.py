@@ -49,13 +49,15 @@ def make(name: str, data: Path, seed: int = 1) -> Task:
         order = rng.permutation(len(texts))
         held, rows = order[: len(texts) // 5], np.sort(order[len(texts) // 5 :])
     documents = [texts[row] for row in rows]
-    class_queries, class_labels = [], []
+    class_queries: list[str] = []
+    class_labels: list[str] = []
     for row in rng.permutation(held):
         query = _subject(texts[row]) if name == "20news" else " ".join(texts[row].split()[:5])
         if query and len(class_queries) < QUERIES:
             class_queries.append(query)
             class_labels.append(labels[row])
-    item_queries, targets = [], []
+    item_queries: list[str] = []
+    targets: list[int] = []
     for row in rng.permutation(len(documents)):
         cut = _cut_out(documents[row], name == "20news", rng)
         if cut and len(item_queries) < QUERIES:

@@ -19,6 +19,9 @@ from spherevec.errors import ConfigError
 from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES, Objective
 from spherevec.process import usable_cores
 
+# Characters of each text that a model keeps, when the user does not say how many: enough for a snippet.
+KEEP_TEXT = 200
+
 # Epochs when the user gives none: enough to train on this many tokens, within bounds ...
 TRAINED_TOKENS = 120_000_000
 FEWEST_EPOCHS, MOST_EPOCHS = 10, 40

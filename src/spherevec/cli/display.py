@@ -33,6 +33,15 @@ def tell(message: str) -> None:
     click.echo(message, err=True)
 
 
+def tell_corpus(model: Model) -> None:
+    """What was read, what was left out and chosen, and what looks wrong."""
+    from spherevec.corpus.summary import CorpusSummary
+
+    stored = model.provenance.get("summary")
+    if isinstance(stored, dict):
+        tell(str(CorpusSummary.from_dict(stored)))
+
+
 def print_json(value: Any) -> None:
     click.echo(json.dumps(_finite(value), ensure_ascii=False, indent=1))
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from spherevec.config import COMMON, OTHER_NAMES, TrainConfig
+from spherevec.config import COMMON, KEEP_TEXT, OTHER_NAMES, TrainConfig
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -19,6 +19,51 @@ top_option = click.option("--top", type=click.IntRange(1), default=10, show_defa
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 quiet_option = click.option("--quiet", is_flag=True, help="No progress, only results and errors.")
 force_option = click.option("--force", is_flag=True, help="Replace what is there.")
+
+corpus_argument = click.argument("corpus", metavar="CORPUS...", nargs=-1, required=True, type=PATH)
+
+_READING = (
+    click.option("--text-field", metavar="NAME", help="Column of a table that holds the text."),
+    click.option("--id-field", metavar="NAME", help="Column that holds an id of each document; all must differ."),
+    click.option("--title-field", metavar="NAME", help="Column that holds titles."),
+    click.option(
+        "--keep",
+        metavar="NAME,NAME",
+        callback=lambda ctx, param, value: [name.strip() for name in value.split(",")] if value else [],
+        help="Columns to keep beside the vectors, perhaps with their kind: created:date,team.",
+    ),
+    click.option(
+        "--keep-text",
+        type=click.IntRange(0),
+        metavar="N",
+        default=KEEP_TEXT,
+        show_default=True,
+        help="Characters of each text to keep for snippets; 0 keeps none.",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="X",
+        callback=lambda ctx, param, value: {"\\t": "\t", "tab": "\t"}.get(value, value),
+        help="What stands between the cells of a CSV file; found out when not given.",
+    ),
+    click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes."),
+)
+
+
+def reading_options(command: Command) -> Command:
+    """What a command may be told about the corpus that it reads: the fields of `ReadOptions`."""
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+def split_reading(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values of `reading_options`, and the others."""
+    names = [name for name in values if name in _READING_NAMES]
+    return {name: values.pop(name) for name in names}, values
+
+
+_READING_NAMES = ("text_field", "id_field", "title_field", "keep", "keep_text", "delimiter", "encoding")
 
 # Second spellings of switched-off settings.
 _OFF_ALIASES = {"documents": " /--words-only"}

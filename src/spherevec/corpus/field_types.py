@@ -13,8 +13,9 @@ from spherevec.errors import ConfigError
 
 KINDS = ("text", "number", "date", "category")
 MISSING_DATE = int(np.iinfo(np.int64).min)  # NumPy's "not a time"
-# A field with at most so many different values, each twice on average, holds categories.
-MOST_CATEGORIES = 10_000
+# A field holds categories if it has at most so many different values, each twice on average; or few, of which any
+# occurs twice.
+MOST_CATEGORIES, FEW_CATEGORIES = 10_000, 20
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?\Z", re.DOTALL)
@@ -148,7 +149,11 @@ class KindFinder:
             return "number"
         if self._date:
             return "date"
-        return "category" if self._distinct is not None and 2 * len(self._distinct) <= self.n_filled else "text"
+        if self._distinct is None:
+            return "text"
+        different = len(self._distinct)
+        few = different <= FEW_CATEGORIES and different < self.n_filled
+        return "category" if few or 2 * different <= self.n_filled else "text"
 
 
 def _written(value: Any) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from spherevec.config import KEEP_TEXT
 from spherevec.corpus.field_types import check_kind, split_kind
-from spherevec.corpus.records import KEEP_TEXT, Columns, KeptField
+from spherevec.corpus.records import Columns, KeptField
 from spherevec.errors import ConfigError, CorpusError
 
 _NAMES_SHOWN = 20

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.config import KEEP_TEXT
 from spherevec.corpus.field_types import MISSING_DATE, KindFinder, as_microseconds, as_number, is_missing
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
-KEEP_TEXT = 200
 _ROWS_CONVERTED = 1 << 14
 
 

@@ -142,6 +142,14 @@ class DocumentTable:
             builder.write(Path(folder) / "table")
             return cls.open(Path(folder) / "table", memory_map=False)
 
+    @classmethod
+    def of_ids(cls, ids: Sequence[str] | None, n_rows: int) -> DocumentTable:
+        """A table of ids alone; None where documents are known by their positions."""
+        if ids is None:
+            return cls({"schema": schema_array(n_rows, [])})
+        column = {f"0.{part}": array for part, array in text_arrays(TextColumn.of(ids)).items()}
+        return cls({"schema": schema_array(n_rows, [{"role": "id", "name": "id", "kind": "text"}]), **column})
+
     def save(self, path: str | Path) -> None:
         """Write the table as one safetensors file."""
         write_tensors(Path(path), self._tensors)

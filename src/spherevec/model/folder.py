@@ -147,10 +147,12 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(file) for name, file in _checked_files(opened, manifest, verify).items()}
         tables: dict[str, KeyedVectors] = {}
-        documents, terms = (
-            kind.open(folder / file, memory_map=memory_map, opened=files[file]) if file in files else None
-            for kind, file in ((DocumentTable, DOCUMENTS), (DocumentTerms, TERMS))
-        )
+        documents: DocumentTable | None = None
+        terms: DocumentTerms | None = None
+        if DOCUMENTS in files:
+            documents = DocumentTable.open(folder / DOCUMENTS, memory_map=memory_map, opened=files[DOCUMENTS])
+        if TERMS in files:
+            terms = DocumentTerms.open(folder / TERMS, memory_map=memory_map, opened=files[TERMS])
         old = manifest["format_version"] == 1
         for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
             if file not in files:

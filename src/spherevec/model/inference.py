@@ -6,7 +6,8 @@ of threads: what is random about a document is a hash of its words, and no sum r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from spherevec import sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.readers import Document
+from spherevec.corpus.summary import CorpusSummary, warnings_about
 from spherevec.corpus.tokenizer import NAMES, Tokenizer
 from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
@@ -46,6 +48,31 @@ class Inferred(NamedTuple):
     vectors: Floats  # (N, dim)
     known: NDArray[np.int64]  # (N,) words that the model knows
     unknown: NDArray[np.int64]  # (N,) words that it does not
+
+
+@dataclass
+class InferenceCounts:
+    """What was read while documents were inferred."""
+
+    documents: int = 0
+    empty: int = 0
+    unknown_documents: int = 0
+    tokens: int = 0
+    unknown: int = 0
+
+    def add(self, block: Inferred) -> None:
+        self.documents += len(block.vectors)
+        self.empty += int(np.count_nonzero(block.known + block.unknown == 0))
+        self.unknown_documents += int(np.count_nonzero((block.known == 0) & (block.unknown > 0)))
+        self.tokens += int(block.known.sum() + block.unknown.sum())
+        self.unknown += int(block.unknown.sum())
+
+    def summary(self, notes: Sequence[str] = ()) -> CorpusSummary:
+        """The counts as `train` gives them, and what looks wrong."""
+        found = CorpusSummary(
+            self.documents, self.empty, self.unknown_documents, self.tokens, self.unknown, notes=tuple(notes)
+        )
+        return found.with_(warnings=tuple(warnings_about(found)))
 
 
 class DocumentFitter:

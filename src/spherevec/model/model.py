@@ -68,7 +68,10 @@ class Model:
         for name, table in (("contexts", contexts), ("inputs", inputs), ("docs", docs)):
             if table is not None and table.vector_size != words.vector_size:
                 raise FormatError(f"{name} have dimension {table.vector_size}, words have {words.vector_size}")
-        rows = {"table of documents has": documents and len(documents), "terms have": terms and terms.n_documents}
+        rows = {
+            "table of documents has": None if documents is None else len(documents),
+            "terms have": None if terms is None else terms.n_documents,
+        }
         for name, count in rows.items():
             if count is not None and docs is not None and count != len(docs):
                 raise FormatError(f"the {name} {count} rows, but there are {len(docs)} documents")
@@ -105,8 +108,7 @@ class Model:
     def documents(self) -> DocumentTable | None:
         """The table of documents: ids, titles, the beginning of each text, kept fields. None without documents."""
         if self._documents is None and self.docs is not None:
-            names = None if self.docs.names is None else list(self.docs.names)
-            self._documents = DocumentTable.of(len(self.docs), ids=names)
+            self._documents = DocumentTable.of_ids(self.docs.names, len(self.docs))
         return self._documents
 
     @property

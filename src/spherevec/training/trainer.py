@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.config import TrainConfig
+from spherevec.config import KEEP_TEXT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.corpus.records import KEEP_TEXT
 from spherevec.engine.backends import check_device, make_backend
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases

@@ -10,52 +10,67 @@ import click
 
 from spherevec.cli import display
 from spherevec.cli.checks import check_free, load_model
-from spherevec.cli.options import PATH, force_option, model_argument
+from spherevec.cli.options import PATH, corpus_argument, force_option, model_argument, quiet_option, reading_options
 from spherevec.devices import DEVICES
 
 
 @click.command()
 @model_argument
-@click.argument("corpus", type=PATH)
+@corpus_argument
 @click.option("--out", required=True, type=PATH, metavar="VECTORS.npy", help="File to write the vectors to.")
+@click.option("--ids", "ids_file", type=PATH, metavar="FILE", help="File to write the ids to, one a line.")
 @click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
-@click.option("--text-field", metavar="NAME", help="Column of a .jsonl, .csv or .parquet file that holds the text.")
-@click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes.")
+@reading_options
 @click.option("--threads", type=click.IntRange(0, 1024), metavar="N", default=0, help="Threads. Default: all cores.")
 @click.option("--device", type=click.Choice(list(DEVICES)), default="cpu", show_default=True, help="Where to fit.")
 @force_option
+@quiet_option
 def infer(
     folder: Path,
-    corpus: Path,
+    corpus: tuple[Path, ...],
     out: Path,
+    ids_file: Path | None,
     pretokenized: bool,
-    text_field: str | None,
-    encoding: str,
     threads: int,
     device: str,
     force: bool,
+    quiet: bool,
+    **reading: Any,
 ) -> None:
     """Vectors for documents that the model has never seen.
 
     CORPUS is what `train` takes. The vectors are the rows of a NumPy file, in the order of the documents.
     """
-    check_free(out, force)
-    model = load_model(folder)
+    import tempfile
 
-    from spherevec.corpus import read_documents
-    from spherevec.model.inference import infer_batches
+    from spherevec.corpus.options import ReadOptions
+    from spherevec.corpus.readers import open_source
+    from spherevec.model.documents import DocumentTable
+    from spherevec.model.inference import InferenceCounts, infer_batches
+    from spherevec.storage.files import atomic_file
     from spherevec.storage.npy_rows import write_rows
 
-    known = unknown = 0
+    for path in (out, ids_file):
+        if path is not None:
+            check_free(path, force)
+    model = load_model(folder)
+    counts = InferenceCounts()
+    with tempfile.TemporaryDirectory() as place:
+        source = open_source(list(corpus), ReadOptions(**reading), records_in=Path(place) if ids_file else None)
 
-    def blocks() -> Iterator[Any]:
-        nonlocal known, unknown
-        texts = read_documents(corpus, text_field=text_field, encoding=encoding)
-        tokenizer = "whitespace" if pretokenized else None
-        for block in infer_batches(model, texts, threads=threads, device=device, tokenizer=tokenizer):
-            known += int(block.known.sum())
-            unknown += int(block.unknown.sum())
-            yield block.vectors
+        def blocks() -> Iterator[Any]:
+            tokenizer = "whitespace" if pretokenized else None
+            for block in infer_batches(model, source.all(), threads=threads, device=device, tokenizer=tokenizer):
+                counts.add(block)
+                yield block.vectors
 
-    rows = write_rows(out, blocks(), model.vector_size, overwrite=force)
-    display.tell(f"{out}: {rows:,} documents; {unknown / max(known + unknown, 1):.1%} of their words are unknown")
+        rows = write_rows(out, blocks(), model.vector_size, overwrite=force)
+        if ids_file is not None and source.records is not None:
+            with source.records as records:
+                records.write(Path(place) / "table")
+            ids = DocumentTable.open(Path(place) / "table", memory_map=False).ids
+            with atomic_file(ids_file, overwrite=force) as file, file.open("w", encoding="utf-8") as lines:
+                lines.writelines(f"{id}\n" for id in ids)
+    if not quiet:
+        display.tell(str(counts.summary(source.notes)))
+        display.tell(f"{out}: {rows:,} documents")

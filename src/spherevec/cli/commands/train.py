@@ -13,18 +13,21 @@ from spherevec.cli.exit import tidy_termination
 from spherevec.cli.options import (
     PATH,
     TrainingCommand,
+    corpus_argument,
     force_option,
     given_settings,
     help_all_option,
     json_option,
     quiet_option,
+    reading_options,
+    split_reading,
     training_settings,
 )
 from spherevec.config import RECIPES
 
 
 @click.command(cls=TrainingCommand)
-@click.argument("corpus", type=PATH)
+@corpus_argument
 @click.option("--out", required=True, type=PATH, metavar="MODEL", help="Folder to write the model to.")
 @click.option(
     "--recipe",
@@ -36,8 +39,7 @@ from spherevec.config import RECIPES
 @training_settings
 @help_all_option
 @click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
-@click.option("--text-field", metavar="NAME", help="Column of a .jsonl, .csv or .parquet file that holds the text.")
-@click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes.")
+@reading_options
 @click.option(
     "--checkpoint-every",
     metavar="TIME|EPOCHS|off",
@@ -50,12 +52,10 @@ from spherevec.config import RECIPES
 @quiet_option
 @json_option
 def train(
-    corpus: Path,
+    corpus: tuple[Path, ...],
     out: Path,
     recipe: str,
     pretokenized: bool,
-    text_field: str | None,
-    encoding: str,
     checkpoint_every: str,
     resume: bool,
     force: bool,
@@ -65,23 +65,24 @@ def train(
 ) -> None:
     """Learn vectors from text.
 
-    CORPUS is a text file with one document a line, a folder of text files, or a .jsonl, .csv or .parquet file; any
-    but the last may be compressed (.gz, .xz, .zst).
+    CORPUS is a text file with one document a line, a folder of text files, web pages or mails, or a table (.csv, .tsv,
+    .jsonl, .json, .parquet); any but the last may be compressed (.gz, .xz, .zst). Several files, patterns in quotes, or
+    - for standard input.
     """
     from spherevec.training import checkpoint
     from spherevec.training import train as learn
 
+    reading, settings = split_reading(settings)
     check_model_folder(out, force)
     unfinished = check_checkpoint_folder(out, resume, force, quiet)
     beside = out.absolute().parent  # the folder for temporary files may be small, or in memory
     beside.mkdir(parents=True, exist_ok=True)
     with display.progress_display(quiet) as progress, tidy_termination():
         model = learn(
-            corpus,
+            list(corpus),
             recipe=recipe,
             tokenizer="whitespace" if pretokenized else "words",
-            text_field=text_field,
-            encoding=encoding,
+            **reading,
             workdir=beside,
             progress=progress,
             checkpoint=unfinished,
@@ -92,6 +93,7 @@ def train(
         model.save(out, overwrite=force)
         checkpoint.remove(unfinished)
     if not quiet:
+        display.tell_corpus(model)
         display.tell(f"{out}: {display.summary(model)}")
     if as_json:
         display.print_json(model.describe())

@@ -1,0 +1,170 @@
+"""The table of documents, the words of each, and what damaged files do."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from spherevec.errors import ConfigError, FormatError
+from spherevec.model import document_terms
+from spherevec.model.document_terms import DocumentTerms, count_terms
+from spherevec.model.documents import DocumentTable, UnknownDocumentError
+from spherevec.storage.text_column import TextColumn
+
+TABLE = {
+    "ids": ["a", "b", "c", "d"],
+    "titles": ["Alpha", "", "Gamma", "Delta"],
+    "texts": ["first text", "second " * 50, "", "fourth"],
+    "fields": {
+        "team": ["x", "y", "x", None],
+        "size": [1, 2.5, None, 4],
+        "day": ["2024-01-05", "2024-02-01T12:00:00+02:00", None, "2024-02-03"],
+        "note": ["one", "two", "three", "four"],
+    },
+}
+
+
+@pytest.fixture
+def table():
+    return DocumentTable.of(4, **TABLE)
+
+
+def test_what_a_table_says(table):
+    assert table.fields == {"team": "category", "size": "number", "day": "date", "note": "text"}
+    assert [table.title(row) for row in range(4)][2:] == ["Gamma", "Delta"]
+    assert table.title(1).startswith("second second") and table.title(1).endswith("second …")
+    assert len(table.snippet(1)) <= 200 and table.snippet(2) == ""
+    assert table.record(1)["day"] == "2024-02-01T10:00:00"
+    assert table.record(3)["team"] is None
+    assert table.column("size").tolist()[:2] == [1, 2.5]
+    assert table.column("day").dtype == "datetime64[us]" and np.isnat(table.column("day")[2])
+    codes, names = table.codes("team")
+    assert (codes.tolist(), names) == ([0, 1, 0, -1], ["x", "y"])
+    assert [table.row_of(id) for id in "abcd"] == [0, 1, 2, 3]
+    assert "Gamma" in table._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ({}, [0, 1, 2, 3]),
+        ({"team": "x"}, [0, 2]),
+        ({"team": ["x", "y"]}, [0, 1, 2]),
+        ({"team!=": "x"}, [1, 3]),
+        ({"team": None}, [3]),
+        ({"team": "nobody"}, []),
+        ({"size>": 2}, [1, 3]),
+        ({"size": "2.5"}, [1]),
+        ({"size": None}, [2]),
+        ({"day>=": "2024-02"}, [1, 3]),
+        ({"day": "2024-02-01"}, [1]),
+        ({"day<": "2024-02-02", "team": "x"}, [0]),
+        ({"note": "two"}, [1]),
+        ({"id": ["a", "d"]}, [0, 3]),
+        ({"id!=": "a"}, [1, 2, 3]),
+    ],
+)
+def test_filters(table, where, rows):
+    assert table.rows_where(where).tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"colour": "red"}, "no field 'colour' was kept; there is 'team', 'size'"),
+        ({"size>": "many"}, "field 'size' holds numbers; 'many' is none"),
+        ({"day>": "yesterday"}, "field 'day' holds dates; 'yesterday' is none"),
+        ({"team>": "x"}, "field 'team' holds category, which > does not order"),
+        ({"id<": "x"}, "ids are compared with = and !="),
+    ],
+)
+def test_filters_that_make_no_sense(table, where, message):
+    with pytest.raises(ConfigError) as caught:
+        table.rows_where(where)
+    assert message in str(caught.value)
+
+
+def test_an_unknown_id(table):
+    with pytest.raises(UnknownDocumentError, match="no document has the id 'z'; ids are such as 'a', 'b', 'c'"):
+        table.row_of("z")
+    with pytest.raises(UnknownDocumentError, match="ids are from 0 to 2"):
+        DocumentTable.of(3).row_of("3")
+
+
+def test_saved_and_loaded(table, tmp_path):
+    table.save(tmp_path / "t")
+    for memory_map in (True, False):
+        again = DocumentTable.open(tmp_path / "t", memory_map=memory_map)
+        pandas.testing.assert_frame_equal(again.to_pandas(), table.to_pandas())
+        assert again.fields == table.fields
+
+
+def test_taken_and_joined(table):
+    some = table.take(np.array([3, 0]))
+    assert some.ids == ["d", "a"] and some.record(1) == table.record(0)
+    other = DocumentTable.of(1, ids=["e"], fields={"size": [7], "new": ["n"]})
+    both = DocumentTable.concatenate([table, other])
+    assert both.ids == [*"abcde"] and both.title(2) == "Gamma"
+    assert both.column("size")[4] == 7 and both.record(4)["team"] is None and both.record(0)["new"] is None
+    with pytest.raises(ConfigError, match="'a' is the id of two documents"):
+        DocumentTable.concatenate([table, table])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(max_size=6), max_size=30), st.text(max_size=6))
+def test_columns_of_text(texts, wanted):
+    column = TextColumn.of(texts)
+    assert list(column) == texts == column[:] and column == texts
+    assert column.find(wanted) == (texts.index(wanted) if wanted in texts else None)
+    twins = [(texts.index(text), row) for row, text in enumerate(texts) if texts.index(text) != row]
+    assert column.first_duplicate() == (twins[0] if twins else None)
+
+
+@pytest.mark.parametrize("held", [1, 7, 1 << 26])
+def test_terms_agree_with_scipy(tmp_path, monkeypatch, held):
+    monkeypatch.setattr(document_terms, "_POSTINGS_HELD", held)
+    monkeypatch.setattr(document_terms, "_TOKENS_COUNTED", max(held, 5))
+    rng = np.random.default_rng(1)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 40))])
+    ids = rng.integers(0, 12, offsets[-1]).astype(np.int32)
+    terms = count_terms(ids, offsets, 13, tmp_path)
+    slow = csr_array((np.ones(len(ids), np.int32), ids.copy(), offsets.copy()), shape=(40, 13))
+    slow.sum_duplicates()
+    assert (terms.counts != slow).nnz == 0 and terms.counts.dtype == np.int32
+    by_word = slow.tocsc()
+    by_word.sort_indices()
+    assert terms.rows.tolist() == by_word.indices.tolist() and terms.often.tolist() == by_word.data.tolist()
+    assert terms.lengths.tolist() == np.diff(offsets).tolist()
+    terms.save(tmp_path / "t")
+    assert (DocumentTerms.open(tmp_path / "t").counts != slow).nnz == 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(["table", "terms"]))
+def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
+    folder = tmp_path_factory.mktemp("damage")
+    if kind == "table":
+        DocumentTable.of(4, **TABLE).save(folder / "t")
+    else:
+        count_terms(np.array([0, 1, 1], np.int32), np.array([0, 2, 3]), 2, folder).save(folder / "t")
+    content = bytearray((folder / "t").read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    (folder / "t").write_bytes(content)
+    try:
+        if kind == "table":
+            damaged = DocumentTable.open(folder / "t")
+            for row in range(min(len(damaged), 4)):
+                json.dumps(damaged.record(row))
+                damaged.snippet(row)
+            damaged.rows_where({"note": "two", "team": "x"})
+        else:
+            from spherevec.model.lexical import LexicalIndex
+
+            LexicalIndex(DocumentTerms.open(folder / "t")).scores(np.array([0, 1], np.int32))
+    except (FormatError, ConfigError):
+        pass
