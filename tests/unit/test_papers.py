@@ -65,3 +65,13 @@ def test_the_wheel_holds_the_package_alone():
     assert wheel["packages"] == ["src/spherevec"]
     rooms = {path.name for path in (ROOT / "src" / "spherevec").iterdir() if path.is_dir()}
     assert not rooms & {"reproduction", "experiments", "benchmarks", "tests"}
+
+
+def test_the_docs_name_tests_and_files_that_exist():
+    tests = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    known = set(re.findall(r"def (test_\w+)", tests))
+    for page in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]:
+        text = page.read_text("utf-8")
+        assert set(re.findall(r"\b(test_\w+)\b(?!\.py)", text)) <= known, page
+        for path in re.findall(r"`((?:src|tests|experiments|benchmarks)/[\w./-]+)`", text):
+            assert (ROOT / path).exists(), f"{page}: {path}"
