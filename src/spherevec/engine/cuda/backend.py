@@ -269,7 +269,7 @@ class CudaBackend:
                         self._shared, self._versions, np.int64(count), np.uint64(shuffle_key),
                         np.uint64(block.sample_key), np.uint32(self._sizes["inputs"]), np.uint32(self._zero_row),
                         np.int32(config.window), np.float64(block.alpha_first), np.float64(block.alpha_last),
-                        np.float32(config.concentration), np.float32(config.concentration), np.float32(config.margin),
+                        np.float32(config.concentration), np.float32(config.margin),
                         np.uint64(self._learn_every), np.float32(DAMPING * config.concentration),
                         self._crowds, np.float32((teams - 1) / max(self._block_tokens(block), 1)),
                         np.float32(STEPS_AT_ONCE / (config.concentration if config.objective_info.likelihood else 2.0)),

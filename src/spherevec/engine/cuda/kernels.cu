@@ -573,7 +573,7 @@ __device__ __forceinline__ void along_geodesics(
 
 // Weights of every cell from its score, and of every row in its own step.
 __device__ __forceinline__ void weigh(
-    Batch& batch, const float* crowd, int rows, int document_row, float alpha, float word_kappa, float document_kappa,
+    Batch& batch, const float* crowd, int rows, int document_row, float alpha, float kappa,
     float word_bias, float document_bias, float margin, float bound, u64 random) {
     int lane = threadIdx.x % 32;
 #if ADDED
@@ -587,7 +587,6 @@ __device__ __forceinline__ void weigh(
     for (int cell = lane; cell < CELLS; cell += 32) {
         int a = cell / PADDED_TARGETS, t = cell % PADDED_TARGETS;
         bool real = t == 0, counts = real || (t < TARGETS && batch.rows[BATCH + t] != batch.rows[BATCH]);
-        float kappa = a == document_row ? document_kappa : word_kappa;
         float bias = a == document_row ? document_bias : word_bias;
         float lengths = ADDED ? batch.inverse[a] * batch.inverse[BATCH + t] : 1.f;
         float score = batch.scores[cell] * lengths;
@@ -657,14 +656,14 @@ __device__ __forceinline__ void weigh(
 
 // Add a batch's loss, how many negatives come too close, and their cosines to the figures; one warp's task.
 __device__ void measure(
-    const Batch& batch, double* figures, int rows, int document_row, float word_kappa, float document_kappa,
+    const Batch& batch, double* figures, int rows, int document_row, float kappa,
     float word_bias, float document_bias, float margin) {
     float loss = 0, violated = 0, cosine[2] = {0, 0}, count[2] = {0, 0};
     for (int cell = threadIdx.x % 32; cell < rows * PADDED_TARGETS; cell += 32) {
         int a = cell / PADDED_TARGETS, t = cell % PADDED_TARGETS, kind = a == document_row;
         if (t >= TARGETS || (t > 0 && batch.rows[BATCH + t] == batch.rows[BATCH])) continue;
         float f = batch.scores[a * PADDED_TARGETS], h = batch.scores[cell];
-        float score = (kind ? document_kappa : word_kappa) * h - (kind ? document_bias : word_bias);
+        float score = kappa * h - (kind ? document_bias : word_bias);
         if (OBJECTIVE == VMF) loss += softplus(t ? score : -score);
         else if (t) loss += fmaxf(0.f, margin - f + h);
         if (t) {
@@ -687,7 +686,7 @@ __device__ void measure(
 // Score, weigh and move the rows named in batch.rows.
 __device__ __forceinline__ void train_batch(
     Team& team, Batch& batch, const Vectors& vectors, Shared* shared, u32* versions, const float* crowd, int rows,
-    int document_row, float alpha, float word_kappa, float document_kappa, float word_bias, float document_bias,
+    int document_row, float alpha, float kappa, float word_bias, float document_bias,
     float margin, float bound, u64 random, bool measured) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Part anchors[BATCH], tile[TILE];
@@ -745,10 +744,10 @@ __device__ __forceinline__ void train_batch(
 #endif
         __syncwarp();
     }
-    weigh(batch, crowd, rows, document_row, alpha, word_kappa, document_kappa, word_bias, document_bias, margin, bound,
+    weigh(batch, crowd, rows, document_row, alpha, kappa, word_bias, document_bias, margin, bound,
           random);
     if (measured && threadIdx.x < 32)
-        measure(batch, team.figures, rows, document_row, word_kappa, document_kappa, word_bias, document_bias, margin);
+        measure(batch, team.figures, rows, document_row, kappa, word_bias, document_bias, margin);
 
     Part moved[BATCH + TILE];  // anchors, then a tile
     if constexpr (TILES == 1) {
@@ -863,7 +862,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
     const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
     Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
-    double alpha_first, double alpha_last, float word_kappa, float document_kappa, float margin, u64 learn_every,
+    double alpha_first, double alpha_last, float kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
     int* kept = (int*)(&team + 1);
@@ -930,8 +929,8 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
 #endif
                 int rows = min(BATCH, total - start);
                 int last_row = DOCUMENTS && start + BATCH >= total ? neighbours - start : -1;
-                train_batch(team, batch, vectors, shared, versions, crowd, rows, last_row, alpha, word_kappa,
-                            document_kappa, word_bias, document_bias, margin, bound / alpha, random, measured);
+                train_batch(team, batch, vectors, shared, versions, crowd, rows, last_row, alpha, kappa,
+                            word_bias, document_bias, margin, bound / alpha, random, measured);
             }
         }
         if (threadIdx.x == 0) {
@@ -984,7 +983,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
     const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
     Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
-    double alpha_first, double alpha_last, float word_kappa, float document_kappa, float margin, u64 learn_every,
+    double alpha_first, double alpha_last, float kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
     int* kept = (int*)(&team + 1);
@@ -1137,7 +1136,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
     const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
     Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
-    double alpha_first, double alpha_last, float word_kappa, float document_kappa, float margin, u64 learn_every,
+    double alpha_first, double alpha_last, float kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
     int* kept = (int*)(&team + 1);
