@@ -143,7 +143,7 @@ def test_empty_documents_get_the_direction_of_the_others(monkeypatch):
 def test_half_of_what_is_available_is_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)
     size = 100 * 32 * 4  # rows of 20 numbers are padded to 32
-    within, beyond = (document_table.document_table(100, 20, 2 * size - less, tmp_path) for less in (0, 1))
+    within, beyond = (document_table.document_rows(100, 20, 2 * size - less, tmp_path) for less in (0, 1))
     assert not lies_in_a_file(within) and lies_in_a_file(beyond)
     for table in (within, beyond):
         twin = padded_rows(100, 20)
