@@ -53,4 +53,4 @@ build: .venv/installed-dev  ## build the wheel and the source archive into dist/
 	touch $@ .venv/installed
 
 clean:  ## remove what the other targets made
-	rm -rf .venv build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
