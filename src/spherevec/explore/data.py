@@ -1,0 +1,146 @@
+"""What a page shows, as plain arrays and lists: `PageData` and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import ConfigError
+from spherevec.explore.graph import Floats
+
+KINDS = ("category", "number", "date", "text")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One kept column of the table of documents.
+
+    Attributes:
+        name: what people call it.
+        kind: "category" (values are codes into `labels`, -1 for none), "number", "date" (seconds since 1970, UTC) or
+            "text" (a list of strings, shown and not filtered).
+        values: one value a document; NaN is a missing number or date.
+        labels: the categories.
+    """
+
+    name: str
+    kind: str
+    values: NDArray[Any] | Sequence[str]
+    labels: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"field {self.name!r}: kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+
+
+@dataclass(frozen=True)
+class PageTopic:
+    """A topic as the page shows it: its name, its words, most typical first, and how many documents it has."""
+
+    name: str
+    words: Sequence[str]
+    size: int
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How the model fits new documents to its words, for the browser to do the same.
+
+    Attributes:
+        objective: "vmf", "hinge" or "joint".
+        negatives: (m, dim) input vectors of words sampled as training samples negatives.
+        keep: keep probability of each embedded word under subsampling.
+        alpha, epochs, least_steps: the schedule of learning rates.
+        concentration, bias: of the von Mises–Fisher likelihood; margin: of the hinges.
+        negative: negative samples of one step.
+    """
+
+    objective: str
+    negatives: Floats
+    keep: Floats
+    alpha: float
+    epochs: int
+    least_steps: int
+    concentration: float
+    bias: float
+    margin: float
+    negative: int
+
+
+@dataclass(frozen=True)
+class PageData:
+    """All that a page holds. N documents, W words, K topics; a page without one of these still works.
+
+    Attributes:
+        title: of the page.
+        doc_places: (N, 3) unit rows; doc_vectors: (N, dim).
+        doc_topics: (N,) number of each document's topic, -1 for none.
+        ids, titles, snippets: of the documents, or None where they were not kept.
+        fields: the kept columns.
+        topics, topic_places (K, 3), topic_vectors (K, dim): the largest topic first.
+        words: names of the words to search with, most frequent first; word_vectors: (W, dim) input vectors.
+        word_counts: (W,) or None.
+        place_names: rows of `words` that lie on the map, most telling first; word_places: (their number, 3).
+        tokenizer: name of a tokenizer that the page has, or anything else for one that it does not have.
+        phrase_joiner, longest_phrase: how words are joined to phrases; 1 for none.
+        fit: how sentences are placed; None to switch that off.
+        vocabulary: how many words the model has.
+        model_facts, settings: what the page says about the model, as names and values.
+    """
+
+    title: str
+    doc_places: Floats
+    doc_vectors: Floats
+    doc_topics: NDArray[np.int32]
+    ids: Sequence[str] | None
+    titles: Sequence[str] | None
+    snippets: Sequence[str] | None
+    fields: Sequence[Field]
+    topics: Sequence[PageTopic]
+    topic_places: Floats
+    topic_vectors: Floats
+    words: Sequence[str]
+    word_vectors: Floats
+    word_counts: NDArray[np.int64] | None
+    place_names: NDArray[np.int32]
+    word_places: Floats
+    tokenizer: str
+    fit: Fit | None
+    vocabulary: int
+    phrase_joiner: str = "_"
+    longest_phrase: int = 1
+    model_facts: Sequence[tuple[str, str]] = ()
+    settings: Sequence[tuple[str, str]] = ()
+    generator: str = "spherevec"
+
+    def __post_init__(self) -> None:
+        n, dim = len(self.doc_places), self.word_vectors.shape[1]
+        for name, value in (("ids", self.ids), ("titles", self.titles), ("snippets", self.snippets)):
+            if value is not None and len(value) != n:
+                raise ConfigError(f"{name} has {len(value)} entries for {n} documents")
+        for column in self.fields:
+            if len(column.values) != n:
+                raise ConfigError(f"field {column.name!r} has {len(column.values)} values for {n} documents")
+        pairs: Mapping[str, tuple[Floats, int]] = {
+            "doc_vectors": (self.doc_vectors, n),
+            "topic_vectors": (self.topic_vectors, len(self.topics)),
+            "word_vectors": (self.word_vectors, len(self.words)),
+        }
+        for name, (rows, count) in pairs.items():
+            if rows.shape != (count, dim):
+                raise ConfigError(f"{name} must have shape {(count, dim)}, not {rows.shape}")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How large a page may grow, in bytes before compression: the parts that grow with documents and words."""
+
+    doc_vectors: int = 12_000_000
+    snippets: int = 24_000_000
+    title: int = 120
+    snippet: int = 240
+    least_dim: int = 8
