@@ -20,7 +20,7 @@ Rows = NDArray[np.int32]
 
 _SLICE_ROWS = 1024
 _LLOYD_ROUNDS = 2
-_PROBES = 24
+_PROBES = 48
 
 Runner = Callable[..., None]
 
@@ -77,9 +77,8 @@ class CellIndex:
         starts = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=count))]).astype(np.int64)
         probes = np.zeros((count, 1), np.int32)
         if count > 1:
-            _, near, _ = cls._search(centres, centres, min(_PROBES, count), run)
-            probes = np.concatenate([np.arange(count, dtype=np.int32)[:, None], near], axis=1)
-        return cls(vectors[order], order, starts, centres, np.ascontiguousarray(probes), cells[order])
+            probes = _nearest_centres(centres, min(_PROBES, count), run)
+        return cls(vectors[order], order, starts, centres, probes, cells[order])
 
     def neighbours(self, k: int, run: Runner) -> tuple[Rows, Floats]:
         """The `k` nearest other rows to each row, (n, k), in the numbers that rows had before; -1 for none."""
@@ -108,16 +107,15 @@ class CellIndex:
     def _numbers(self, found: Rows) -> Rows:
         return np.where(found >= 0, self.order[np.maximum(found, 0)], -1).astype(np.int32)
 
-    @staticmethod
-    def _search(queries: Floats, rows: Floats, k: int, run: Runner) -> tuple[None, Rows, Floats]:
-        """The nearest other rows among all rows."""
-        n = len(rows)
-        found, cosines = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-        starts, probes = np.asarray([0, n], np.int64), np.zeros((1, 1), np.int32)
-        own = np.arange(n, dtype=np.int64)
-        run(kernels.search_cells, n, queries, np.zeros(n, np.int32), own, rows, starts, probes, found, cosines)
-        found[found < 0] = np.broadcast_to(np.arange(n, dtype=np.int32)[:, None], found.shape)[found < 0]
-        return None, found, cosines
+
+def _nearest_centres(centres: Floats, k: int, run: Runner) -> Rows:
+    """The `k` centres nearest to each centre, (n, k); itself first."""
+    n = len(centres)
+    found, cosines = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+    whole, nobody = np.asarray([0, n], np.int64), np.full(n, -1, np.int64)
+    one_cell, cells = np.zeros((1, 1), np.int32), np.zeros(n, np.int32)
+    run(kernels.search_cells, n, centres, cells, nobody, centres, whole, one_cell, found, cosines)
+    return found
 
 
 def _centres(vectors: Floats, cells: Rows, old: Floats) -> Floats:
@@ -134,15 +132,6 @@ def _centres(vectors: Floats, cells: Rows, old: Floats) -> Floats:
                 new[cell] = total / length
         begin += size
     return new
-
-
-@dataclass(frozen=True)
-class Graph:
-    """Who is drawn to whom, in CSR form: row i is linked to links[starts[i]:starts[i + 1]] with these weights."""
-
-    starts: NDArray[np.int64]
-    links: Rows
-    weights: Floats
 
 
 def symmetric(neighbours: Rows, count: int) -> tuple[NDArray[np.int64], Rows]:

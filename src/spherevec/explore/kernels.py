@@ -124,21 +124,21 @@ def sort_into_voxels(places, count, side, across, starts, filled, sorted_places,
 
 @compiled
 def move_points(
-    old, new, pace, affinity, starts, links, weights,
+    old, new, pace, affinity, starts, links,
     voxels, side, across, sorted_places, sorted_rows, samples,
     scale, mean_affinity, repulsion, rate, momentum, key, first, last,
 ):  # fmt: skip
     """One step of the points [first, last) on the globe, all of them from the same old places.
 
     With the affinity q(x, y) = 1 / (1 + ‖x − y‖² / scale²), a point is drawn to the points it is linked to by
-    w q (y − x), and pushed away by all n points by q² (x − y) / Σ q: the gradient of t-SNE's objective. The sum over
+    the mean of q (y − x), and pushed away by all n points by q² (x − y) / Σ q: the gradient of t-SNE's objective. The sum over
     all points is estimated from two samples, one of the points in the 27 voxels around, one of all others. The force is
     projected to the tangent plane at the point, and the point returns to the globe by normalising.
 
     Args:
         old, new: (m, 3) places before and after; pace: (m, 3) the last step of each point, updated.
         affinity: (m,) estimate of the mean of q(x, y) over all points y, written.
-        starts, links, weights: the graph in CSR form, (m + 1,), (e,), (e,); weights of a row sum to 1.
+        starts, links: the graph in CSR form, (m + 1,) and (e,).
         voxels, side, across, sorted_places, sorted_rows: the n points that push, see `sort_into_voxels`.
         samples: size of each of the two samples.
         mean_affinity: mean of q over all pairs, from the last step.
@@ -153,10 +153,11 @@ def move_points(
     for i in range(first, last):
         x, y, z = old[i, 0], old[i, 1], old[i, 2]
         gx, gy, gz = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+        share = unit / np.float32(max(starts[i + 1] - starts[i], 1))
         for place in range(starts[i], starts[i + 1]):
             j = links[place]
             dx, dy, dz = old[j, 0] - x, old[j, 1] - y, old[j, 2] - z
-            pull = weights[place] / (unit + (dx * dx + dy * dy + dz * dz) * inverse)
+            pull = share / (unit + (dx * dx + dy * dy + dz * dz) * inverse)
             gx += pull * dx
             gy += pull * dy
             gz += pull * dz

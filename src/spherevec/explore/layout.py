@@ -1,23 +1,36 @@
-"""Documents, words and topics on one globe: directions on S² fitted to the neighbourhoods of the full space."""
+"""Documents, words and topics on one globe: directions on S² fitted to the neighbourhoods of the full space.
+
+The objective is t-SNE's, on the sphere: linked points attract, all points repel. Coarse shapes come first: the scale of
+the kernel falls from a fifth of the globe to the distance of neighbouring points. Words and topics are drawn to the
+documents nearest to them; they are pushed by the documents and push nobody, so they do not disturb the documents' map.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from spherevec.errors import ConfigError
 from spherevec.explore import kernels
-from spherevec.explore.graph import CellIndex, Floats, Graph, row_runner, symmetric
+from spherevec.explore.graph import CellIndex, Floats, Rows, Runner, row_runner, symmetric
 
-NEIGHBOURS = 15
-EPOCHS = 300
-NEGATIVES = 8
+NEIGHBOURS = 15  # links of each point
+EPOCHS = 300  # steps of all points
+SAMPLES = 8  # near points, and far ones, that a step's repulsion is estimated from
 REPULSION = 1.0
-MOMENTUM = 0.5
-RATE = 1.0
-SCALE = 2.8
+MOMENTUM = 0.8
+RATE = 1.0  # at the start; falls linearly to nothing
+WIDEST = 0.3  # scale of the kernel at the start, in radians
+# Scale at the end: this over the square root of the number of points. It is reached after this share of the epochs.
+CLOSEST, ANNEALED = 2.8, 0.5
+# Side of a voxel in units of the scale, and its bounds in radians.
+VOXEL, SMALLEST_VOXEL, LARGEST_VOXEL = 2.5, 0.01, 0.25
+_PCA_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -37,71 +50,111 @@ def place_on_globe(
     seed: int = 1,
     threads: int = 0,
     epochs: int = EPOCHS,
-    scale: float = SCALE,
-    start: float = 0.3,
-    anneal: float = 0.5,
-    wide: float = 2.5,
-    neighbours: int = NEIGHBOURS,
-    samples: int = NEGATIVES,
-    repulsion: float = REPULSION,
-    momentum: float = MOMENTUM,
-    rate: float = RATE,
 ) -> Places:
+    """Places on the globe for documents, words and topics, given as unit rows of one space.
+
+    The same seed gives the same bits for any number of threads. Memory grows by about one copy of the vectors and
+    200 bytes a document.
+
+    Args:
+        docs: (n, dim). Without documents the words take their part.
+        words: (w, dim) input vectors, those that documents are fitted to.
+        topics: (k, dim).
+        threads: 0 = all cores.
+        epochs: steps; fewer are quicker and coarser.
+
+    >>> rows = np.eye(5, dtype=np.float32)
+    >>> place_on_globe(rows, rows[:2], epochs=5).words.shape
+    (2, 3)
+    """
+    if epochs < 1:
+        raise ConfigError(f"epochs must be at least 1, not {epochs}")
     dim = docs.shape[1]
-    with row_runner(threads) as run:
-        index = CellIndex.build(docs, seed, run)
-        found, _ = index.neighbours(min(neighbours, max(len(docs) - 1, 1)), run)
-        starts, links = symmetric(found, len(docs))
-        n = len(docs)
-        others = [t for t in (words, topics) if t is not None and len(t)]
-        weights = np.repeat((1 / np.maximum(np.diff(starts), 1)).astype(np.float32), np.diff(starts))
-        total = n + sum(map(len, others))
-        k = min(neighbours, n)
-        for t in others:
-            f, _ = index.search(t, k, run)
-            starts = np.concatenate([starts, starts[-1] + k * np.arange(1, len(t) + 1)])
-            links = np.concatenate([links, f.reshape(-1)])
-            weights = np.concatenate([weights, np.full(len(t) * k, 1 / k, np.float32)])
-        places = np.zeros((total, 3), np.float32)
-        places[:n] = first_places(docs, seed)
-        if others:
-            at = n
-            for t in others:
-                rows = links[starts[at]: starts[at + len(t)]].reshape(len(t), k)
-                mean = places[rows].mean(axis=1) + 1e-6 * places[rows[:, 0]]
-                places[at: at + len(t)] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-                at += len(t)
-        new, pace = np.empty_like(places), np.zeros_like(places)
-        affinity = np.zeros(total, np.float32)
-        s_end = scale / np.sqrt(n)
-        mean_affinity = 1.0
-        sp, sr = np.empty((n, 3), np.float32), np.empty(n, np.int64)
-        for epoch in range(epochs):
-            progress = epoch / epochs
-            key = np.uint64(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0])
-            s = s_end * (max(start, s_end) / s_end) ** max(0.0, 1 - progress / anneal)
-            side = min(max(wide * s, 0.01), 0.25)
-            across = int(np.ceil(2 / side))
-            vs, fl = np.empty(across**3 + 1, np.int64), np.empty(across**3, np.int64)
-            kernels.sort_into_voxels(places, n, np.float32(side), across, vs, fl, sp, sr)
-            args = lambda rate_, mean: (places, new, pace, affinity, starts, links, weights, vs, np.float32(side), across, sp, sr, samples,
-                np.float32(s), np.float32(mean), np.float32(repulsion), np.float32(rate_), np.float32(momentum), key)
-            if epoch == 0:
-                run(kernels.move_points, total, *args(0, 1))
-                mean_affinity = float(affinity[:n].mean(dtype=np.float64))
-                pace[:] = 0
-            run(kernels.move_points, total, *args(rate * (1 - progress), mean_affinity))
-            mean_affinity = float(affinity[:n].mean(dtype=np.float64))
-            places, new = new, places
-    return Places(places[:n], places[n : n + (0 if words is None else len(words))], places[total - (0 if topics is None else len(topics)):])
+    groups = [docs, *(np.zeros((0, dim), np.float32) if group is None else group for group in (words, topics))]
+    for name, group in zip(("words", "topics"), groups[1:], strict=True):
+        if group.shape[1] != dim:
+            raise ConfigError(f"{name} have dimension {group.shape[1]}, documents have {dim}")
+    leader = next((i for i, group in enumerate(groups) if len(group)), None)
+    if leader is None:
+        empty = np.zeros((0, 3), np.float32)
+        return Places(empty, empty, empty)
+    with row_runner(threads) as run, threadpool_limits(1, "blas"):
+        placed = _place(groups[leader], groups[leader + 1 :], seed, epochs, run)
+    nothing = [np.zeros((0, 3), np.float32)] * leader
+    return Places(*nothing, *placed)
+
+
+def _place(points: Floats, followers: Sequence[Floats], seed: int, epochs: int, run: Runner) -> list[Floats]:
+    """Places of the points, and of each group of followers."""
+    n = len(points)
+    index = CellIndex.build(points, seed, run)
+    neighbours, _ = index.neighbours(min(NEIGHBOURS, max(n - 1, 1)), run)
+    starts, links = symmetric(neighbours, n)
+    del neighbours
+    places = [first_places(points, seed)]
+    for group in followers:
+        found, _ = index.search(group, min(NEIGHBOURS, n), run)
+        starts = np.concatenate([starts, starts[-1] + found.shape[1] * np.arange(1, len(group) + 1)])
+        links = np.concatenate([links, found.reshape(-1)])
+        places.append(_amid(places[0], found))
+    del index
+    together = descend(np.concatenate(places), n, starts, links, seed, epochs, run)
+    return np.split(together, np.cumsum([len(group) for group in places])[:-1])
+
+
+def descend(
+    places: Floats, n: int, starts: NDArray[np.int64], links: Rows, seed: int, epochs: int, run: Runner
+) -> Floats:
+    """The places after `epochs` steps of all points; the first `n` of them push.
+
+    Args:
+        places: (m, 3) to start from.
+        starts, links: the graph in CSR form.
+    """
+    m = len(places)
+    new, pace, affinity = np.empty_like(places), np.zeros_like(places), np.zeros(m, np.float32)
+    sorted_places, sorted_rows = np.empty((n, 3), np.float32), np.empty(n, np.int64)
+    mean_affinity = 1.0
+    for epoch in range(-1, epochs):  # the first round moves nothing, and measures the mean affinity
+        progress = max(epoch, 0) / epochs
+        scale = scale_at(progress, n)
+        side = min(max(VOXEL * scale, SMALLEST_VOXEL), LARGEST_VOXEL)
+        across = math.ceil(2 / side)
+        voxels, filled = np.empty(across**3 + 1, np.int64), np.empty(across**3, np.int64)
+        kernels.sort_into_voxels(places, n, np.float32(side), across, voxels, filled, sorted_places, sorted_rows)
+        key = np.random.SeedSequence([seed, epoch + 1]).generate_state(1, np.uint64)[0]
+        rate = 0.0 if epoch < 0 else RATE * (1 - progress)
+        run(
+            kernels.move_points, m, places, new, pace, affinity, starts, links,
+            voxels, np.float32(side), across, sorted_places, sorted_rows, SAMPLES,
+            np.float32(scale), np.float32(mean_affinity), np.float32(REPULSION), np.float32(rate),
+            np.float32(MOMENTUM), key,
+        )  # fmt: skip
+        mean_affinity = max(float(affinity[:n].mean(dtype=np.float64)), 1e-9)
+        places, new = new, places
+    return places
+
+
+def scale_at(progress: float, n: int) -> float:
+    """The scale of the kernel, in radians, after a share of the epochs."""
+    closest = min(CLOSEST / math.sqrt(n), WIDEST)
+    return closest * (WIDEST / closest) ** max(0.0, 1 - progress / ANNEALED)
 
 
 def first_places(vectors: Floats, seed: int) -> Floats:
-    """The three main directions of the vectors, stretched evenly and normalised."""
-    sample = vectors[np.sort(np.random.default_rng(seed).permutation(len(vectors))[:20000])].astype(np.float64)
+    """The three main directions of the vectors, stretched alike and normalised; a little noise parts equal rows."""
+    rng = np.random.default_rng(seed)
+    sample = vectors[np.sort(rng.permutation(len(vectors))[:_PCA_ROWS])].astype(np.float64)
     mean = sample.mean(axis=0)
     _, _, axes = np.linalg.svd(sample - mean, full_matrices=False)
-    flat = (vectors - mean.astype(np.float32)) @ axes[:3].T.astype(np.float32)
-    flat /= flat.std(axis=0) + 1e-9
-    flat += 1e-3 * np.random.default_rng(seed).standard_normal(flat.shape, np.float32)
+    flat = np.zeros((len(vectors), 3), np.float32)
+    flat[:, : min(3, len(axes))] = (vectors - mean.astype(np.float32)) @ axes[:3].T.astype(np.float32)
+    flat /= flat.std(axis=0) + np.float32(1e-6)
+    flat += 0.01 * rng.standard_normal(flat.shape, np.float32)
     return np.asarray(flat / np.linalg.norm(flat, axis=1, keepdims=True), np.float32)
+
+
+def _amid(places: Floats, rows: Rows) -> Floats:
+    """The middle of some places for each of many points; rows: (q, k), the nearest first."""
+    middle = places[rows].mean(axis=1) + np.float32(1e-3) * places[rows[:, 0]]
+    return np.asarray(middle / np.linalg.norm(middle, axis=1, keepdims=True), np.float32)
