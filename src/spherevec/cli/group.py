@@ -15,6 +15,7 @@ _COMMANDS = {
     "infer": "Vectors for documents that the model has never seen.",
     "neighbors": "Nearest words, or documents, with their cosines.",
     "analogy": "A is to B as C is to … what?",
+    "explore": "Write the map of a model as one page.",
     "cluster": "Cluster the documents and name the clusters.",
     "evaluate": "Measure a model against human judgement or classes.",
     "export": "Write vectors for other programs.",

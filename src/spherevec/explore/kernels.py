@@ -130,10 +130,10 @@ def move_points(
 ):  # fmt: skip
     """One step of the points [first, last) on the globe, all of them from the same old places.
 
-    With the affinity q(x, y) = 1 / (1 + ‖x − y‖² / scale²), a point is drawn to the points it is linked to by
-    the mean of q (y − x), and pushed away by all n points by q² (x − y) / Σ q: the gradient of t-SNE's objective. The sum over
-    all points is estimated from two samples, one of the points in the 27 voxels around, one of all others. The force is
-    projected to the tangent plane at the point, and the point returns to the globe by normalising.
+    With the affinity q(x, y) = 1 / (1 + ‖x − y‖² / scale²), the links of a point draw it by the mean of q (y − x), and
+    all n points push it away by the sum of q² (x − y) / Σ q: the gradient of t-SNE's objective. The sum over all points
+    is estimated from two samples, one of the points in the 27 voxels around, one of all others. The force is projected
+    to the tangent plane at the point, and the point returns to the globe by normalising.
 
     Args:
         old, new: (m, 3) places before and after; pace: (m, 3) the last step of each point, updated.

@@ -112,6 +112,7 @@ def descend(
         starts, links: the graph in CSR form.
     """
     m = len(places)
+    places = places.copy()  # the two arrays take turns
     new, pace, affinity = np.empty_like(places), np.zeros_like(places), np.zeros(m, np.float32)
     sorted_places, sorted_rows = np.empty((n, 3), np.float32), np.empty(n, np.int64)
     mean_affinity = 1.0
@@ -138,7 +139,7 @@ def descend(
 def scale_at(progress: float, n: int) -> float:
     """The scale of the kernel, in radians, after a share of the epochs."""
     closest = min(CLOSEST / math.sqrt(n), WIDEST)
-    return closest * (WIDEST / closest) ** max(0.0, 1 - progress / ANNEALED)
+    return float(closest * (WIDEST / closest) ** max(0.0, 1 - progress / ANNEALED))
 
 
 def first_places(vectors: Floats, seed: int) -> Floats:

@@ -119,13 +119,13 @@ def _texts(texts: Sequence[str] | None, longest: int) -> list[str] | None:
 
 
 def _cut(text: str, longest: int) -> str:
-    # Lone surrogates, as in odd file names, cannot be written as UTF-8.
-    text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
 def _json(name: str, value: Any) -> str:
-    return _block(name, "json", json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Lone surrogates, as in odd file names, cannot be written as UTF-8.
+    return _block(name, "json", text.encode("utf-8", "replace"))
 
 
 def _array(name: str, values: Any, dtype: Any) -> str:

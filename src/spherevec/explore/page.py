@@ -20,7 +20,7 @@ SCRIPTS = (
 
 _IMPORT = re.compile(r"^import .* from \"\./[a-z]+\.js\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 
 def page_html(data: PageData, budget: Budget | None = None) -> str:
@@ -43,7 +43,7 @@ def page_html(data: PageData, budget: Budget | None = None) -> str:
 
 def save_page(data: PageData, path: str | Path, *, overwrite: bool = False, budget: Budget | None = None) -> Path:
     """Write the page to a file, completely or not at all."""
-    from spherevec.io.files import atomic_file
+    from spherevec.storage.files import atomic_file
 
     path = Path(path)
     with atomic_file(path, overwrite=overwrite) as temporary:

@@ -15,7 +15,7 @@ import { Panel } from "./panel.js";
 import { documentAt, documentsWhere, insideLine } from "./picking.js";
 import { Settings } from "./settings.js";
 import { themeOf } from "./theme.js";
-import { readText } from "./tokenizer.js";
+import { readText, tokenize } from "./tokenizer.js";
 
 const FLIGHT = 700; // milliseconds
 const CLOSE_UP = 4; // zoom of a flight to a document
@@ -84,6 +84,11 @@ export class App {
     const left = wide && this.panel.open ? 376 : 0;
     const room = [Math.max(160, width - left), Math.max(160, height - top - bottom)];
     this.stage = { width, height, ratio, room, centre: [left + room[0] / 2, top + room[1] / 2] };
+    byId("cross").style.left = `${this.stage.centre[0]}px`;
+    byId("cross").style.top = `${this.stage.centre[1]}px`;
+    // Names keep clear of what lies above the map.
+    this.covered = ["top", "tools", "panel", "settings", "time", "legend"].map(byId).filter((part) => !part.hidden)
+      .map((part) => part.getBoundingClientRect()).map((box) => [box.left, box.top, box.right, box.bottom]);
     this.settings.drawBars();
     this.redraw();
   }
@@ -105,7 +110,7 @@ export class App {
     const shape = { view, frame, radius, stage, theme };
     this.marks.drawBelow(shape, this);
     const { topic } = this.filters;
-    this.labels.place(view, frame, radius, stage, this.marks.boxes(shape), topic === null ? null : (row) => row === topic);
+    this.labels.place(view, frame, radius, stage, [...this.covered, ...this.marks.boxes(shape)], topic === null ? null : (row) => row === topic);
     this.labels.draw(theme);
     this.marks.drawAbove(shape, this);
   }
@@ -140,7 +145,7 @@ export class App {
 
   // Zooms; the place under the pixel `at` stays there.
   zoomBy(factor, at = null) {
-    const { view, stage } = this;
+    const { view } = this;
     const place = at ? this.#placeAt(at) : null;
     view.zoom *= factor;
     clampView(view);
@@ -152,7 +157,7 @@ export class App {
         view.lat += lat - lat2;
       }
     }
-    this.#moved(stage);
+    this.#moved();
   }
 
   #placeAt([x, y]) {
@@ -353,6 +358,11 @@ export class App {
     this.resize();
     if (place && fly) this.flyTo(place, Math.max(this.view.zoom, 2.2));
     return vector;
+  }
+
+  // The words of a text by some tokenizer, by default the model's.
+  words(text, description = this.world.facts.tokenizer) {
+    return tokenize(text, description, this.world.wordIds);
   }
 
   focusSearch() { byId("query").focus(); }

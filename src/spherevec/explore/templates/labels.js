@@ -4,9 +4,9 @@ import { project } from "./geometry.js";
 
 const MOST_TOPICS = 60;
 const MOST_WORDS = 90;
-const WORDS_AT_FIRST = 36; // words considered at zoom 1; their number grows with the area of what is seen
+const WORDS_AT_FIRST = 110; // words considered at zoom 1; their number grows with the area of what is seen
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
-const EDGE = 0.22; // names nearer to the globe's edge than this are left out
+const EDGE = 0.3; // names nearer to the globe's edge than this are left out
 
 // A name in at most two lines of about the same length.
 function linesOf(name) {

@@ -71,9 +71,9 @@ export function drawLand(places, topics, colourOf) {
       }
     }
   }
-  // What an even spread would give is the sea level; coasts are where there is half as much.
+  // Land begins at about half of what an even spread would give; among many documents a single one makes no island.
   const even = (shown * (1 - Math.cos(radius))) / 2 / 3;
-  const level = Math.max(0.12, 0.55 * even);
+  const level = Math.max(count < 300 ? 0.6 : 2, 0.55 * even);
   for (let cell = 0; cell < total.length; cell++) {
     pixels[4 * cell + 3] = Math.round(255 * (total[cell] / (total[cell] + level)));
   }

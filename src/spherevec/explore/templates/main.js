@@ -20,6 +20,7 @@ function wireButtons(app) {
     const shown = byId("settings").hidden;
     byId("settings").hidden = !shown;
     byId("settings-button").setAttribute("aria-expanded", String(shown));
+    app.resize();
   };
 }
 

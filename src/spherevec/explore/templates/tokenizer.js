@@ -41,11 +41,15 @@ function joinPhrases(words, ids, joiner, longest) {
   return joined;
 }
 
+// The words of a text. `ids` holds the words that the model knows.
+export function tokenize(text, description, ids) {
+  const words = (SPLITTERS[description.name] ?? splitWords)(text);
+  return description.longest > 1 ? joinPhrases(words, ids, description.joiner, description.longest) : words;
+}
+
 // The numbers of the known words of a text, and the words that are not known.
 export function readText(text, description, ids) {
-  const split = SPLITTERS[description.name] ?? splitWords;
-  let words = split(text);
-  if (description.longest > 1) words = joinPhrases(words, ids, description.joiner, description.longest);
+  const words = tokenize(text, description, ids);
   const known = words.filter((word) => ids.has(word)).map((word) => ids.get(word));
   return { known, unknown: words.filter((word) => !ids.has(word)) };
 }

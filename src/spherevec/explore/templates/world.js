@@ -39,7 +39,7 @@ export class World {
   }
 
   title(row) {
-    return plain(this.titles[row] ?? "") || this.id(row);
+    return plain(this.titles?.[row] ?? "") || this.id(row);
   }
 
   id(row) {

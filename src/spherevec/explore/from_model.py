@@ -1,0 +1,230 @@
+"""From a model to a page: the one place of this room that knows what a model is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import INFERENCE_STEPS
+from spherevec.engine.sampling import UNIGRAM_POWER, keep_probabilities
+from spherevec.errors import ConfigError
+from spherevec.explore.data import Field, Fit, PageData, PageTopic
+from spherevec.explore.graph import CellIndex, Floats, Rows, row_runner
+from spherevec.explore.layout import place_on_globe
+from spherevec.explore.page import save_page
+from spherevec.model.inference import fitter_of
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
+
+WORD_BYTES = 6_000_000  # of word vectors in a page, unless the caller says how many words
+NEGATIVES = 1024  # sampled once, for the expectation over negative samples
+MOST_PLACE_NAMES = 3000
+_PLACE_NAME_RANKS = 20_000  # place names are looked for among the most frequent words
+_PLACE_NAME_NEIGHBOURS = 15
+_NAME_WORDS, _TOPIC_WORDS = 3, 10
+_CATEGORIES = 200  # a text field with at most so many values is shown as a category
+_MICROSECONDS = 1e6
+
+
+def write_page(
+    model: Model,
+    path: str | Path,
+    *,
+    topics: Any = None,
+    words: int | None = None,
+    title: str | None = None,
+    seed: int = 1,
+    threads: int = 0,
+    overwrite: bool = False,
+) -> Path:
+    """Write the map of a model as one HTML file that opens by double click, without a server or a network.
+
+    The same model and seed give the same file, for any number of threads.
+
+    Args:
+        topics: what `spherevec.topics.find_topics` gave; found anew when not given.
+        words: how many of the most frequent words to embed, to place typed sentences with; 0 for none. By default
+            as many as fit into 6 MB.
+        title: of the page; by default it says how many documents there are.
+        threads: 0 = all cores.
+        overwrite: replace a file that is there.
+
+    Returns:
+        The path of the page.
+
+    See Also:
+        spherevec.explore.show: the same page in a cell of a notebook.
+    """
+    data = page_data(model, topics=topics, words=words, title=title, seed=seed, threads=threads)
+    return save_page(data, path, overwrite=overwrite)
+
+
+def page_data(
+    model: Model,
+    *,
+    topics: Any = None,
+    words: int | None = None,
+    title: str | None = None,
+    seed: int = 1,
+    threads: int = 0,
+) -> PageData:
+    """All that the page of a model shows; the arguments are those of `write_page`."""
+    if words is not None and words < 0:
+        raise ConfigError(f"words must be 0 or more, not {words}")
+    dim, vocabulary = model.vector_size, len(model.words)
+    docs: Floats = np.zeros((0, dim), np.float32) if model.docs is None else np.asarray(model.docs.vectors)
+    embedded = min(vocabulary, max(1, WORD_BYTES // dim) if words is None else words)
+    inputs = np.asarray(model.inputs.vectors)
+    names = list((model.words.names or [])[:vocabulary])
+    found = topic_table(model, topics, seed)
+    place_names = telling_words(docs, inputs, names, model.counts, seed, threads)
+    place_names = place_names[place_names < embedded] if embedded else place_names[:0]
+    places = place_on_globe(docs, inputs[place_names], found.vectors, seed=seed, threads=threads)
+    table = getattr(model, "documents", None)
+    n = len(docs)
+    return PageData(
+        title=title or (f"A map of {n:,} documents" if n else f"A map of {vocabulary:,} words"),
+        doc_places=places.docs,
+        doc_vectors=docs,
+        doc_topics=found.labels,
+        ids=_ids(model, table),
+        titles=None if table is None else [table.title(row) for row in range(n)],
+        snippets=None if table is None else [table.snippet(row) for row in range(n)],
+        fields=[] if table is None else [kept_field(table, name, kind) for name, kind in table.fields.items()],
+        topics=found.topics,
+        topic_places=places.topics,
+        topic_vectors=found.vectors,
+        words=names[:embedded],
+        word_vectors=inputs[:embedded],
+        word_counts=None if model.counts is None else model.counts[:embedded],
+        place_names=place_names,
+        word_places=places.words,
+        tokenizer=model.tokenizer,
+        fit=fit_of(model, embedded) if embedded and vocabulary > 1 else None,
+        vocabulary=vocabulary,
+        model_facts=_facts(model),
+        settings=[(name, str(value)) for name, value in (model.config or {}).items() if value is not None],
+        generator=f"spherevec {model.version}",
+    )
+
+
+class TopicTable:
+    """Topics as the page needs them, the largest first: k of them."""
+
+    def __init__(self, names: Sequence[str], words: Sequence[Sequence[str]], vectors: Floats, labels: Rows) -> None:
+        sizes = np.bincount(labels[labels >= 0], minlength=len(names))
+        order = np.argsort(-sizes, kind="stable")
+        new = np.full(len(names) + 1, -1, np.int32)  # the last one is for documents without a topic
+        new[order] = np.arange(len(names), dtype=np.int32)
+        self.topics = [PageTopic(names[row], words[row], int(sizes[row])) for row in order]
+        self.vectors: Floats = np.ascontiguousarray(vectors[order], np.float32)
+        self.labels: Rows = new[labels]
+
+
+def topic_table(model: Model, topics: Any, seed: int) -> TopicTable:
+    """The topics of a page; clusters of the documents where there are no others."""
+    from spherevec.clustering import SphericalKMeans, name_clusters
+
+    n = 0 if model.docs is None else len(model.docs)
+    if n == 0:
+        return TopicTable([], [], np.zeros((0, model.vector_size), np.float32), np.zeros(0, np.int32))
+    assert model.docs is not None
+    k = min(n, max(1, min(40, round(math.sqrt(n / 30)))))
+    found = SphericalKMeans(k, n_init=2, random_state=seed).fit(model.docs.vectors)
+    words = name_clusters(found.cluster_centers_, model.inputs, _TOPIC_WORDS, distinctive=True)  # type: ignore[arg-type]
+    names = [", ".join(some[:_NAME_WORDS]) for some in words]
+    return TopicTable(names, words, found.cluster_centers_, found.labels_.astype(np.int32))
+
+
+def telling_words(
+    docs: Floats, inputs: Floats, names: Sequence[str], counts: NDArray[np.int64] | None, seed: int, threads: int
+) -> Rows:
+    """Rows of the words that make good place names, best first: frequent, and at the heart of some documents.
+
+    The score of a word is the logarithm of its count times its mean cosine to the documents nearest to it, which is
+    low for words that occur everywhere.
+    """
+    ranks = [
+        row
+        for row, word in enumerate(names[:_PLACE_NAME_RANKS])
+        if len(word) > 2 and any(character.isalpha() for character in word) and not word[0].isdigit()
+    ]
+    rows = np.asarray(ranks or range(min(len(names), MOST_PLACE_NAMES)), np.int32)
+    if len(docs) == 0 or len(rows) == 0:
+        return rows[:MOST_PLACE_NAMES]
+    with row_runner(threads) as run:
+        index = CellIndex.build(docs, seed, run)
+        _, cosines = index.search(inputs[rows], min(_PLACE_NAME_NEIGHBOURS, len(docs)), run)
+    weight = np.ones(len(rows)) if counts is None else np.log(np.maximum(counts[rows], 1) + 1.0)
+    score = weight * cosines.mean(axis=1, dtype=np.float64)
+    best: Rows = rows[np.argsort(-score, kind="stable")[:MOST_PLACE_NAMES]]
+    return best
+
+
+def fit_of(model: Model, embedded: int) -> Fit:
+    """How the model fits documents, with a fixed set of negative samples."""
+    fitter = fitter_of(model)
+    config = fitter.settings()
+    counts = np.ones(len(model.words), np.int64) if model.counts is None else np.maximum(model.counts, 1)
+    sample = 0.0 if model.counts is None else config.sample_threshold
+    # Evenly spaced in the cumulated distribution: each word as often as its probability says, within one.
+    share = np.cumsum(counts**UNIGRAM_POWER)
+    negatives = np.searchsorted(share, (np.arange(NEGATIVES) + 0.5) / NEGATIVES * share[-1])
+    return Fit(
+        objective=config.objective,
+        negatives=np.asarray(model.inputs.vectors)[negatives],
+        keep=(keep_probabilities(counts, sample)[:embedded] / 2.0**32).astype(np.float32),
+        alpha=config.alpha,
+        epochs=config.epoch_count,
+        least_steps=INFERENCE_STEPS,
+        concentration=config.concentration,
+        bias=model.parameters.get("document_bias", config.bias),
+        margin=config.margin,
+        negative=config.negative,
+    )
+
+
+def kept_field(table: Any, name: str, kind: str) -> Field:
+    """A kept column as the page shows it."""
+    if kind == "category":
+        codes, labels = table.codes(name)
+        return Field(name, "category", np.asarray(codes, np.int32), labels)
+    values = table.column(name)
+    if kind == "date":
+        seconds = values.astype("datetime64[us]").astype(np.float64) / _MICROSECONDS
+        return Field(name, "date", np.where(np.isnat(values), np.nan, seconds))
+    if kind == "number":
+        return Field(name, "number", values.astype(np.float64))
+    distinct = sorted(set(values.tolist()) - {""})
+    if 0 < len(distinct) <= min(_CATEGORIES, len(values) // 2):
+        codes = {label: code for code, label in enumerate(distinct)}
+        return Field(name, "category", np.asarray([codes.get(value, -1) for value in values], np.int32), distinct)
+    return Field(name, "text", [str(value) for value in values])
+
+
+def _ids(model: Model, table: Any) -> list[str] | None:
+    if table is not None:
+        return [str(one) for one in table.ids]
+    return None if model.docs is None or not model.docs.named else [str(name) for name in model.docs.index_to_key]
+
+
+def _facts(model: Model) -> list[tuple[str, str]]:
+    described = model.describe()
+    facts = [
+        ("Documents", described["documents"]),
+        ("Words", described["words"]),
+        ("Tokens", described["tokens"]),
+        ("Dimension", described["vector_size"]),
+        ("Tokenizer", described["tokenizer"]),
+        ("Made", model.created),
+        ("With", f"spherevec {model.version}"),
+    ]
+    return [
+        (name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in facts if value is not None
+    ]

@@ -1,0 +1,92 @@
+"""A picture of the map for papers and slides (extra `plots`)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spherevec.errors import MissingExtraError
+from spherevec.explore.data import Field, PageData
+from spherevec.explore.flat import flatten
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
+
+# The page's eight colours, which people with colour blindness can tell apart.
+COLOURS = ("#5069c8", "#e3b831", "#a63c0c", "#2cdcaf", "#775774", "#d56f2c", "#9fa5f9", "#a9819b")
+OTHER = "#8c929b"
+
+
+def plot_map(model: Model, *, axes: Any = None, colour_by: str | None = None, labels: int = 25, **options: Any) -> Any:
+    """Draw the flat map with matplotlib and return its axes.
+
+    Args:
+        axes: where to draw; a new figure when not given.
+        colour_by: a kept field; topics by default.
+        labels: how many topics to name, the largest first.
+        options: as of `write_page`: topics, seed, threads.
+    """
+    from spherevec.explore.from_model import page_data
+
+    return draw_map(page_data(model, words=0, **options), axes=axes, colour_by=colour_by, labels=labels)
+
+
+def draw_map(data: PageData, *, axes: Any = None, colour_by: str | None = None, labels: int = 25) -> Any:
+    """Draw what a page shows; the arguments are those of `plot_map`."""
+    try:
+        from matplotlib import patches, patheffects, pyplot
+    except ImportError:
+        raise MissingExtraError("plot_map()", "plots") from None
+    if axes is None:
+        axes = pyplot.figure(figsize=(11, 5.7), layout="constrained").add_subplot()
+    centre = _centre(data)
+    edge = patches.Ellipse((0, 0), 4 * math.sqrt(2), 2 * math.sqrt(2), facecolor="#e8eff5", edgecolor="#c3ced8")
+    axes.add_patch(edge)
+    points = flatten(data.doc_places, centre)
+    size = min(max(40_000 / max(len(points), 1), 0.4), 14)
+    field = _field(data, colour_by)
+    if field is not None and field.kind in ("number", "date"):
+        drawn = axes.scatter(*points.T, s=size, c=np.asarray(field.values, float), cmap="viridis", linewidths=0)
+        axes.figure.colorbar(drawn, ax=axes, shrink=0.6, label=field.name)
+    else:
+        codes = data.doc_topics if field is None else np.asarray(field.values)
+        axes.scatter(*points.T, s=size, c=_colours(codes), linewidths=0, alpha=0.8)
+    halo = [patheffects.withStroke(linewidth=2.5, foreground="white")]
+    named = sorted(range(len(data.topics)), key=lambda row: -data.topics[row].size)[:labels]
+    for (x, y), row in zip(flatten(data.topic_places[named], centre), named, strict=True):
+        name = data.topics[row].name.replace("$", r"\$")
+        axes.text(x, y, name, ha="center", va="center", fontsize=7, path_effects=halo)
+    axes.set_xlim(-2.9, 2.9)
+    axes.set_ylim(-1.47, 1.47)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    return axes
+
+
+def _centre(data: PageData) -> tuple[float, float]:
+    """The longitude of the largest topic, so that the cut lies elsewhere."""
+    if not data.topics:
+        return 0.0, 0.0
+    x, y, _ = data.topic_places[int(np.argmax([topic.size for topic in data.topics]))]
+    return math.atan2(float(y), float(x)), 0.0
+
+
+def _field(data: PageData, name: str | None) -> Field | None:
+    from spherevec.errors import ConfigError
+
+    if name is None:
+        return None
+    for field in data.fields:
+        if field.name == name and field.kind != "text":
+            return field
+    there = ", ".join(repr(field.name) for field in data.fields if field.kind != "text") or "none"
+    raise ConfigError(f"no field {name!r} to colour by; there is {there}")
+
+
+def _colours(codes: Any) -> list[str]:
+    """The most frequent values have a colour of their own, the rest of a long list share them in turn."""
+    values, counts = np.unique(codes[codes >= 0], return_counts=True)
+    ranks = {int(value): rank for rank, value in enumerate(values[np.argsort(-counts, kind="stable")])}
+    return [COLOURS[ranks[int(code)] % len(COLOURS)] if code >= 0 else OTHER for code in codes]

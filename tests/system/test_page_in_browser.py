@@ -1,0 +1,472 @@
+"""The page in a real browser: Chromium from the system, the network cut off, driven by Playwright."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from page_helpers import HOSTILE, small_page
+from spherevec.explore.notebook import NotebookPage
+from spherevec.explore.page import save_page
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+)  # fmt: skip
+ROOT = Path(__file__).parents[2]
+AXE = Path(os.environ.get("SPHEREVEC_AXE", ROOT / ".venv" / "npm" / "node_modules" / "axe-core" / "axe.min.js"))
+PATIENCE = 60_000  # milliseconds; machines that run tests are busy
+
+
+def missing(what):
+    """Skip, or fail where nothing may be skipped."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{what}; CI must have it")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not found:
+        missing("no Chromium on this machine: apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("no Playwright: pip install playwright")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def data():
+    return small_page()
+
+
+@pytest.fixture(scope="module")
+def file(data, tmp_path_factory):
+    return save_page(data, tmp_path_factory.mktemp("page") / "page.html")
+
+
+class Visit:
+    """A page in a window, and what the browser complained about."""
+
+    def __init__(self, page):
+        self.page = page
+        self.faults = []
+        page.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("request", lambda request: self._requested(request.url))
+
+    def _requested(self, address):
+        if not address.startswith(("file:", "data:", "blob:", "about:")):
+            self.faults.append(f"asked for {address}")
+
+    def open(self, path, link=""):
+        self.page.goto(f"file://{path}{link}")
+        self.page.wait_for_selector("html[data-ready]", state="attached", timeout=PATIENCE)
+
+    def wait(self, expression):
+        """Until the expression holds; the page's policy forbids Playwright's own way of waiting."""
+        for _ in range(PATIENCE // 50):
+            if self.page.evaluate(expression):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"never true: {expression}")
+
+    def text(self, selector):
+        return self.page.locator(selector).inner_text()
+
+
+@contextmanager
+def visit(browser, path, link="", width=1100, height=800, **options):
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, offline=True, reduced_motion="reduce", **options
+    )
+    try:
+        one = Visit(context.new_page())
+        one.page.set_default_timeout(PATIENCE)
+        one.open(path, link)
+        yield one
+        assert one.faults == []
+    finally:
+        context.close()
+
+
+def shown(one):
+    """How many documents the graphics card is told to draw."""
+    return one.page.evaluate("spherevec.filters.mask.reduce((sum, value) => sum + value, 0)")
+
+
+def test_the_page_opens_without_a_network_and_without_complaint(browser, file):
+    with visit(browser, file) as one:
+        assert one.page.title() == "Test page"
+        assert one.text("#legend") == "300 documents"
+        assert one.page.evaluate("spherevec.painter !== null")
+        # Something is drawn: land, sea and points are many colours.
+        picture = one.page.locator("#stage").screenshot()
+        assert len(picture) > 20_000
+
+
+def test_the_policy_stops_other_scripts_and_requests(browser, file):
+    with visit(browser, file) as one:
+        one.page.evaluate(
+            """() => {
+              const script = document.createElement("script");
+              script.textContent = "window.hacked = 1";
+              document.body.append(script);
+              const picture = new Image();
+              picture.src = "http://127.0.0.1:9/x.png";
+              document.body.append(picture);
+            }"""
+        )
+        one.page.wait_for_timeout(200)
+        assert one.page.evaluate("window.hacked") is None
+        assert [fault for fault in one.faults if "Content Security Policy" in fault]
+        one.faults.clear()
+
+
+def test_search_places_a_sentence(browser, file):
+    with visit(browser, file) as one:
+        one.page.fill("#query", "word1 word7, WORD7 unheard")
+        one.page.wait_for_selector("#panel:not([hidden])")
+        panel = one.text("#panel")
+        assert "Nearest documents" in panel
+        assert "Not known to the model: unheard" in panel
+        assert one.page.evaluate("spherevec.marks.pin !== null && spherevec.marks.near.length") == 10
+        one.page.fill("#query", "nothing known here")
+        one.wait("document.getElementById('panel').innerText.includes('No word of this text is known')")
+
+
+def test_the_list_of_answers_is_the_exact_one(browser, file, data):
+    with visit(browser, file) as one:
+        one.page.evaluate("spherevec.openDocument(5)")
+        rows = one.page.locator("#panel [data-doc]").evaluate_all("nodes => nodes.map((n) => Number(n.dataset.doc))")
+        cosines = data.doc_vectors @ data.doc_vectors[5]
+        cosines[5] = -2
+        best = np.argsort(-cosines)[:10]
+        assert len(set(rows) & set(best.tolist())) >= 9  # one byte a coordinate may swap the last
+        topic = one.page.locator("#panel [data-topic]").first.get_attribute("data-topic")
+        assert int(topic) == data.doc_topics[5]
+
+
+def test_a_click_opens_a_document_and_a_word_button_a_word(browser, file):
+    with visit(browser, file) as one:
+        at = one.page.evaluate(
+            """() => {
+              const app = spherevec, place = app.world.docPlace(3);
+              app.flyTo(place, 6);
+              app.labels.entries = [];  // no name in the way of the click
+              app.draw();
+              return app.stage.centre;
+            }"""
+        )
+        one.page.mouse.move(*at)
+        one.page.wait_for_selector("#tip:not([hidden])")
+        assert one.text("#tip").startswith("Title of document")
+        one.page.mouse.click(*at)
+        one.page.wait_for_selector("#panel:not([hidden])")
+        assert one.page.evaluate("spherevec.open.kind") == "doc"
+        one.page.locator("#panel [data-word]").first.click()
+        assert one.page.evaluate("spherevec.open.kind") == "word"
+        one.page.locator("#panel [data-topic]").first.click()
+        assert one.page.evaluate("spherevec.open.kind") == "topic"
+
+
+def test_filters_and_the_time_slider_change_what_is_drawn(browser, file, data):
+    with visit(browser, file) as one:
+        one.page.click("#settings-button")
+        team = one.page.locator("#settings select[data-field='0']")
+        team.select_option("1")
+        assert shown(one) == int((np.asarray(data.fields[0].values) == 1).sum())
+        assert "documents shown" in one.text("#legend")
+        one.page.click("#clear")
+        assert shown(one) == 300
+        one.page.locator("#settings input[data-end='low']").fill("250")
+        one.page.keyboard.press("Tab")
+        assert shown(one) == int((np.asarray(data.fields[1].values) >= 250).sum())
+        one.page.click("#clear")
+        one.page.fill("#filter-text", "document 7")
+        one.wait("spherevec.filters.shown < 300")
+        assert shown(one) == sum("7" in str(row) for row in range(300))
+        one.page.click("#clear")
+        one.page.focus("#time-from")
+        for _ in range(40):
+            one.page.keyboard.press("ArrowRight")
+        dates = np.asarray(data.fields[2].values)
+        low, high = np.nanmin(dates), np.nanmax(dates)
+        assert shown(one) == int((dates >= low + (high - low) * 40 / 400).sum())
+        one.page.select_option("#colour-by", label="length")
+        assert "length" in one.text("#legend")
+        one.page.select_option("#size-by", label="length")
+        sizes = one.page.evaluate("Array.from(spherevec.filters.paint(false).growths)")
+        assert max(sizes) == pytest.approx(3, abs=1e-5)
+
+
+def test_the_keyboard_alone_does_it_all(browser, file):
+    with visit(browser, file) as one:
+        press = one.page.keyboard.press
+        press("Tab")
+        assert one.page.evaluate("document.activeElement.id") == "skip"
+        press("Tab")
+        assert one.page.evaluate("document.activeElement.id") == "map"
+        assert one.page.locator("#cross").is_visible()
+        before = one.page.evaluate("({...spherevec.view})")
+        press("ArrowRight")
+        press("ArrowUp")
+        press("+")
+        after = one.page.evaluate("({...spherevec.view})")
+        assert after["zoom"] > before["zoom"]
+        assert after["lon"] != before["lon"]
+        press("Enter")
+        assert one.page.evaluate("spherevec.open.kind") == "doc"
+        press("Escape")
+        assert one.page.locator("#panel").is_hidden()
+        press("s")
+        assert one.page.evaluate("spherevec.selected.length") > 0
+        press("Escape")
+        press("m")
+        assert one.page.evaluate("spherevec.view.flat") is True
+        assert one.page.get_attribute("#flat", "aria-pressed") == "true"
+        press("l")
+        assert one.page.locator("#list caption").count() == 3
+        one.page.keyboard.press("Escape")
+        assert one.page.locator("#list").is_hidden()
+        press("/")
+        assert one.page.evaluate("document.activeElement.id") == "query"
+        one.page.keyboard.type("word3")
+        press("Enter")
+        one.page.wait_for_selector("#panel:not([hidden])")
+
+
+def test_the_lasso_gives_words_and_a_file(browser, file, tmp_path):
+    with visit(browser, file, accept_downloads=True) as one:
+        one.page.click("#lasso")
+        x, y = one.page.evaluate("spherevec.stage.centre")
+        one.page.mouse.move(x - 250, y - 250)
+        one.page.mouse.down()
+        for dx, dy in ((250, -250), (250, 250), (-250, 250), (-250, -240)):
+            one.page.mouse.move(x + dx, y + dy)
+        one.page.mouse.up()
+        one.page.wait_for_selector("#save-csv")
+        count = one.page.evaluate("spherevec.selected.length")
+        assert count > 5
+        assert "Words that set them apart" in one.text("#panel")
+        with one.page.expect_download() as download:
+            one.page.click("#save-csv")
+        download.value.save_as(tmp_path / "selection.csv")
+        with (tmp_path / "selection.csv").open(newline="", encoding="utf-8") as rows:
+            table = list(csv.reader(rows))
+        assert table[0] == ["id", "title", "topic", "team", "length", "created", "remark"]
+        assert len(table) == count + 1
+
+
+def test_a_link_restores_the_view(browser, file):
+    with visit(browser, file) as one:
+        one.page.click("#flat")
+        one.page.click("#settings-button")
+        one.page.locator("#settings select[data-field='0']").select_option("2")
+        one.page.select_option("#colour-by", label="length")
+        one.page.evaluate("spherevec.openDocument(11)")
+        one.wait("location.hash.includes('doc=id-11') && location.hash.includes('m=flat')")
+        link = one.page.evaluate("location.hash")
+        view, count = one.page.evaluate("({...spherevec.view})"), shown(one)
+    with visit(browser, file, link) as other:
+        restored = other.page.evaluate("({...spherevec.view})")
+        assert restored["flat"] is True
+        for name in ("lon", "lat", "zoom"):
+            assert restored[name] == pytest.approx(view[name], abs=1e-3)
+        assert shown(other) == count
+        assert "Title of document 11" in other.text("#panel")
+
+
+@pytest.mark.parametrize("link", ["#v=x,y,z&f=9:3&colour=77&topic=99&doc=none&only=a&size=-1", "#%00&v=,,", "#v=1"])
+def test_a_strange_link_does_no_harm(browser, file, link):
+    with visit(browser, file, link) as one:
+        assert shown(one) == 300
+
+
+def test_hostile_text_is_text_everywhere(browser, tmp_path):
+    path = save_page(small_page(hostile=True, n=60, words=60), tmp_path / "hostile.html")
+    with visit(browser, path) as one:
+        for step in (
+            "spherevec.openDocument(0)", "spherevec.openTopic(0)", "spherevec.openWord(1)", "spherevec.selectView()",
+            "spherevec.openList()", "spherevec.closeList()", "document.getElementById('about-button').click()",
+        ):  # fmt: skip
+            one.page.evaluate(f"{{ {step} }}")
+        one.page.evaluate("text => spherevec.place(text)", " ".join(HOSTILE))
+        one.page.evaluate("document.getElementById('about').close(); spherevec.hover(spherevec.stage.centre)")
+        one.page.wait_for_timeout(100)
+        assert one.page.evaluate("window.hacked") is None
+        assert one.page.locator("img, iframe, object, embed").count() == 0
+        assert one.page.evaluate("document.querySelectorAll('script:not([data-name])').length") == 1
+        text = one.page.evaluate("spherevec.panel.csv([0, 1, 2, 9])")
+        assert "'=cmd" in text
+        one.page.evaluate("spherevec.openDocument(0)")
+        assert HOSTILE[0] in one.text("#panel h2")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n": 1, "k": 1, "words": 12},
+        {"n": 40, "k": 1},
+        {"n": 40, "k": 0, "kept": False, "ids": None, "titles": None, "snippets": None},
+        {"n": 0, "k": 0, "kept": False},
+        {"fit": None},
+        {"tokenizer": "custom", "word_counts": None},
+    ],
+    ids=["one document", "one topic", "nothing kept", "words only", "no search", "another tokenizer"],
+)
+def test_small_and_bare_pages_work(browser, tmp_path, changes):
+    path = save_page(small_page(**changes), tmp_path / "page.html")
+    with visit(browser, path) as one:
+        for key in ("+", "m", "s", "l", "Escape"):
+            one.page.focus("#map")
+            one.page.keyboard.press(key)
+        if changes.get("fit", 1) is None:
+            assert one.page.is_disabled("#query")
+        else:
+            one.page.evaluate("spherevec.place('word1 word2')")
+            assert "Nearest words" in one.text("#panel")
+        if changes.get("tokenizer"):
+            assert "a tokenizer of its own" in one.text("#panel")
+
+
+def test_names_do_not_overlap_and_more_appear(browser, tmp_path):
+    path = save_page(small_page(n=2000, k=100, words=300, epochs=120), tmp_path / "page.html")
+    with visit(browser, path, width=1440, height=900) as one:
+        count = """() => {
+          spherevec.draw();
+          const boxes = spherevec.labels.shown.map((name) => name.box);
+          for (const [i, a] of boxes.entries()) for (const b of boxes.slice(0, i)) {
+            if (a[0] < b[2] && a[2] > b[0] && a[1] < b[3] && a[3] > b[1]) return -1;
+          }
+          return boxes.length;
+        }"""
+        first = one.page.evaluate(count)
+        assert first > 15
+        # Closer to one place name, the names around it come out that had no room before.
+        one.page.evaluate("{ spherevec.flyTo(spherevec.world.wordPlaces.subarray(0, 3), 1) }")
+        one.page.evaluate(count)
+        crowd = """() => {
+          const at = spherevec.world.wordPlaces.subarray(0, 3);
+          const near = ({ entry: { place } }) => place[0] * at[0] + place[1] * at[1] + place[2] * at[2] > 0.99;
+          return spherevec.labels.shown.filter(near).length;
+        }"""
+        before = one.page.evaluate(crowd)
+        one.page.evaluate("{ spherevec.flyTo(spherevec.world.wordPlaces.subarray(0, 3), 8) }")
+        assert one.page.evaluate(count) >= 1
+        assert one.page.evaluate(crowd) > before
+
+
+def test_two_fingers_zoom(browser, file):
+    with visit(browser, file, has_touch=True, width=390, height=844) as one:
+        before = one.page.evaluate("spherevec.view.zoom")
+        one.page.evaluate(
+            """() => {
+              const map = document.getElementById("map");
+              map.setPointerCapture = () => {};
+              const send = (type, id, x, y) => map.dispatchEvent(new PointerEvent(type,
+                { pointerId: id, clientX: x, clientY: y, pointerType: "touch", bubbles: true }));
+              send("pointerdown", 1, 180, 400); send("pointerdown", 2, 220, 400);
+              send("pointermove", 1, 100, 400); send("pointermove", 2, 300, 400);
+              send("pointerup", 1, 100, 400); send("pointerup", 2, 300, 400);
+            }"""
+        )
+        assert one.page.evaluate("spherevec.view.zoom") > before * 2
+
+
+def test_the_browser_fits_as_the_model_does(browser, tmp_path):
+    """The same vector as `Model.infer`, within 0.02 of cosine."""
+    import spherevec
+    from helpers import written_text
+    from spherevec.explore import write_page
+
+    texts = [" ".join(words) for words in written_text()[0]]
+    model = spherevec.train(texts, vector_size=40, min_count=1, epochs=30, threads=1, seed=1)
+    path = write_page(model, tmp_path / "page.html", threads=1)
+    asked = [" ".join(text.split()[:length]) for length in (1, 3, 8, 20, 500) for text in texts[:8]]
+    expected = model.infer(asked, threads=1)
+    with visit(browser, path) as one:
+        given = one.page.evaluate("texts => texts.map((text) => Array.from(spherevec.place(text, false)))", asked)
+    cosines = (np.asarray(given) * expected).sum(axis=1)
+    assert cosines.min() > 0.98
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Don’t stop", "İstanbul naïve CAFÉ x_1 ²", "a'b 'c d' l’été", "日本語 привет ΣΑΣ", "\tone\u00a0two\u200bthree"],
+)
+def test_the_browser_tokenizes_as_training_does(browser, file, text):
+    from spherevec.corpus.tokenizer import tokenize
+
+    with visit(browser, file) as one:
+        words = one.page.evaluate("text => spherevec.words(text, { name: 'words', longest: 1 })", text)
+        assert words == tokenize(text, "words")
+        assert one.page.evaluate("text => spherevec.words(text, { name: 'whitespace' })", text) == tokenize(
+            text, "whitespace"
+        )
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_serious_accessibility_fault(browser, file, theme, width):
+    if not AXE.is_file():
+        missing(f"no axe-core at {AXE}: npm install --prefix .venv/npm axe-core")
+    with visit(browser, file, color_scheme=theme, width=width, height=844) as one:
+        one.page.evaluate(AXE.read_text(encoding="utf-8"))
+        steps = [
+            "1", "spherevec.openDocument(2)", "document.getElementById('settings-button').click()",
+            "spherevec.openList()", "spherevec.closeList(); document.getElementById('about-button').click()",
+        ]  # fmt: skip
+        for step in steps:
+            one.page.evaluate(f"{{ {step} }}")
+            found = one.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+            serious = [
+                f"{fault['id']}: {fault['nodes'][0]['html'][:120]}"
+                for fault in found["violations"]
+                if fault["impact"] in ("serious", "critical")
+            ]
+            assert serious == [], step
+
+
+def test_the_page_works_inside_a_notebook_cell(browser, data, tmp_path):
+    path = tmp_path / "cell.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><title>cell</title>{NotebookPage(data)._repr_html_()}", encoding="utf-8")
+    context = browser.new_context(offline=True)
+    one = Visit(context.new_page())
+    one.page.goto(f"file://{path}")
+    frame = one.page.frame_locator("iframe")
+    frame.locator("html[data-ready]").wait_for(state="attached", timeout=PATIENCE)
+    frame.locator("#query").fill("word1")
+    frame.locator("#panel:not([hidden])").wait_for(timeout=PATIENCE)
+    assert one.faults == []
+    context.close()
+
+
+def test_a_browser_without_graphics_still_has_the_list(browser, file):
+    context = browser.new_context(offline=True)
+    context.add_init_script(
+        """const before = HTMLCanvasElement.prototype.getContext;
+        HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+          return kind === "webgl2" ? null : before.call(this, kind, ...rest);
+        };"""
+    )
+    one = Visit(context.new_page())
+    one.open(file)
+    assert "no WebGL 2" in one.page.locator("#news").text_content()
+    one.page.click("#list-button")
+    assert re.search(r"Documents \(300\)", one.text("#list"))
+    assert one.faults == []
+    context.close()
