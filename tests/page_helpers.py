@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
 from spherevec.explore.layout import place_on_globe
@@ -21,12 +24,14 @@ HOSTILE = (
 )
 
 
-def unit_rows(n, dim, rng):
+def unit_rows(n: int, dim: int, rng: np.random.Generator) -> NDArray[np.float32]:
     rows = rng.standard_normal((n, dim)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
-def clustered(n, dim, k, rng, spread=0.35):
+def clustered(
+    n: int, dim: int, k: int, rng: np.random.Generator, spread: float = 0.35
+) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32]]:
     """Unit rows around k centres: rows, labels, centres."""
     centres = unit_rows(k, dim, rng)
     labels = rng.integers(k, size=n).astype(np.int32)
@@ -34,7 +39,17 @@ def clustered(n, dim, k, rng, spread=0.35):
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32), labels, centres
 
 
-def small_page(n=300, k=6, words=120, dim=16, seed=0, epochs=60, hostile=False, kept=True, **changes):
+def small_page(
+    n: int = 300,
+    k: int = 6,
+    words: int = 120,
+    dim: int = 16,
+    seed: int = 0,
+    epochs: int = 60,
+    hostile: bool = False,
+    kept: bool = True,
+    **changes: Any,
+) -> PageData:
     """A page of n documents around k topics."""
     rng = np.random.default_rng(seed)
     docs, labels, centres = clustered(n, dim, max(k, 1), rng)
@@ -54,7 +69,7 @@ def small_page(n=300, k=6, words=120, dim=16, seed=0, epochs=60, hostile=False, 
         Field("created", "date", np.where(rng.random(n) < 0.1, np.nan, 1.3e9 + days * 86400)),
         Field("remark", "text", texts[:n] if texts else [f"remark {row}" for row in range(n)]),
     ]  # fmt: skip
-    values = {
+    values: dict[str, Any] = {
         "title": texts[0] if texts else "Test page",
         "doc_places": places.docs,
         "doc_vectors": docs,

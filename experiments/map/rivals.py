@@ -12,17 +12,21 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
 
 
-def umap(vectors: np.ndarray, seed: int) -> np.ndarray:
+def umap(vectors: Floats, seed: int) -> Any:
     from umap import UMAP
 
     return UMAP(n_components=2, metric="cosine", random_state=seed).fit_transform(vectors)
 
 
-def umap_sphere(vectors: np.ndarray, seed: int) -> np.ndarray:
+def umap_sphere(vectors: Floats, seed: int) -> Any:
     """UMAP's own spherical output, as points of the unit sphere."""
     from umap import UMAP
 
@@ -33,14 +37,14 @@ def umap_sphere(vectors: np.ndarray, seed: int) -> np.ndarray:
     )
 
 
-def pacmap(vectors: np.ndarray, seed: int) -> np.ndarray:
+def pacmap(vectors: Floats, seed: int) -> Any:
     from pacmap import PaCMAP
 
     # Unit rows: Euclidean distance orders neighbours as the cosine does.
     return PaCMAP(n_components=2, random_state=seed).fit_transform(vectors)
 
 
-def tsne(vectors: np.ndarray, seed: int) -> np.ndarray:
+def tsne(vectors: Floats, seed: int) -> Any:
     from sklearn.manifold import TSNE
 
     return TSNE(2, metric="cosine", init="pca", random_state=seed).fit_transform(vectors.astype(np.float64))

@@ -443,7 +443,9 @@ def test_no_serious_accessibility_fault(browser, file, theme, width):
 
 def test_the_page_works_inside_a_notebook_cell(browser, data, tmp_path):
     path = tmp_path / "cell.html"
-    path.write_text(f"<!doctype html><meta charset=utf-8><title>cell</title>{NotebookPage(data)._repr_html_()}", encoding="utf-8")
+    path.write_text(
+        f"<!doctype html><meta charset=utf-8><title>cell</title>{NotebookPage(data)._repr_html_()}", encoding="utf-8"
+    )
     context = browser.new_context(offline=True)
     one = Visit(context.new_page())
     one.page.goto(f"file://{path}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from spherevec.model.inference import fitter_of
 
 if TYPE_CHECKING:
     from spherevec.model import Model
+    from spherevec.model.documents import DocumentTable
 
 WORD_BYTES = 6_000_000  # of word vectors in a page, unless the caller says how many words
 NEGATIVES = 1024  # sampled once, for the expectation over negative samples
@@ -86,16 +87,16 @@ def page_data(
     place_names = telling_words(docs, inputs, names, model.counts, seed, threads)
     place_names = place_names[place_names < embedded] if embedded else place_names[:0]
     places = place_on_globe(docs, inputs[place_names], found.vectors, seed=seed, threads=threads)
-    table = getattr(model, "documents", None)
+    table = model.documents
     n = len(docs)
     return PageData(
         title=title or (f"A map of {n:,} documents" if n else f"A map of {vocabulary:,} words"),
         doc_places=places.docs,
         doc_vectors=docs,
         doc_topics=found.labels,
-        ids=_ids(model, table),
-        titles=None if table is None else [table.title(row) for row in range(n)],
-        snippets=None if table is None else [table.snippet(row) for row in range(n)],
+        ids=None if table is None or not table.named else list(table.ids),
+        titles=None if table is None else _kept(table.title(row) for row in range(n)),
+        snippets=None if table is None else _kept(table.snippet(row) for row in range(n)),
         fields=[] if table is None else [kept_field(table, name, kind) for name, kind in table.fields.items()],
         topics=found.topics,
         topic_places=places.topics,
@@ -190,7 +191,7 @@ def fit_of(model: Model, embedded: int) -> Fit:
     )
 
 
-def kept_field(table: Any, name: str, kind: str) -> Field:
+def kept_field(table: DocumentTable, name: str, kind: str) -> Field:
     """A kept column as the page shows it."""
     if kind == "category":
         codes, labels = table.codes(name)
@@ -203,15 +204,15 @@ def kept_field(table: Any, name: str, kind: str) -> Field:
         return Field(name, "number", values.astype(np.float64))
     distinct = sorted(set(values.tolist()) - {""})
     if 0 < len(distinct) <= min(_CATEGORIES, len(values) // 2):
-        codes = {label: code for code, label in enumerate(distinct)}
-        return Field(name, "category", np.asarray([codes.get(value, -1) for value in values], np.int32), distinct)
+        number = {label: code for code, label in enumerate(distinct)}
+        return Field(name, "category", np.asarray([number.get(value, -1) for value in values], np.int32), distinct)
     return Field(name, "text", [str(value) for value in values])
 
 
-def _ids(model: Model, table: Any) -> list[str] | None:
-    if table is not None:
-        return [str(one) for one in table.ids]
-    return None if model.docs is None or not model.docs.named else [str(name) for name in model.docs.index_to_key]
+def _kept(texts: Iterable[str]) -> list[str] | None:
+    """The texts, or None where all are empty: they were not kept."""
+    kept = list(texts)
+    return kept if any(kept) else None
 
 
 def _facts(model: Model) -> list[tuple[str, str]]:

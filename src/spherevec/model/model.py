@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -253,6 +254,19 @@ class Model:
         unknown = np.concatenate([np.empty(0, np.int64), *(block.unknown for block in blocks)])
         return vectors, np.where(known > 0, unknown / np.maximum(known + unknown, 1), 1.0)
 
+    def explore(self, path: str | Path, **options: Any) -> Path:
+        """Write the map of the model as one HTML page; see `spherevec.explore.write_page`."""
+        page: Path = _higher("explore").write_page(self, path, **options)
+        return page
+
+    def show(self, **options: Any) -> Any:
+        """The same page in a cell of a notebook; see `spherevec.explore.show`."""
+        return _higher("explore").show(self, **options)
+
+    def plot_map(self, **options: Any) -> Any:
+        """A picture of the map through matplotlib; see `spherevec.explore.plot_map`."""
+        return _higher("explore").plot_map(self, **options)
+
     def check(self) -> None:
         """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
         for name in (*_TABLES, "inputs"):
@@ -332,6 +346,11 @@ class Model:
         if table is None:
             raise ConfigError(f"this model has no {name}; train it with documents=True or search among words")
         return table
+
+
+def _higher(room: str) -> Any:
+    """A room that stands on this one: found by its name when a verb of the model is used, never imported here."""
+    return import_module(f"spherevec.{room}")
 
 
 def _here_and_now() -> dict[str, str]:
