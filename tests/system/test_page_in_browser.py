@@ -356,18 +356,20 @@ def test_names_do_not_overlap_and_more_appear(browser, tmp_path):
         }"""
         first = one.page.evaluate(count)
         assert first > 15
-        # Closer to one place name, the names around it come out that had no room before.
-        one.page.evaluate("{ spherevec.flyTo(spherevec.world.wordPlaces.subarray(0, 3), 1) }")
-        one.page.evaluate(count)
-        crowd = """() => {
-          const at = spherevec.world.wordPlaces.subarray(0, 3);
-          const near = ({ entry: { place } }) => place[0] * at[0] + place[1] * at[1] + place[2] * at[2] > 0.99;
-          return spherevec.labels.shown.filter(near).length;
+
+
+def test_more_names_appear_as_one_zooms_in(browser, tmp_path):
+    path = save_page(small_page(n=2000, k=5, words=300, epochs=150), tmp_path / "page.html")
+    with visit(browser, path) as one:
+        near = """(zoom) => {
+          const at = spherevec.world.topicPlaces.subarray(0, 3);
+          spherevec.flyTo(at, zoom);
+          spherevec.draw();
+          return spherevec.labels.shown.filter(({ entry: { place } }) =>
+            place[0] * at[0] + place[1] * at[1] + place[2] * at[2] > 0.95).length;
         }"""
-        before = one.page.evaluate(crowd)
-        one.page.evaluate("{ spherevec.flyTo(spherevec.world.wordPlaces.subarray(0, 3), 8) }")
-        assert one.page.evaluate(count) >= 1
-        assert one.page.evaluate(crowd) > before
+        far, close = (one.page.evaluate(near, zoom) for zoom in (1, 5))
+        assert close > far
 
 
 def test_two_fingers_zoom(browser, file):
