@@ -126,9 +126,8 @@ def signals_held_back() -> Iterator[_Shield]:
     Examples:
         >>> with signals_held_back() as held:
         ...     signal.raise_signal(signal.SIGINT)  # would raise KeyboardInterrupt here
-        >>> # and raises it here, unless held.take() was called
-        Traceback (most recent call last):
-        KeyboardInterrupt
+        ...     [signal.Signals(number).name for number in held.take()]  # else it is raised after the block
+        ['SIGINT']
     """
     shield = _Shield()
     if threading.current_thread() is not threading.main_thread():

@@ -31,9 +31,18 @@ def evaluate_clustering(
     """Cluster `vectors`, shape (n, dim), `runs` times from one start each and compare with `labels`, shape (n,).
 
     Args:
+        runs: how many clusterings.
         method: "kmeans", or "skmeans" for the spherical kind.
         k: number of clusters; as many as there are classes when None.
         seed: of the first run; each further run adds one.
+
+    Returns:
+        Mutual information, its normalised form, adjusted Rand index and purity, each with its spread over the runs.
+
+    Examples:
+        >>> vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
+        >>> evaluate_clustering(vectors, ["pets", "pets", "cars", "cars"], runs=3).purity.mean
+        1.0
     """
     from sklearn.metrics import adjusted_rand_score, mutual_info_score, normalized_mutual_info_score
 
@@ -55,7 +64,19 @@ def evaluate_clustering(
 
 
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """The share of documents that belong to the most frequent class of their cluster."""
+    """The share of documents that belong to the most frequent class of their cluster.
+
+    Args:
+        labels_true: classes, shape (n,).
+        labels_pred: clusters, shape (n,).
+
+    Returns:
+        A number from 0 to 1.
+
+    Examples:
+        >>> purity(["pets", "pets", "cars", "cars"], [0, 0, 0, 1])
+        0.75
+    """
     classes, clusters = np.asarray(labels_true), np.asarray(labels_pred)
     if classes.ndim != 1 or classes.shape != clusters.shape or not len(classes):
         raise ConfigError(f"labels of shapes {classes.shape} and {clusters.shape} cannot be compared")

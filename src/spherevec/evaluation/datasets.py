@@ -70,9 +70,12 @@ def find_data(path: str | os.PathLike[str] | None = None) -> Path:
 def labelled_sets(data: str | os.PathLike[str] | None = None) -> list[str]:
     """The names of the labelled sets in the data folder.
 
-    Example:
-        >>> labelled_sets("data")  # doctest: +SKIP
-        ['20news', 'movie_reviews']
+    Examples:
+        >>> from pathlib import Path
+        >>> Path("data/tickets").mkdir(parents=True)
+        >>> _ = Path("data/tickets/label.txt").write_text("0\\n")
+        >>> labelled_sets("data")
+        ['tickets']
     """
     return sorted(folder.parent.name for folder in find_data(data).glob("*/label.txt"))
 
@@ -108,7 +111,7 @@ def read_labels(file: str | os.PathLike[str]) -> NDArray[np.str_]:
     Returns:
         Shape (lines,).
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> _ = Path("labels.txt").write_text("billing\\nlogin\\nbilling\\n")
         >>> read_labels("labels.txt").tolist()
@@ -123,7 +126,14 @@ def read_labels(file: str | os.PathLike[str]) -> NDArray[np.str_]:
 
 
 def read_split(file: str | os.PathLike[str]) -> NDArray[np.str_] | None:
-    """Read "train" or "test", one a line; None where every line says "all", so that no split is given."""
+    """Read "train" or "test", one a line; None where every line says "all", so that no split is given.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("split.txt").write_text("train\\ntest\\n")
+        >>> read_split("split.txt").tolist()
+        ['train', 'test']
+    """
     path = _existing_file(Path(file))
     return _given_split(path, _lines(path))
 

@@ -28,7 +28,22 @@ class SimilarityResult:
 def evaluate_similarity(
     words: Words, pairs: Sequence[tuple[str, str, float]], name: str = "similarity"
 ) -> SimilarityResult:
-    """Compare the cosine of every pair of words with its human score."""
+    """Compare the cosine of every pair of words with its human score.
+
+    Args:
+        words: words with their vectors, such as `model.words`, or a tuple of both.
+        pairs: (word, word, score); pairs with an unknown word are left out and counted.
+        name: of the data set, for the result.
+
+    Returns:
+        Spearman's correlation, and how many pairs it is over.
+
+    Examples:
+        >>> words = (["cat", "dog", "car"], [[1.0, 0.1], [0.9, 0.2], [0.0, 1.0]])
+        >>> result = evaluate_similarity(words, [("cat", "dog", 9.0), ("cat", "car", 1.0), ("cat", "cow", 7.0)])
+        >>> round(result.spearman, 3), result.covered, result.total
+        (1.0, 2, 3)
+    """
     from scipy.stats import spearmanr
 
     cosines, scores = pair_cosines(words, pairs)

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation of repeated measurements; a single one has deviation 0."""
+    """Mean and sample standard deviation of repeated measurements; a single one has deviation 0.
+
+    Examples:
+        >>> print(Spread.of([0.5, 0.7]))
+        0.600 ± 0.141
+    """
 
     mean: float
     std: float
