@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from spherevec.cli.exit import exit_code_of
-from spherevec.cli.group import cli
+from spherevec.cli.group import InterruptedCommand, cli
 
 __all__ = ["cli", "main"]
 
@@ -21,7 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def run() -> None:
         given = list(sys.argv[1:] if arguments is None else arguments)
-        code = cli.main(given, "spherevec", standalone_mode=False)
+        try:
+            code = cli.main(given, "spherevec", standalone_mode=False)
+        except InterruptedCommand as interrupted:
+            raise interrupted.interruption from None
         if isinstance(code, int) and code:
             raise click.exceptions.Exit(code)
 

@@ -55,19 +55,43 @@ def check_model_folder(out: Path, force: bool) -> None:
         raise ConfigError(f"{out}: cannot write in {parent}: {error.strerror}; choose another place") from None
 
 
-def check_checkpoint_folder(out: Path, resume: bool, force: bool, quiet: bool) -> Path:
-    """Where the unfinished run of a model is kept. One that nobody resumes is in the way, unless `force` drops it."""
+def checkpoint_folder(out: Path) -> Path:
+    """Where the unfinished run of a model is kept."""
+    named = out if out.name not in ("", "..") else out.resolve()
+    return named.with_name(f"{named.name}.checkpoint")
+
+
+def finished(out: Path) -> Model | None:
+    """The model that a run has left in `out`; None where the run is still to go on, or to begin.
+
+    A run that was killed between saving its model and removing its checkpoint has left both; the checkpoint goes.
+    """
+    from spherevec.model import Model
+    from spherevec.model.folder import MANIFEST
     from spherevec.training import checkpoint
 
-    named = out if out.name not in ("", "..") else out.resolve()
-    folder = named.with_name(f"{named.name}.checkpoint")
-    found = checkpoint.find(folder)
-    if found and not resume:
-        if not force:
-            raise ConfigError(
-                f"{folder}: holds an unfinished training; give --resume to go on with it, or --force to start over"
-            )
+    if not (out / MANIFEST).is_file():
+        return None
+    model = Model.load(out)
+    folder = checkpoint_folder(out)
+    left = checkpoint.load(folder)
+    if left is not None:
+        about = (left.config, left.corpus["documents"], left.corpus["tokens"])
+        settled = {**left.config, "threads": (model.config or {}).get("threads")}
+        if (model.config, *map(model.provenance.get, ("documents", "tokens"))) != (settled, *about[1:]):
+            return None
         checkpoint.remove(folder)
+    return model
+
+
+def check_checkpoint_folder(folder: Path, resume: bool, force: bool, quiet: bool) -> None:
+    """An unfinished run that nobody resumes is in the way, unless `force` is given."""
+    from spherevec.training import checkpoint
+
+    found = checkpoint.find(folder)
+    if found and not resume and not force:
+        raise ConfigError(
+            f"{folder}: holds an unfinished training; give --resume to go on with it, or --force to start over"
+        )
     if resume and not found and not quiet:
         display.tell(f"{folder}: no checkpoint there; starting from the beginning")
-    return folder

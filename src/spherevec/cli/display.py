@@ -7,12 +7,13 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
 from spherevec.engine.figures import shown
+from spherevec.terminal import visible, visible_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,8 +30,14 @@ _LINE_INTERVAL = 5.0
 
 
 def tell(message: str) -> None:
-    """One line of chatter."""
-    click.echo(message, err=True)
+    """One line of chatter. Where nobody can read it, because the log is full or gone, it is lost and nothing else."""
+    with suppress(OSError, ValueError):
+        click.echo(visible(message), err=True)
+
+
+def echo(line: str = "") -> None:
+    """One line of a result; what a terminal would obey is written out."""
+    click.echo(visible(line))
 
 
 def tell_corpus(model: Model) -> None:
@@ -43,7 +50,9 @@ def tell_corpus(model: Model) -> None:
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(_finite(value), ensure_ascii=False, indent=1))
+    """JSON for programs, in UTF-8 whatever the locale says."""
+    encoded = visible_json(json.dumps(_finite(value), ensure_ascii=False, indent=1))
+    click.echo(encoded.encode())
 
 
 def print_neighbors(answers: Sequence[tuple[str, Answers]], as_json: bool) -> None:
@@ -56,8 +65,9 @@ def print_neighbors(answers: Sequence[tuple[str, Answers]], as_json: bool) -> No
             ]
         )
         return
-    blocks = ("\n".join([query, *(f"  {cosine:6.3f}  {key}" for key, cosine in found)]) for query, found in answers)
-    click.echo("\n\n".join(blocks))
+    for place, (query, found) in enumerate(answers):
+        for line in ([] if place == 0 else [""]) + [query, *(f"  {cosine:6.3f}  {key}" for key, cosine in found)]:
+            echo(line)
 
 
 def print_clusters(sizes: Sequence[int], names: Sequence[Sequence[str]], as_json: bool) -> None:
@@ -125,21 +135,25 @@ def print_info(about: Mapping[str, Any], as_json: bool) -> None:
     plain["trained"] = "no, imported" if about["config"] is None else "yes"
     print_columns([(name, _figure(value)) for name, value in (plain | about["provenance"]).items()])
     if about["config"] is not None:
-        click.echo("\nsettings")
+        echo()
+        echo("settings")
         print_columns([(f"  {name}", str(value)) for name, value in about["config"].items()])
     if about["parameters"]:
-        click.echo("\nlearned parameters")
+        echo()
+        echo("learned parameters")
         print_columns([(f"  {name}", _figure(value)) for name, value in about["parameters"].items()])
     if about["record"]:
-        click.echo("\ntraining record")
+        echo()
+        echo("training record")
         print_columns([tuple(about["record"][0]), *(tuple(map(_figure, row.values())) for row in about["record"])])
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:
     """Rows of equal length, each column as wide as its widest cell."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    shown_rows = [[visible(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown_rows, strict=True)]
+    for row in shown_rows:
+        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def summary(model: Model) -> str:
@@ -162,10 +176,30 @@ def progress_display(quiet: bool = False) -> Iterator[Callable[[Progress], None]
         from rich.console import Console
         from rich.live import Live
 
-        with Live(console=Console(stderr=True), refresh_per_second=8, transient=True) as live:
+        console = Console(file=cast(IO[str], _Forgiving(sys.stderr)))
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
             yield lambda progress: live.update(_live_view(progress))
     else:
         yield _line_reporter()
+
+
+class _Forgiving:
+    """A stream that never complains: the terminal behind it may be gone."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def _live_view(progress: Progress) -> RenderableType:

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,42 +16,73 @@ import click
 
 from spherevec.cli.display import tell
 from spherevec.errors import SpherevecError
+from spherevec.process import ENDING_SIGNALS
 
 EXIT_ERROR = 2
-# As shells report a program that SIGINT, SIGPIPE or SIGTERM ended.
-EXIT_INTERRUPTED = 130
+# As shells report a program that SIGPIPE ended; other signals likewise.
 EXIT_BROKEN_PIPE = 141
-EXIT_TERMINATED = 143
+_EXIT_SIGNAL = 128
+_ENDED_BY = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 
 # What the loader, and Python's threads, say instead of raising MemoryError.
 _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, where it is to end a command as tidily as Ctrl-C does."""
+class Ended(KeyboardInterrupt):
+    """A signal that asked the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
 
 
 @contextmanager
-def tidy_termination() -> Iterator[None]:
-    """SIGTERM raises `Terminated` meanwhile."""
+def _ended_by_signals() -> Iterator[None]:
+    """The first signal that asks the program to end raises `Ended`; a storm of others cannot break what follows."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ending = False
 
-    def terminate(number: int, frame: object) -> None:
-        raise Terminated
+    def end(number: int, frame: object) -> None:
+        nonlocal ending
+        if not ending:
+            ending = True
+            raise Ended(number)
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    # What the caller ignores, as nohup does, stays ignored.
+    numbers = [number for number in ENDING_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        ending = True
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    before = warnings.showwarning
+    warnings.showwarning = lambda message, *_: tell(f"spherevec: warning: {_one_line(str(message))}")
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 def exit_code_of(command: Callable[[], None]) -> int:
     """Run `command`; a defect of the program itself still shows its traceback."""
-    warnings.showwarning = lambda message, *_: tell(f"spherevec: warning: {_one_line(str(message))}")
     _prepare_streams()
+    with _warnings_told():
+        return _exit_code_of(command)
+
+
+def _exit_code_of(command: Callable[[], None]) -> int:
     try:
-        command()
-        sys.stdout.flush()
+        with _ended_by_signals():
+            command()
+            sys.stdout.flush()
         return 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -59,9 +91,9 @@ def exit_code_of(command: Callable[[], None]) -> int:
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt as interrupt:
         notes = getattr(interrupt, "__notes__", None) or ["what was there before is untouched"]
-        terminated = isinstance(interrupt, Terminated)
-        tell(f"spherevec: {'terminated' if terminated else 'interrupted'}; {_one_line(notes[-1])}")
-        return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
+        number = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
+        tell(f"spherevec: {_ENDED_BY[signal.Signals(number).name]}; {_one_line(notes[-1])}")
+        return _EXIT_SIGNAL + number
     except (click.ClickException, SpherevecError, MemoryError, OSError, ImportError, RuntimeError) as error:
         message = _message(error)
         if message is None:

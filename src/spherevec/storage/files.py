@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import IO
 
 from spherevec.errors import SpherevecError
-from spherevec.storage.locks import exclusive_lock, made_folders, owned, resolved
+from spherevec.process import signals_held_back
+from spherevec.storage.locks import exclusive_lock, made_folders, owned, resolved, told_in_one_line
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
@@ -37,20 +38,21 @@ def atomic_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         path: a new file, or a regular one; folders, devices, pipes and sockets are refused.
         overwrite: an existing file may be replaced; one that appears while we write is never, without this.
     """
-    with _told_in_one_line(path), owned(path) as target:
+    with told_in_one_line(path), owned(path) as target:
         _check_file(path, target, overwrite)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
             yield temporary
-            sync(temporary)
-            # Again: writing takes its time, and others may have put something there meanwhile.
-            _check_file(path, target, overwrite)
-            if target.exists():
-                _keep_permissions(target, temporary)
-                temporary.replace(target)
-            else:
-                _rename_new(path, temporary, target)
-            sync(target.parent)
+            with _committed(path):
+                sync(temporary)
+                # Again: writing takes its time, and others may have put something there meanwhile.
+                _check_file(path, target, overwrite)
+                if target.exists():
+                    _keep_permissions(target, temporary)
+                    temporary.replace(target)
+                else:
+                    _rename_new(path, temporary, target)
+                sync(target.parent)
 
 
 @contextlib.contextmanager
@@ -61,24 +63,25 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
         overwrite: an existing folder may be replaced; it stays until the new one is complete.
         ours: the names that such a folder holds; one that holds anything else is never replaced.
     """
-    with _told_in_one_line(path), owned(path) as target:
+    with told_in_one_line(path), owned(path) as target:
         _check_folder(path, target, overwrite, ours)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
             temporary.mkdir()
             yield temporary
-            if target.exists():
-                _keep_permissions_inside(target, temporary)
-            for entry in sorted(temporary.rglob("*")):
-                sync(entry)
-            sync(temporary)
-            # Again: writing takes its time, and others may have written or removed the folder meanwhile.
-            _check_folder(path, target, overwrite, ours)
-            if target.exists() and any(target.iterdir()):
-                _exchange(temporary, target)
-            else:
-                temporary.rename(target)
-            sync(target.parent)
+            with _committed(path):
+                if target.exists():
+                    _keep_permissions_inside(target, temporary)
+                for entry in sorted(temporary.rglob("*")):
+                    sync(entry)
+                sync(temporary)
+                # Again: writing takes its time, and others may have written or removed the folder meanwhile.
+                _check_folder(path, target, overwrite, ours)
+                if target.exists() and any(target.iterdir()):
+                    _exchange(temporary, target)
+                else:
+                    temporary.rename(target)
+                sync(target.parent)
 
 
 def check_replaceable(path: str | Path, *, overwrite: bool = False, ours: Set[str] = frozenset()) -> None:
@@ -184,14 +187,17 @@ def _rename_new(path: str | Path, temporary: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _told_in_one_line(path: str | Path) -> Iterator[None]:
+def _committed(path: str | Path) -> Iterator[None]:
+    """Signals wait until an output is in its place; an interruption that comes after that says so."""
+    complete = False
     try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SpherevecError(
-            f"{path}: cannot write: {reason}; free some space there or choose another place"
-        ) from error
+        with signals_held_back():
+            yield
+            complete = True
+    except KeyboardInterrupt as interrupt:
+        if complete:
+            interrupt.add_note(f"{path} is complete")
+        raise
 
 
 @contextlib.contextmanager
@@ -217,7 +223,8 @@ def temporary_folder(target: Path) -> Iterator[Path]:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            with signals_held_back():
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

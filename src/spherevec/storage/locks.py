@@ -68,7 +68,10 @@ def owned(path: str | Path, *, run: bool = False) -> Iterator[Path]:
             _holds[target].depth -= 1
         return
     try:
-        with made_folders(target.parent), _locked_file(path, target):
+        with contextlib.ExitStack() as stack:
+            with told_in_one_line(path):
+                stack.enter_context(made_folders(target.parent))
+                stack.enter_context(_locked_file(path, target))
             yield target
     finally:
         with _released:
@@ -82,6 +85,18 @@ def resolved(path: str | Path) -> Path:
         return Path(path).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise SpherevecError(f"{str(path)!r}: not a usable path ({error}); choose another name") from None
+
+
+@contextlib.contextmanager
+def told_in_one_line(path: str | Path) -> Iterator[None]:
+    """Turn whatever goes wrong while `path` is written into one line that names it."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SpherevecError(
+            f"{path}: cannot write: {reason}; free some space there or choose another place"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -140,8 +155,9 @@ def _locked_file(path: str | Path, target: Path) -> Iterator[None]:
             raise
         os.close(descriptor)  # its owner removed it before we had it
     try:
-        os.truncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # on a full disk others are refused without our name
+            os.truncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
         yield
     finally:
         with contextlib.suppress(OSError):

@@ -91,6 +91,16 @@ def list_of(inner: Check, longest: int = _LONGEST_LIST) -> Check:
     return check
 
 
+def pair_of(inner: Check) -> Check:
+    def check(value: Any, where: str) -> None:
+        if type(value) is not list or len(value) != 2:
+            raise _wrong(where, "a list of two", value)
+        for one in value:
+            inner(one, where)
+
+    return check
+
+
 def map_of(inner: Check) -> Check:
     def check(value: Any, where: str) -> None:
         if type(value) is not dict:

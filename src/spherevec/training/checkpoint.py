@@ -1,6 +1,6 @@
 """Checkpoints: everything that an unfinished run needs to go on, complete on disk or not there at all.
 
-checkpoint.json         settings, text, position and learned numbers, and the size and SHA-256 of the vectors' file
+checkpoint.json         settings, text, position and learned numbers, checksums of the vectors' file and of itself
 vectors.safetensors     `inputs`, `contexts` and, if they are learned, `docs`, (n, dim) float32 each
 
 Format 1, of release 0.1.0, had other names for some of these; it is read, and written anew as format 2.
@@ -12,17 +12,17 @@ import hashlib
 import json
 import math
 import re
-import shutil
 import time
-import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec import process
 from spherevec.config import TrainConfig, settings_of_0_1
 from spherevec.corpus import EncodedCorpus
 from spherevec.engine.base import Backend, Floats, table_rows
@@ -30,7 +30,9 @@ from spherevec.engine.bias import Biases
 from spherevec.engine.figures import Sums
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
+from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, check_replaceable, previous_version
+from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.training.position import Position
 
@@ -38,13 +40,41 @@ FORMAT = "spherevec-checkpoint"
 FORMAT_VERSION = 2
 MANIFEST, VECTORS = "checkpoint.json", "vectors.safetensors"
 _FILES = {MANIFEST, VECTORS}
-_LONGEST_MANIFEST = 1 << 26
+_LONGEST_MANIFEST = 1 << 25
 _HASHED_AT_ONCE = 1 << 22
 
 # What a run may change when it goes on: results do not depend on it, or not by more than between two machines.
 _FREE_SETTINGS = {"threads"}
 _SETTLED_BY_TEXT = {"epochs", "sample"}
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+_SCHEMA = schema.record(
+    {
+        "config": schema.map_of(schema.plain),
+        "corpus": schema.record(
+            {"documents": schema.whole(), "tokens": schema.whole(), "words": schema.whole(), "sha256": schema.text},
+            others=schema.plain,
+        ),
+        "position": schema.record(
+            {
+                "epoch": schema.whole(),
+                "left": schema.optional(schema.list_of(schema.pair_of(schema.whole()))),
+                "before": schema.map_of(schema.number),
+                "seconds": schema.number,
+                "record": schema.table,
+                "refitted": schema.whole(),
+            }
+        ),
+        "sums": schema.map_of(schema.number),
+        "biases": schema.record(
+            {"words": schema.number, "documents": schema.number, "seen": schema.map_of(schema.number)}
+        ),
+        "files": schema.record(
+            {VECTORS: schema.record({"bytes": schema.whole(), "sha256": schema.text}, {"sample": schema.text})}
+        ),
+    },
+    others=schema.anything,
+)
 
 _TABLES_OF_FORMAT_1 = {"words": "inputs", "documents": "docs"}
 _SUMS_OF_FORMAT_1 = {"word_drawn": "word_negatives", "document_drawn": "document_negatives"}
@@ -62,10 +92,10 @@ class Every:
         """From "90s", "10m", "2h" or "2e"; None from "off"."""
         if text == "off":
             return None
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])|([1-9]\d*)e", text) if isinstance(text, str) else None
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh])|([1-9]\d{0,8})e", text) if isinstance(text, str) else None
         if found is None or (found[1] and float(found[1]) == 0):
             raise ConfigError(
-                f"checkpoint_every must be a time such as 90s, 10m or 2h, epochs such as 2e, or off; not {text!r}"
+                f"checkpoint_every must be a time such as 90s, 10m or 2h, epochs such as 2e, or off; not {text!r:.60}"
             )
         return cls(epochs=int(found[3])) if found[3] else cls(seconds=float(found[1]) * _SECONDS[found[2]])
 
@@ -96,26 +126,32 @@ class Saver:
         return self.due() or (self._every.epochs > 0 and epoch % self._every.epochs == 0)
 
     def save(self, position: Position) -> None:
-        """Save; a checkpoint that cannot be written is no reason to give up a run that goes well."""
-        try:
-            self._write(position)
-        except SpherevecError as error:
-            warnings.warn(f"checkpoint not saved, training goes on: {error}", stacklevel=2)
-        self._last = time.monotonic()
+        """Save; a checkpoint that cannot be written is no reason to give up a run that goes well.
+
+        Signals wait meanwhile, so that what is saved is complete.
+        """
+        with process.signals_held_back():
+            try:
+                self._write(position)
+            except (SpherevecError, OSError, MemoryError) as error:
+                process.warn(f"checkpoint not saved, training goes on: {error}")
+            self._last = time.monotonic()
 
     def save_interrupted(self, position: Position, interrupt: KeyboardInterrupt) -> None:
         """Save, and note in the exception what became of the run."""
         if position.epoch == 0 and position.left is None:
             return
-        try:
-            self._write(position)
-        except SpherevecError as error:
-            interrupt.add_note(f"not saved: {error}")
-        else:
-            where = f"in epoch {position.epoch + 1} of {self._config.epochs}"
-            if position.epoch == self._config.epochs:
-                where = "after the last epoch"
-            interrupt.add_note(f"saved {where} in {self._folder}; run the same again with --resume to go on")
+        with process.signals_held_back() as held:
+            try:
+                self._write(position)
+            except (SpherevecError, OSError, MemoryError) as error:
+                interrupt.add_note(f"not saved: {error}")
+            else:
+                where = f"in epoch {position.epoch + 1} of {self._config.epochs}"
+                if position.epoch == self._config.epochs:
+                    where = "after the last epoch"
+                interrupt.add_note(f"saved {where} in {self._folder}; run the same again with --resume to go on")
+            held.take()  # the run is ending already
 
     def _write(self, position: Position) -> None:
         config, backend = self._config, self._backend
@@ -133,9 +169,9 @@ class Saver:
                 "position": position.as_dict(),
                 "sums": asdict(backend.sums()),
                 "biases": self._biases.state(),
-                "files": {VECTORS: {"bytes": (new / VECTORS).stat().st_size, "sha256": _sha256(new / VECTORS)}},
+                "files": {VECTORS: _entry(new / VECTORS)},
             }
-            (new / MANIFEST).write_text(json.dumps(about, indent=1) + "\n", encoding="ascii")
+            (new / MANIFEST).write_text(json.dumps(checksums.sealed(about), indent=1) + "\n", encoding="ascii")
 
 
 @dataclass(frozen=True)
@@ -207,9 +243,13 @@ def find(folder: Path) -> Path | None:
     return next((place for place in places if (place / MANIFEST).is_file()), None)
 
 
-def check_free(folder: Path) -> None:
-    """Refuse, before any work is done, to write over something else, or over an unfinished run that nobody resumes."""
-    if find(folder) is not None:
+def check_free(folder: Path, start_over: bool = False) -> None:
+    """Refuse, before any work is done, to write over something else, or over an unfinished run that nobody resumes.
+
+    Args:
+        start_over: an unfinished run may be written over; it stays until there is something to write.
+    """
+    if find(folder) is not None and not start_over:
         raise ConfigError(
             f"{folder}: holds an unfinished training; give --resume (resume=True) to go on with it, "
             "or remove the folder to start over"
@@ -221,8 +261,10 @@ def remove(folder: Path) -> None:
     """Remove a checkpoint whose run has come to its end."""
     for place in (folder, previous_version(folder)):
         if (place / MANIFEST).is_file():
-            (place / MANIFEST).unlink()
-            shutil.rmtree(place)
+            for name in (MANIFEST, VECTORS):
+                (place / name).unlink(missing_ok=True)
+            with suppress(OSError):  # somebody put something else there, which is not ours to remove
+                place.rmdir()
 
 
 def load(folder: Path) -> Checkpoint | None:
@@ -232,11 +274,10 @@ def load(folder: Path) -> Checkpoint | None:
         check_replaceable(folder, overwrite=True, ours=_FILES)
         return None
     try:
-        about = _manifest(place)
-        entry = about["files"][VECTORS]
-        path = place / VECTORS
-        if path.is_symlink() or path.stat().st_size != entry["bytes"] or _sha256(path) != entry["sha256"]:
-            raise ValueError(f"{VECTORS} is not what was written")
+        with OpenFolder(place) as opened:
+            about = _manifest(opened)
+            vectors = opened.open(VECTORS)
+            tables = read_tensors(place / VECTORS, opened=_checked(vectors, about["files"][VECTORS]))
         return Checkpoint(
             folder=place,
             config=dict(about["config"]),
@@ -244,7 +285,7 @@ def load(folder: Path) -> Checkpoint | None:
             position=Position.from_dict(about["position"]),
             sums=Sums(**about["sums"]),
             biases=dict(about["biases"]),
-            tables={_TABLES_OF_FORMAT_1.get(name, name): table for name, table in read_tensors(path).items()},
+            tables={_TABLES_OF_FORMAT_1.get(name, name): table for name, table in tables.items()},
         )
     except OSError as error:
         raise FormatError(f"{place}: cannot read: {error.strerror or error}") from None
@@ -287,19 +328,31 @@ class _Rows:
         return self._backend.read(self._table, start, stop)
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    if path.is_symlink() or path.stat().st_size > _LONGEST_MANIFEST:
-        raise ValueError(f"{MANIFEST} is no plain file, or too large")
-    about = json.loads(path.read_bytes())
+def _manifest(opened: OpenFolder) -> dict[str, Any]:
+    with opened.open(MANIFEST) as file:
+        encoded = file.read(_LONGEST_MANIFEST + 1)
+    if len(encoded) > _LONGEST_MANIFEST:
+        raise ValueError(f"{MANIFEST} is too large")
+    about = schema.parsed(encoded)
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{MANIFEST} does not describe a checkpoint")
     version = about.get("format_version")
-    if version == 1:
-        return _from_format_1(about)
-    if version != FORMAT_VERSION:
-        raise ValueError(f"format version {version!r}, this release reads 1 and {FORMAT_VERSION}")
+    if type(version) is not int or version not in (1, FORMAT_VERSION):
+        raise ValueError(f"format version {version!r:.40}, this release reads 1 and {FORMAT_VERSION}")
+    if version == FORMAT_VERSION and not checksums.seal_fits(about):
+        raise ValueError(f"{MANIFEST} is not what was written: its checksum differs")
+    about = _from_format_1(about) if version == 1 else about
+    _SCHEMA(about, "")
     return about
+
+
+def _checked(file: BinaryIO, entry: Mapping[str, Any]) -> BinaryIO:
+    """An open file of the checkpoint, of which every byte is what was written."""
+    fault = checksums.fault(file, entry, whole=True)
+    if fault:
+        file.close()
+        raise ValueError(f"{VECTORS} is {fault}")
+    return file
 
 
 def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
@@ -318,6 +371,6 @@ def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sha256(path: Path) -> str:
+def _entry(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return checksums.entry(file)

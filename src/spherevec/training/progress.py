@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from spherevec import process
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -25,3 +27,20 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+def careful(progress: ProgressCallback | None) -> ProgressCallback:
+    """A callback that cannot end a run: its first exception is warned about. `KeyboardInterrupt` goes through."""
+    warned = False
+
+    def report(now: Progress) -> None:
+        nonlocal warned
+        try:
+            if progress is not None:
+                progress(now)
+        except Exception as error:
+            if not warned:
+                process.warn(f"progress cannot be reported ({type(error).__name__}: {error}); training goes on")
+            warned = True
+
+    return report

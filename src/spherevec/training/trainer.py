@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec import sphere
+from spherevec import process, sphere
 from spherevec.config import KEEP_TEXT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.engine.backends import check_device, make_backend
@@ -26,8 +26,9 @@ from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
+from spherevec.storage.locks import owned
 from spherevec.training import checkpoint as checkpoints
-from spherevec.training.progress import Progress, ProgressCallback
+from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.run import AfterEpoch, Run, refit_range
 
 CHECKPOINT_EVERY = "10m"
@@ -52,6 +53,8 @@ def train(
     checkpoint: str | Path | None = None,
     checkpoint_every: str = CHECKPOINT_EVERY,
     resume: bool = False,
+    start_over: bool = False,
+    finish: Callable[[Model], object] | None = None,
     **settings: Any,
 ) -> Model:
     """Learn word and document vectors from text.
@@ -73,24 +76,30 @@ def train(
         encoding: of text files.
         workdir: where the encoded corpus is kept while training (4 to 8 bytes a word), and document vectors that would
             not fit into memory, as long as the model is used; the system's folder for temporary files by default.
-        progress: called a few times a second with a `Progress`.
+        progress: called a few times a second with a `Progress`. An exception in it is warned about once and does not
+            end training; `KeyboardInterrupt` does, after a checkpoint.
         initial: word and context vectors to start from; words that it does not know start at random, and so do all
             documents.
         checkpoint: a folder to save the unfinished run to, from time to time and when it is interrupted (Ctrl-C). It
             stays when training is done: remove it when you have saved the model.
         checkpoint_every: how often: "90s", "10m", "2h", or "2e" for every second epoch; "off" for never.
         resume: go on from that folder with the same text and settings; start from the beginning if it is not there.
+        start_over: an unfinished run in that folder may be replaced; it stays until this run has saved something.
+        finish: called with the finished model before any interruption is let through, to save it.
         **settings: any field of `TrainConfig`, on top of the recipe.
     """
     config = TrainConfig.recipe(recipe, **settings)
-    report = progress or _ignore
+    report = careful(progress)
     saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
-    check_checkpoint(**saving)
-    check_device(config)
+    saving |= {"start_over": start_over, "finish": finish}
+    check_initial(initial)
     if isinstance(source, EncodedCorpus):
         return train_corpus(source, config, progress=report, initial=initial, workdir=workdir, **saving)
-    # What a killed process has left there is removed on the way.
-    with working_folder(workdir) as folder:
+    with checkpoint_owned(checkpoint), ExitStack() as stack:
+        check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
+        check_device(config)
+        # What a killed process has left there is removed on the way.
+        folder = stack.enter_context(working_folder(workdir))
         report(Progress("reading", 0.0))
         corpus = encode(
             source,
@@ -125,28 +134,41 @@ def train_corpus(
     checkpoint: str | Path | None = None,
     checkpoint_every: str = CHECKPOINT_EVERY,
     resume: bool = False,
+    start_over: bool = False,
+    finish: Callable[[Model], object] | None = None,
 ) -> Model:
     """Learn vectors from an encoded corpus; the arguments are those of `train`."""
+    check_initial(initial)
     config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
     data = prepare(corpus, config)
 
     def start(backend: Backend, biases: Biases) -> None:
         fill(backend, corpus, config, initial)
 
-    learned = learn_tables(
+    built: list[Model] = []
+
+    def build(learned: Learned) -> None:
+        with working_folder(workdir) as folder:  # what is mapped from there lives on without a name
+            documents = config.documents
+            terms = count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder) if documents else None
+            built.append(build_model(learned.tables, corpus, config, learned.record, learned.biases, terms))
+        if finish is not None:
+            finish(built[0])
+
+    learn_tables(
         corpus,
         config,
         data,
         start,
+        finish=build,
         progress=progress,
         workdir=workdir,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
         resume=resume,
+        start_over=start_over,
     )
-    with working_folder(workdir) as folder:  # what is mapped from there lives on without a name
-        terms = count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder) if config.documents else None
-        return build_model(learned.tables, corpus, config, learned.record, learned.biases, terms)
+    return built[0]
 
 
 class Learned(NamedTuple):
@@ -164,11 +186,13 @@ def learn_tables(
     start: Callable[[Backend, Biases], None],
     *,
     after_epoch: AfterEpoch | None = None,
+    finish: Callable[[Learned], object] | None = None,
     progress: ProgressCallback | None = None,
     workdir: str | Path | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: str = CHECKPOINT_EVERY,
     resume: bool = False,
+    start_over: bool = False,
 ) -> Learned:
     """The one way from an encoded corpus to trained vectors; further arguments are those of `train`.
 
@@ -177,11 +201,30 @@ def learn_tables(
         data: what `prepare` makes of the corpus.
         start: sets the vectors and biases that a run begins with; not asked where a run is resumed.
         after_epoch: called when the blocks of an epoch are trained.
+        finish: called with what the run leaves before any interruption is let through.
     """
-    report = progress or _ignore
-    every = check_checkpoint(checkpoint, checkpoint_every, resume)
-    check_device(config)
-    saved = checkpoints.load(Path(checkpoint)) if checkpoint and resume else None
+    with checkpoint_owned(checkpoint):
+        every = check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
+        check_device(config)
+        place = None if checkpoint is None else Path(checkpoint)
+        saved = checkpoints.load(place) if place and resume else None
+        return _learn(corpus, config, data, start, after_epoch, finish, careful(progress), workdir, place, every, saved)
+
+
+def _learn(
+    corpus: EncodedCorpus,
+    config: TrainConfig,
+    data: TrainingData,
+    start: Callable[[Backend, Biases], None],
+    after_epoch: AfterEpoch | None,
+    finish: Callable[[Learned], object] | None,
+    report: ProgressCallback,
+    workdir: str | Path | None,
+    checkpoint: Path | None,
+    every: checkpoints.Every | None,
+    saved: checkpoints.Checkpoint | None,
+) -> Learned:
+    """As `learn_tables`, after all checks."""
     if saved:
         saved.check(config, corpus, len(epoch_blocks(data, config, 0)))
     backend = make_backend(data, config, workdir)
@@ -195,25 +238,47 @@ def learn_tables(
     backend.warm_up()
     if refits:
         refit_range(backend, 0, 0, config, biases)  # of no document, to have it compiled
-    saver = (
-        checkpoints.Saver(Path(checkpoint), every, backend, biases, config, corpus) if checkpoint and every else None
-    )
+    saver = checkpoints.Saver(checkpoint, every, backend, biases, config, corpus) if checkpoint and every else None
     run = Run(backend, data, config, corpus, biases, report, saved.position if saved else None, saver, after_epoch)
     if saved:
         report(Progress("resuming", run.done, min(saved.position.epoch + 1, config.epoch_count), config.epochs))
         saved = None  # lets go of its file
+    learned: Learned | None = None
     try:
         record = run.train()
         if refits:
             run.refit_documents()
+        report(Progress("finishing", 1.0))
+        with process.signals_held_back():
+            learned = Learned(backend.take(), record, biases)
+            if finish is not None:
+                finish(learned)
     except KeyboardInterrupt as interrupt:
-        run.save_interrupted(interrupt)
+        if learned is None:
+            run.save_interrupted(interrupt)
+        elif finish is not None:
+            interrupt.add_note("the training is finished and the model complete")
         raise
-    report(Progress("finishing", 1.0))
-    return Learned(backend.take(), record, biases)
+    return learned
 
 
-def check_checkpoint(checkpoint: str | Path | None, checkpoint_every: str, resume: bool) -> checkpoints.Every | None:
+def checkpoint_owned(checkpoint: str | Path | None) -> AbstractContextManager[Any]:
+    """Nobody else writes the checkpoint of a run."""
+    return nullcontext() if checkpoint is None else owned(checkpoint, run=True)
+
+
+def check_initial(initial: object) -> None:
+    """Refuse, before any text is read, what a run cannot start from."""
+    if initial is not None and not isinstance(initial, Model | KeyedVectors):
+        raise ConfigError(
+            f"initial must be a Model or KeyedVectors, not {type(initial).__name__} {repr(initial)[:40]}; "
+            "open a saved model with spherevec.load(folder)"
+        )
+
+
+def check_checkpoint(
+    checkpoint: str | Path | None, checkpoint_every: str, resume: bool, start_over: bool = False
+) -> checkpoints.Every | None:
     """How often to save; refuses before any work is done what would go wrong later."""
     every = checkpoints.Every.parse(checkpoint_every)
     if checkpoint is None:
@@ -221,7 +286,7 @@ def check_checkpoint(checkpoint: str | Path | None, checkpoint_every: str, resum
             raise ConfigError("resume=True needs checkpoint, the folder to resume from")
         return None
     if not resume and every:
-        checkpoints.check_free(Path(checkpoint))
+        checkpoints.check_free(Path(checkpoint), start_over)
     return every
 
 
@@ -355,7 +420,3 @@ def give_memory_back() -> None:
     """Return what reading has freed to the system before vectors need it, where the C library can (glibc)."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _ignore(progress: Progress) -> None:
-    pass

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import check_checkpoint_folder, check_model_folder
-from spherevec.cli.exit import tidy_termination
+from spherevec.cli.checks import check_checkpoint_folder, check_model_folder, checkpoint_folder, finished
 from spherevec.cli.options import (
     PATH,
     TrainingCommand,
@@ -24,6 +23,9 @@ from spherevec.cli.options import (
     training_settings,
 )
 from spherevec.config import RECIPES
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
 
 
 @click.command(cls=TrainingCommand)
@@ -69,29 +71,38 @@ def train(
     .jsonl, .json, .parquet); any but the last may be compressed (.gz, .xz, .zst). Several files, patterns in quotes, or
     - for standard input.
     """
+    from spherevec.storage.locks import owned
     from spherevec.training import checkpoint
     from spherevec.training import train as learn
 
-    reading, settings = split_reading(settings)
-    check_model_folder(out, force)
-    unfinished = check_checkpoint_folder(out, resume, force, quiet)
-    beside = out.absolute().parent  # the folder for temporary files may be small, or in memory
-    beside.mkdir(parents=True, exist_ok=True)
-    with display.progress_display(quiet) as progress, tidy_termination():
-        model = learn(
-            list(corpus),
-            recipe=recipe,
-            tokenizer="whitespace" if pretokenized else "words",
-            **reading,
-            workdir=beside,
-            progress=progress,
-            checkpoint=unfinished,
-            checkpoint_every=checkpoint_every,
-            resume=resume,
-            **given_settings(settings),
-        )
+    def save(model: Model) -> None:
         model.save(out, overwrite=force)
         checkpoint.remove(unfinished)
+
+    reading, settings = split_reading(settings)
+    unfinished = checkpoint_folder(out)
+    with owned(out, run=True):
+        model = finished(out) if resume and not force else None
+        if model is not None:
+            display.tell(f"{out}: the training is finished, nothing to resume")
+        else:
+            check_model_folder(out, force)
+            check_checkpoint_folder(unfinished, resume, force, quiet)
+            with display.progress_display(quiet) as progress:
+                model = learn(
+                    list(corpus),
+                    recipe=recipe,
+                    tokenizer="whitespace" if pretokenized else "words",
+                    **reading,
+                    workdir=out.absolute().parent,  # the folder for temporary files may be small, or in memory
+                    progress=progress,
+                    checkpoint=unfinished,
+                    checkpoint_every=checkpoint_every,
+                    resume=resume,
+                    start_over=force,
+                    finish=save,
+                    **given_settings(settings),
+                )
     if not quiet:
         display.tell_corpus(model)
         display.tell(f"{out}: {display.summary(model)}")
