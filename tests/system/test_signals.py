@@ -134,7 +134,10 @@ ONCE, STORM = [signal.SIGTERM], [signal.SIGINT] * 20
 MIXED = [signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGINT]
 
 
-@pytest.mark.parametrize(("phase", "numbers"), zip(PHASES, [ONCE, STORM, MIXED] * 4, strict=False), ids=list(PHASES))
+CASES = list(zip(PHASES, [ONCE, STORM, MIXED] * 4, strict=False))
+
+
+@pytest.mark.parametrize(("phase", "numbers"), CASES, ids=list(PHASES))
 def test_signals_at_any_phase_lose_nothing(text, whole, tmp_path, phase, numbers):
     out = tmp_path / "m"
     arguments = ["train", text, "--out", out, "--checkpoint-every", "1e", *SETTINGS]
