@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := src tests benchmarks experiments
 
-.PHONY: help demo test coverage lint format types bench reproduce build clean
+.PHONY: help docs demo test coverage lint format types bench reproduce build clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -37,6 +37,9 @@ bench: .venv/installed-dev  ## measure speed and memory, half an hour (needs SPH
 
 reproduce: .venv/installed-dev  ## measure the paper's tables: ARGS="--quick --data DIR --out DIR"
 	$(BIN)/python -m experiments.paper $(ARGS)
+
+docs: .venv/installed-dev  ## build the documentation into build/site; a broken link fails
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 build: .venv/installed-dev  ## build the wheel and the source archive into dist/
 	$(BIN)/python -m build

@@ -2,7 +2,7 @@
 
     python -m benchmarks.gpu [--only tests,limits,speed,quality,crowd,phases,inference] [--corpora DIR] [--docs PAGE]
 
-Needs CuPy, an NVIDIA GPU and the data sets (SPHEREVEC_DATA). Writes its figures into docs/gpu.md, between two marks;
+Needs CuPy, an NVIDIA GPU and the data sets (SPHEREVEC_DATA). Writes its figures into docs/measured/gpu.md, between two marks;
 the text around them stays. `--corpora` names a folder with the corpora already encoded, as `wiki20m` and `20news`.
 """
 
@@ -408,7 +408,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--corpora", type=Path)
-    parser.add_argument("--docs", type=Path, default=Path("docs/gpu.md"))
+    parser.add_argument("--docs", type=Path, default=Path("docs/measured/gpu.md"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         corpora = Corpora(arguments.corpora, Path(folder))

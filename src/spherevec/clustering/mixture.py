@@ -59,7 +59,8 @@ class VonMisesFisherMixture(SphereClusterer):
         weights_: (n_components,), the share of each component; they sum to 1.
         labels_: (n_samples,), the likeliest component of each row.
         lower_bound_: what was maximised, per row: log-likelihood (with "hard", of rows and labels) and prior.
-        n_iter_, converged_: iterations of the best run, and whether it ended by `tol`.
+        n_iter_: iterations of the best run.
+        converged_: whether the best run ended by `tol`.
         n_features_in_: columns seen in `fit`.
 
     Example:

@@ -178,7 +178,8 @@ class KeyedVectors:
         """The keys nearest to the mean direction of `positive` minus `negative`, with their cosines.
 
         Args:
-            positive, negative: a key, a position, a vector, or a list of these. Keys given are never an answer.
+            positive: a key, a position, a vector, or a list of these. Keys given are never an answer.
+            negative: the same, to be far from.
             topn: how many.
             restrict: look only among this many first (most frequent) keys.
         """
