@@ -64,13 +64,14 @@ def _rates(path: Path, tokenizer: str, scratch: Path) -> dict[str, float]:
 
 
 def _machine_ratio() -> float:
+    from spherevec.corpus.tokenizer import tokenizer_of
     from spherevec.corpus.wordtable import WordTable
 
     block = b"some words to count " * 50_000
 
     def work() -> None:
         for _ in range(10):
-            WordTable("whitespace").feed(block)
+            WordTable(tokenizer_of("whitespace")).feed(block)
 
     def seconds(threads: int) -> float:
         workers = [threading.Thread(target=work) for _ in range(threads)]

@@ -194,22 +194,24 @@ def _read_text(data: bytes, folder: Path) -> None:
     from spherevec.corpus.options import ReadOptions
     from spherevec.corpus.readers import open_source
     from spherevec.corpus.streams import blocks, lines
+    from spherevec.corpus.tokenizer import tokenizer_of
+    from spherevec.corpus.tokenizer_kernel import ID_MASK
     from spherevec.corpus.wordtable import WordTable
 
     mode = data[0] if data else 0
     encoding, size = _ENCODINGS[mode % 10], (4, 7, 64, 1 << 20)[mode // 10 % 4]
-    splitter = ("words", "whitespace")[mode // 40 % 2]
+    splitter = ("words", "whitespace", "words-0.1", "words:urls=keep,emails=drop,hyphens=join")[mode // 40 % 4]
     path = folder / "t.txt"
     path.write_bytes(data[1:])
     source = open_source(path, ReadOptions(encoding=encoding), size)
     assert source.pieces is not None
     pieces = list(source.pieces)
-    table = WordTable(splitter, first_words=2)
+    table = WordTable(tokenizer_of(splitter), first_words=2)
     fed = [table.feed(block) for block in blocks(pieces, size)]
     documents = [line[:-1].decode() for line in lines(pieces)]
-    words = [word for ids, _ in fed for word in table.words_at(ids.astype(np.intp))]
+    words = [word for part in fed for word in table.words_at((part.ids & ID_MASK).astype(np.intp))]
     assert words == [word for text in documents for word in tokenize(text, splitter)]
-    assert sum(len(ends) for _, ends in fed) == len(documents)
+    assert sum(len(part.ends) for part in fed) == len(documents)
 
 
 def _read_table(ending: str) -> Callable[[bytes, Path], None]:

@@ -84,8 +84,8 @@ def repeated(corpus: EncodedCorpus, folder: Path, times: int) -> None:
     (corpus.vocabulary.counts * times).tofile(folder / COUNTS)
     (folder / WORDS).write_text(json.dumps(list(corpus.vocabulary.words)))
     about = {
-        "format": 1, "n_tokens": len(ids) * times, "n_documents": corpus.n_documents * times,
-        "raw_tokens": corpus.raw_tokens * times, "tokenizer": corpus.tokenizer, "named": False,
+        "format": 2, "phrases": corpus.phrases, "n_tokens": len(ids) * times, "n_documents": corpus.n_documents * times,
+        "raw_tokens": corpus.raw_tokens * times, "tokenizer": corpus.tokenizer.description(), "named": False,
     }  # fmt: skip
     (folder / ABOUT).write_text(json.dumps(about))
 

@@ -52,7 +52,7 @@ class Documents:
 
 def averages(model: spherevec.Model, texts: list[str]) -> Rows:
     """The mean direction of each text's words; 0 where none is known."""
-    ids, offsets, _ = encode_texts(texts, vocabulary_of(model.words))
+    ids, offsets, _ = encode_texts(texts, vocabulary_of(model), model.tokenizer)
     shape = (len(texts), len(model.words))
     return unit(csr_array((np.ones(len(ids), np.float32), ids, offsets), shape=shape) @ model.words.vectors)
 
@@ -101,7 +101,7 @@ def seconds_of(call: Callable[[], Any]) -> float:
 def rates(model: spherevec.Model, gensim_model: Any, repeats: int) -> dict[str, Any]:
     """Documents a second of each way, and words a second of a pass beside those of a training epoch, in turns."""
     documents = Documents(0)
-    ids, offsets, _ = encode_texts(documents.test, vocabulary_of(model.words))
+    ids, offsets, _ = encode_texts(documents.test, vocabulary_of(model), model.tokenizer)
     lists = [tokenize(text) for text in documents.test[:500]]
     fitter, _ = model._inference()
     cores = os.cpu_count() or 1

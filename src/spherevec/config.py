@@ -128,6 +128,7 @@ class TrainConfig:
         "cpu", "Where to train: on the processor, or on an NVIDIA GPU.", choices=tuple(DEVICES), group=COMMON
     )
     documents: bool = setting(True, "Learn document vectors together with the word vectors.", group=COMMON)
+    phrases: bool = setting(False, "Also learn multi-word terms such as “heart attack”.", group=COMMON)
     max_vocab: int | None = setting(None, "Keep at most this many of the most frequent words.", low=2, group=SAMPLING)
     sample: float | None = setting(
         None,

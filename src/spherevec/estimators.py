@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from spherevec.config import TrainConfig, describe_settings, hint_for
-from spherevec.corpus.tokenizer import Tokenizer
+from spherevec.corpus.tokenizer import TokenizerLike
 from spherevec.errors import CorpusError
 from spherevec.model import Model
 from spherevec.process import effective_jobs
@@ -67,7 +67,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         (20, 10)
     """
 
-    def __init__(self, recipe: str = "default", tokenizer: Tokenizer = "words", **settings: Any) -> None:
+    def __init__(self, recipe: str = "default", tokenizer: TokenizerLike = "words", **settings: Any) -> None:
         self.recipe = recipe
         self.tokenizer = tokenizer
         known = [_SCIKIT_NAMES.get(spec.name, spec.name) for spec in fields(TrainConfig)]
@@ -108,7 +108,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Texts) -> NDArray[np.float32]:
         """Vectors of new texts, (n, vector_size), inferred with the words fixed; see `Model.infer`."""
         check_is_fitted(self)
-        own = self.tokenizer if self.model_.tokenizer == "custom" else None
+        own = self.tokenizer if callable(self.tokenizer) else None
         return self.model_.infer(X, threads=self._given_settings().get("threads", 0), tokenizer=own)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

@@ -16,6 +16,7 @@ from spherevec.corpus.readers import Source
 from spherevec.corpus.spill import Spill, SpilledBlock
 from spherevec.corpus.streams import utf8
 from spherevec.corpus.tokenizer import Tokenizer
+from spherevec.corpus.wordtable import Fed, WordTable
 from spherevec.errors import CorpusError
 
 _BYTES_A_WORD = 6  # roughly, to make batches of words about as large as blocks of text
@@ -29,7 +30,7 @@ class Table(Protocol):
 
     def words_at(self, places: npt.NDArray[np.intp]) -> list[str]: ...
 
-    def feed(self, batch: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]: ...
+    def feed(self, batch: Any) -> Fed: ...
 
 
 class _Numbers(dict[str, int]):
@@ -55,7 +56,7 @@ class WordLists:
         words = list(self._numbers)
         return [words[place] for place in places.tolist()]
 
-    def feed(self, batch: Sequence[Iterable[str]]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    def feed(self, batch: Sequence[Iterable[str]]) -> Fed:
         ids, ends = array("i"), array("q")
         for document in batch:
             self._n_documents += 1
@@ -71,7 +72,7 @@ class WordLists:
         counts = np.bincount(numbers, minlength=len(self._numbers))
         counts[: len(self.counts)] += self.counts
         self.counts = counts
-        return numbers, np.frombuffer(ends, np.int64)
+        return Fed(numbers, np.frombuffer(ends, np.int64), True)
 
 
 def tables_and_batches(
@@ -80,11 +81,9 @@ def tables_and_batches(
     """A table for each thread that can be of use, and what to feed them with."""
     if source.documents is not None:
         return [WordLists()], _batches(source.documents, size)
-    if not isinstance(tokenizer, str):
-        return [WordLists()], _batches((list(tokenizer(text)) for text in source.texts()), size)
-
-    from spherevec.corpus.wordtable import WordTable
-
+    if not tokenizer.compiled:
+        function = tokenizer.needed_function()
+        return [WordLists()], _batches((list(function(text)) for text in source.texts()), size)
     return [WordTable(tokenizer) for _ in range(threads)], source.blocks(size)
 
 

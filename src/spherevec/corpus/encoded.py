@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus.summary import CorpusSummary
+from spherevec.corpus.tokenizer import stored_tokenizer
 from spherevec.corpus.vocabulary import Vocabulary
 from spherevec.errors import CorpusError
 
@@ -38,7 +39,8 @@ class EncodedCorpus:
         documents_file: the table of documents; None where nothing of them was kept.
         summary: what was read, what was left out and what looks wrong.
         raw_tokens: how many words were read, before the rare ones were left out.
-        tokenizer: "words", "whitespace", "custom" for a function, "tokens" for lists of words.
+        tokenizer: how the text was cut into words.
+        phrases: whether multi-word terms were looked for; they are entries of the vocabulary.
     """
 
     def __init__(self, folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
@@ -49,7 +51,8 @@ class EncodedCorpus:
         self.n_tokens: int = about["n_tokens"]
         self.n_documents: int = about["n_documents"]
         self.raw_tokens: int = about["raw_tokens"]
-        self.tokenizer: str = about["tokenizer"]
+        self.tokenizer = stored_tokenizer(about["tokenizer"])
+        self.phrases: bool = about["phrases"]
         self._ids: np.memmap[Any, np.dtype[np.int32]] | None = _mapped(folder / IDS, ID_TYPE, self.n_tokens)
         self._offsets: np.memmap[Any, np.dtype[np.int64]] | None = _mapped(
             folder / OFFSETS, OFFSET_TYPE, self.n_documents + 1
@@ -67,7 +70,7 @@ class EncodedCorpus:
                 raise ValueError(f"{len(words)} words but {len(counts)} counts")
             if len(words) < 2 or counts.min() < 1:
                 raise ValueError("fewer than two words, or a word that never occurs")
-            corpus = cls(folder, about, Vocabulary(words, counts))
+            corpus = cls(folder, about, Vocabulary(words, counts, about["phrases"]))
             corpus._check_numbers()
             return corpus
         except FileNotFoundError as error:
@@ -151,7 +154,7 @@ def _read_json(path: Path) -> Any:
 def _checked_about(folder: Path, about: Any) -> dict[str, Any]:
     if about["format"] != FORMAT:
         raise CorpusError(f"{folder}: corpus format {about['format']!r:.40}, not {FORMAT}; encode the text again")
-    kinds = {"n_tokens": int, "n_documents": int, "raw_tokens": int, "tokenizer": str, "summary": dict}
+    kinds = {"n_tokens": int, "n_documents": int, "raw_tokens": int, "phrases": bool, "summary": dict}
     for name, kind in kinds.items():
         if type(about[name]) is not kind or (kind is int and not 0 <= about[name] < 2**62):
             raise ValueError(f"{name} is {about[name]!r:.40} in {ABOUT}")

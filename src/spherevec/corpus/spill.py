@@ -24,6 +24,7 @@ class SpilledBlock(NamedTuple):
     position: int
     n_ids: int
     n_ends: int
+    broken: bool  # whether punctuation stands behind the last word
 
 
 class Spill:
@@ -37,8 +38,8 @@ class Spill:
         with writable(folder):
             self._file = self._path.open("w+b")
 
-    def append(self, ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]) -> SpilledBlock:
-        block = SpilledBlock(self._worker, self._position, len(ids), len(ends))
+    def append(self, ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], broken: bool) -> SpilledBlock:
+        block = SpilledBlock(self._worker, self._position, len(ids), len(ends), broken)
         with writable(self._folder):
             self._file.write(ids.data)
             self._file.write(ends.data)

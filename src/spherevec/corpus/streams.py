@@ -15,10 +15,12 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
+from spherevec.corpus.html_cleaning import LONGEST_TAG
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 
 BLOCK_SIZE = 1 << 20
 LONGEST_TEXT = 1 << 28  # bytes that are ever held as one text or one word
+_LONGEST_MARKUP = LONGEST_TAG + 64  # bytes of a tag with its name
 COMPRESSED = (".gz", ".xz", ".zst")
 STDIN = Path("-")  # a file of that name is given as ./-
 _ZSTD_CHUNK = 1 << 9  # compressed bytes at a time: each may unfold to 32 KB
@@ -258,16 +260,30 @@ def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the cor
         held_size += len(piece)
         if held_size < size:
             continue
-        cut = 1 + max(piece.rfind(b" "), piece.rfind(b"\n"))
+        whole = b"".join(held) if b"\n" in piece or b" " in piece else b""
+        cut = _safe_cut(whole)
         if cut:
-            held[-1] = piece[:cut]
-            yield b"".join(held)
-            held = [piece[cut:]]
+            yield whole[:cut]
+            held = [whole[cut:]]
             held_size = len(held[0])
         elif held_size > LONGEST_TEXT:
             raise CorpusError(f"{name}: over {LONGEST_TEXT >> 20} MB without a space or a line break; is this text?")
     if held_size:
         yield b"".join(held)
+
+
+def _safe_cut(text: bytes) -> int:
+    """The last place at which to cut a text: behind white space and, inside a document, in no HTML tag; 0 if none."""
+    newline = text.rfind(b"\n")
+    if newline >= 0:
+        return newline + 1
+    cut = text.rfind(b" ") + 1
+    while cut:
+        tag = text.rfind(b"<", max(0, cut - _LONGEST_MARKUP), cut)
+        if tag < 0 or text.find(b">", tag, cut) >= 0:
+            break
+        cut = text.rfind(b" ", 0, tag) + 1
+    return cut
 
 
 def lines(pieces: Iterable[bytes], name: str = "the corpus", longest: int = LONGEST_TEXT) -> Iterator[bytes]:

@@ -89,14 +89,14 @@ def unspaced_share(words: Iterable[str], counts: Iterable[int]) -> float:
 
 
 def warnings_about(
-    summary: CorpusSummary, *, long_words: int = 0, longest: str = "", unspaced: float = 0.0, split: bool = True
+    summary: CorpusSummary, *, long_words: int = 0, longest: str = "", unspaced: float = 0.0, divided: str = "given"
 ) -> list[str]:
     """What looks wrong.
 
     Args:
         long_words: occurrences of words of `LONG_WORD` characters or more, such as `longest`.
         unspaced: the share of the text in scripts without spaces.
-        split: words were found by a tokenizer of ours, rather than given.
+        divided: how a tokenizer of ours divides these: "segment", "bigrams" or "whole"; "given" by another.
     """
     found = []
     if summary.documents == 1:
@@ -105,7 +105,12 @@ def warnings_about(
         found.append(f"{summary.empty:,} of {summary.documents:,} documents are empty; is this the right field?")
     if long_words and long_words * 1000 > summary.tokens:
         found.append(f"{long_words:,} words have {LONG_WORD} characters or more, such as {longest[:40]!r}…")
-    if unspaced > 0.5 and split:
+    if unspaced > 0.01 and divided == "bigrams":
+        found.append(
+            f"{unspaced:.0%} of the text is in a script without spaces and was divided into pairs of characters; "
+            "pip install 'spherevec[cjk]' divides it into words"
+        )
+    if unspaced > 0.5 and divided == "whole":
         found.append(
             f"{unspaced:.0%} of the text is in a script without spaces: split it into words first, "
             "or choose a tokenizer that does"

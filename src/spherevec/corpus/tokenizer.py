@@ -1,90 +1,226 @@
-"""What a word is: the plain-Python tokenisers, and the tables that make the compiled one agree with them.
+"""Tokenizers by name: how a text was cut into words, described once, stored in the model, asked again for queries.
 
-"words": a maximal run of letters, digits, `_` and combining marks, each character lower-cased by itself; an
-apostrophe between two of these belongs to the word ("don't"), and ’ is written '.
-"whitespace": whatever stands between ASCII white space, unchanged.
+"words" is the tokenizer of this release, "words-0.1" that of the first one, "whitespace" takes text that is split
+already, and any function from a string to words may stand in for them.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from spherevec.corpus import segmentation, words_01
+from spherevec.corpus.plain_tokenizer import Token, scan
+from spherevec.corpus.tokenizer_options import CHOICES, TokenizerOptions
+from spherevec.errors import ConfigError, FormatError
 
-from spherevec.errors import ConfigError
+Function = Callable[[str], Iterable[str]]
 
-Tokenizer = str | Callable[[str], Iterable[str]]
-
-NAMES = ("words", "whitespace")
-APOSTROPHES = "'’"
+WORDS, WORDS_01, WHITESPACE, FUNCTION, TOKENS = "words-0.2", "words-0.1", "whitespace", "function", "tokens"
+NAMES = ("words", WORDS, WORDS_01, WHITESPACE)
 _BETWEEN_WHITE_SPACE = re.compile(r"[^ \t\n\r\f\v]+")
+# What models of release 0.1 say of their tokenizer.
+_STORED_IN_01 = {"words": WORDS_01, "whitespace": WHITESPACE, "custom": FUNCTION, "tokens": TOKENS}
 
 
-def tokenize(text: str, tokenizer: Tokenizer = "words") -> list[str]:
-    """The words of `text`, as training sees them."""
-    check_tokenizer(tokenizer)
-    if callable(tokenizer):
-        return list(tokenizer(text))
-    return _BETWEEN_WHITE_SPACE.findall(text) if tokenizer == "whitespace" else _words(text)
+@dataclass(frozen=True)
+class Tokenizer:
+    """How text becomes words; made by `tokenizer_of` from what a user says.
+
+    Attributes:
+        name: "words-0.2", "words-0.1", "whitespace", "function" (one of the user's), or "tokens" (documents that came
+            as lists of words).
+        options: of "words-0.2"; None for all others.
+        function: the user's, as long as the process lives; it is not stored.
+        function_name: what it was called.
+
+    Example:
+        >>> tokenizer_of("words").words("COVID-19 isn't C++")
+        ['covid-19', "isn't", 'c++']
+    """
+
+    name: str
+    options: TokenizerOptions | None = None
+    function: Function | None = field(default=None, compare=False, repr=False)
+    function_name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.options is not None and self.options.unspaced == "auto":
+            found = "segment" if segmentation.installed() else "bigrams"
+            object.__setattr__(self, "options", replace(self.options, unspaced=found))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether blocks of text can be cut by compiled code."""
+        return self.name in (WORDS, WORDS_01, WHITESPACE)
+
+    @property
+    def divides_unspaced(self) -> str:
+        """How text of unspaced scripts is divided: "segment", "bigrams", "whole", or "given" where that is not ours."""
+        if self.name in (FUNCTION, TOKENS, WHITESPACE):
+            return "given"
+        return "whole" if self.options is None else self.options.unspaced
+
+    def words(self, text: str) -> list[str]:
+        """The words of one text, as training saw them."""
+        return [token.word for token in self.tokens(text)]
+
+    def tokens(self, text: str) -> list[Token]:
+        """The words of one text, each with whether punctuation stands before it."""
+        if self.options is not None:
+            return scan(text, self.options)
+        if self.name == WORDS_01:
+            found = words_01.words(text)
+        elif self.name == WHITESPACE:
+            found = _BETWEEN_WHITE_SPACE.findall(text)
+        else:
+            found = [word for word in self.needed_function()(text) if word]
+        return [Token(word, False) for word in found]
+
+    def needed_function(self) -> Function:
+        """The user's function; `ConfigError` says what to pass where it is not there any more."""
+        if self.function is not None:
+            return self.function
+        if self.name == TOKENS:
+            raise ConfigError(
+                "the model was trained on lists of words: give lists of words, or say how to split the text "
+                "(tokenizer='whitespace', --pretokenized)"
+            )
+        which = f"your function {self.function_name}" if self.function_name else "a function of yours"
+        raise ConfigError(
+            f"the model was trained with {which} as tokenizer, which is not stored: pass it again (tokenizer=...), "
+            "or give lists of words"
+        )
+
+    def normalise_word(self, word: str) -> str:
+        """A word or phrase as the vocabulary spells it: its tokens, divided by single spaces.
+
+        Example:
+            >>> tokenizer_of("words").normalise_word("  Heart ATTACK")
+            'heart attack'
+        """
+        if self.name == TOKENS or (self.name == FUNCTION and self.function is None):
+            return word
+        return " ".join(self.words(word))
+
+    def lookup(self, query: str, vocabulary: Container[str]) -> str | None:
+        """The entry of the vocabulary that a query means: as it stands, or else in the text's own spelling.
+
+        Example:
+            >>> tokenizer_of("words").lookup("HIV", {"hiv", "aids"})
+            'hiv'
+        """
+        if query in vocabulary:
+            return query
+        spelled = self.normalise_word(query)
+        return spelled if spelled and spelled in vocabulary else None
+
+    def description(self) -> dict[str, Any]:
+        """What the model stores, ready for JSON."""
+        about: dict[str, Any] = {"name": self.name}
+        if self.options is not None:
+            about["options"] = asdict(self.options)
+        if self.function_name is not None:
+            about["function"] = self.function_name
+        return about
+
+    def __str__(self) -> str:
+        if self.options is None:
+            return self.name if self.function_name is None else f"{self.name} {self.function_name}"
+        plain = TokenizerOptions()
+        said = [
+            f"{f.name}={_said(self.options, f.name)}" for f in fields(plain) if _differs(self.options, plain, f.name)
+        ]
+        return ":".join([self.name, ",".join(said)]) if said else self.name
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "function": None}  # functions do not travel
 
 
-def check_tokenizer(tokenizer: object) -> None:
-    if not callable(tokenizer) and tokenizer not in NAMES:
-        raise ConfigError(f"tokenizer must be {' or '.join(map(repr, NAMES))} or a function, not {tokenizer!r}")
+TokenizerLike = str | Tokenizer | Function
 
 
-def _is_word_character(character: str) -> bool:
-    return character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")
+def tokenizer_of(given: object) -> Tokenizer:
+    """The tokenizer that a user means.
+
+    Args:
+        given: a name ("words", "words-0.1", "whitespace"), a name with options ("words:hyphens=join,urls=drop"), a
+            `Tokenizer`, or a function from a string to its words.
+
+    Example:
+        >>> tokenizer_of("words:hyphens=join").words("a well-known fact")
+        ['a', 'well-known', 'fact']
+    """
+    if isinstance(given, Tokenizer):
+        return given
+    if callable(given):
+        name = f"{getattr(given, '__module__', '')}.{getattr(given, '__qualname__', type(given).__name__)}"
+        return Tokenizer(FUNCTION, function=given, function_name=name.removeprefix("."))
+    if not isinstance(given, str):
+        raise ConfigError(f"tokenizer must be {', '.join(map(repr, NAMES))} or a function, not {given!r:.60}")
+    name, _, said = given.partition(":")
+    if name not in NAMES:
+        raise ConfigError(f"tokenizer must be {', '.join(map(repr, NAMES))} or a function, not {given!r:.60}")
+    if name in ("words", WORDS):
+        return Tokenizer(WORDS, _parsed(said, given))
+    if said:
+        raise ConfigError(f"tokenizer {given!r}: {name!r} has no options")
+    return Tokenizer(name)
 
 
-def _words(text: str) -> list[str]:
-    words: list[str] = []
-    word = ""
-    for i, character in enumerate(text):
-        if _is_word_character(character):
-            word += character.lower()
-        elif word and character in APOSTROPHES and i + 1 < len(text) and _is_word_character(text[i + 1]):
-            word += "'"
-        elif word:
-            words.append(word)
-            word = ""
-    return [*words, word] if word else words
+def stored_tokenizer(about: object) -> Tokenizer:
+    """The tokenizer that a model's file describes; in files of release 0.1 a bare name."""
+    if isinstance(about, str) and about in _STORED_IN_01:
+        return Tokenizer(_STORED_IN_01[about])
+    if not isinstance(about, Mapping) or about.get("name") not in (WORDS, WORDS_01, WHITESPACE, FUNCTION, TOKENS):
+        raise FormatError(f"its tokenizer {about!r:.60} is not one that this release knows")
+    name, function_name = about["name"], about.get("function")
+    if function_name is not None and not isinstance(function_name, str):
+        raise FormatError("its tokenizer's function has the wrong type")
+    if name != WORDS:
+        return Tokenizer(name, function_name=function_name)
+    options = about.get("options")
+    known = {option.name for option in fields(TokenizerOptions)}
+    if not isinstance(options, Mapping) or set(options) != known:
+        raise FormatError("its tokenizer's options are not those that this release knows")
+    try:
+        return Tokenizer(WORDS, TokenizerOptions(**options))
+    except ConfigError as error:
+        raise FormatError(f"its tokenizer is damaged: {error}") from None
 
 
-class CharacterTables(NamedTuple):
-    """What the compiled tokeniser needs to know about characters."""
+def tokenize(text: str, tokenizer: TokenizerLike = "words") -> list[str]:
+    """The words of `text`, as training sees them.
 
-    byte_class: npt.NDArray[np.uint8]  # (256,)
-    byte_lower: npt.NDArray[np.uint8]  # (256,)
-    folded: npt.NDArray[np.uint32]  # (0x110000,): the lower case of a word character, 0 for any other
+    Example:
+        >>> tokenize("The U.S. price: $3.14 (see https://example.com/a)")
+        ['the', 'u.s.', 'price', '3.14', 'see', 'example.com']
+    """
+    return tokenizer_of(tokenizer).words(text)
 
 
-@cache
-def character_tables(tokenizer: str) -> CharacterTables:
-    from spherevec.corpus import tokenizer_kernel as kernel
+def _parsed(said: str, given: str) -> TokenizerOptions:
+    options: dict[str, Any] = {}
+    known = [option.name for option in fields(TokenizerOptions)]
+    for part in filter(None, said.split(",")):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name not in known:
+            raise ConfigError(f"tokenizer {given!r}: no option {name!r}; there are {', '.join(known)}")
+        if name in CHOICES:
+            options[name] = value
+        elif value in ("on", "off", "true", "false"):
+            options[name] = value in ("on", "true")
+        else:
+            raise ConfigError(f"tokenizer {given!r}: {name} is on or off, not {value!r}")
+    return TokenizerOptions(**options)
 
-    byte_lower = np.arange(256, dtype=np.uint8)
-    if tokenizer == "whitespace":
-        byte_class = np.full(256, kernel.WORD, np.uint8)
-        byte_class[list(b" \t\r\f\v")] = kernel.SEPARATOR
-        byte_class[ord("\n")] = kernel.NEWLINE
-        return CharacterTables(byte_class, byte_lower, np.zeros(0, np.uint32))
 
-    folded = np.zeros(0x110000, np.uint32)
-    # Planes 4 to 13 are unassigned, 15 and 16 for private use: no word characters there.
-    for code in (*range(0x40000), *range(0xE0000, 0xF0000)):
-        character = chr(code)
-        if _is_word_character(character):
-            folded[code] = ord(character.lower()[0])
-    byte_class = np.full(256, kernel.SEPARATOR, np.uint8)
-    byte_class[:128][folded[:128] != 0] = kernel.WORD
-    byte_class[128:] = kernel.MULTIBYTE
-    byte_class[ord("\n")] = kernel.NEWLINE
-    byte_class[ord("'")] = kernel.APOSTROPHE
-    byte_lower[:128] = np.where(folded[:128] != 0, folded[:128], byte_lower[:128])
-    return CharacterTables(byte_class, byte_lower, folded)
+def _differs(options: TokenizerOptions, plain: TokenizerOptions, name: str) -> bool:
+    return bool(getattr(options, name) != getattr(plain, name))
+
+
+def _said(options: TokenizerOptions, name: str) -> str:
+    value = getattr(options, name)
+    return value if isinstance(value, str) else ("on" if value else "off")

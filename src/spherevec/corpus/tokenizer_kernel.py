@@ -5,7 +5,7 @@ A table of words is five arrays:
     starts  int64 (capacity + 1,)  where each word begins in `arena`; `starts[n_words]` is the end of the last
     counts  int64 (capacity,)      how often each word occurred
     arena   uint8 (any,)           the UTF-8 bytes of all words, one after another
-    cursor  int64 (4,)             the fields named below, so that a call can stop for a larger table and go on
+    cursor  int64 (6,)             the fields named below, so that a call can stop for a larger table and go on
 
 Plain int64 arithmetic throughout: hashes have 31 bits, so nothing overflows, compiled or not.
 """
@@ -14,10 +14,16 @@ Plain int64 arithmetic throughout: hashes have 31 bits, so nothing overflows, co
 from spherevec.compiling import njit
 
 # Fields of `cursor`.
-POSITION, N_IDS, N_ENDS, N_WORDS = 0, 1, 2, 3
+POSITION, N_IDS, N_ENDS, N_WORDS, BROKEN, WORD_END = 0, 1, 2, 3, 4, 5
 
-# Classes of bytes; a tokeniser is a table of 256 of these.
-SEPARATOR, WORD, NEWLINE, APOSTROPHE, MULTIBYTE = 0, 1, 2, 3, 4
+# Classes of bytes; a tokeniser is a table of 256 of these. Both separators end a word, the second a phrase as well.
+SEPARATOR, WORD, NEWLINE, APOSTROPHE, MULTIBYTE, BREAK = 0, 1, 2, 3, 4, 5
+
+# Set in an id where punctuation, or the beginning of a document, stands between a word and the one before.
+BREAK_BIT = 1 << 30
+ID_MASK = BREAK_BIT - 1
+
+HASH_SEED, HASH_FACTOR, HASH_MASK = 0x011C9DC5, 16777619, 0x7FFFFFFF
 
 
 @njit(nogil=True, cache=True)
@@ -67,9 +73,9 @@ def _word_character_at(data, i, byte_class, folded):
 @njit(nogil=True, cache=True)
 def _hash(source, begin, end):
     """FNV-1a of `source[begin:end]`, cut to 31 bits."""
-    code = 0x011C9DC5
+    code = HASH_SEED
     for j in range(begin, end):
-        code = ((code ^ int(source[j])) * 16777619) & 0x7FFFFFFF
+        code = ((code ^ int(source[j])) * HASH_FACTOR) & HASH_MASK
     return code
 
 
@@ -102,20 +108,26 @@ def tokenize_block(data, byte_class, byte_lower, folded, slots, starts, counts, 
         byte_class, byte_lower: uint8 (256,), what a byte is and its lower case.
         folded: uint32 (0x110000,), the lower case of each word character, 0 for all others.
         slots, starts, counts, arena: the table; the arena has room for 2 n more bytes.
-        ids: int32 (>= n / 2,), the word at each position, written.
+        ids: int32 (>= n / 2,), the word at each position, with `BREAK_BIT` after punctuation; written.
         ends: int64 (newlines of data,), how many ids came before the end of each document, written.
     """
     n = len(data)
     i, n_ids, n_ends, n_words = int(cursor[POSITION]), int(cursor[N_IDS]), int(cursor[N_ENDS]), int(cursor[N_WORDS])
+    broken = cursor[BROKEN] != 0
     finished = True
     while i < n:
         kind = byte_class[data[i]]
         if kind == SEPARATOR:
             i += 1
             continue
+        if kind == BREAK:
+            broken = True
+            i += 1
+            continue
         if kind == NEWLINE:
             ends[n_ends] = n_ids
             n_ends += 1
+            broken = True
             i += 1
             continue
 
@@ -150,8 +162,9 @@ def tokenize_block(data, byte_class, byte_lower, folded, slots, starts, counts, 
                 if code == 0x130:  # the one character whose lower case is two: i and a combining dot above
                     k = _put_code_point(arena, k, 0x307)
             i += size
-        i += skipped
         if k == begin:
+            broken = True
+            i += skipped
             continue
 
         code = _hash(arena, begin, k)
@@ -168,9 +181,12 @@ def tokenize_block(data, byte_class, byte_lower, folded, slots, starts, counts, 
             counts[word] = 0
             slots[place] = code << 32 | word + 1
         counts[word] += 1
-        ids[n_ids] = word
+        ids[n_ids] = word | BREAK_BIT if broken else word
         n_ids += 1
+        broken = skipped > 0
+        i += skipped
     cursor[POSITION], cursor[N_IDS], cursor[N_ENDS], cursor[N_WORDS] = i, n_ids, n_ends, n_words
+    cursor[BROKEN] = broken
     return finished
 
 
@@ -214,22 +230,25 @@ def merge_table(from_starts, from_counts, from_arena, slots, starts, counts, are
 
 
 @njit(nogil=True, cache=True)
-def renumber(ids, ends, numbers, new_ids, new_ends):
+def renumber(ids, ends, numbers, marks, new_ids, new_ends):
     """Replace each id by its number, dropping those with number -1; returns how many remain.
 
     Args:
         ids: int32 (n,); ends: int64 (documents,), ids before the end of each document.
         numbers: int32 (distinct words,), the new id or -1.
+        marks: keep the marks of punctuation; a dropped word leaves one as well.
         new_ids: int32 (>= n + 1,), new_ends: int64 (documents,), written.
     """
-    kept, i = 0, 0
+    kept, i, broken = 0, 0, False
     for document in range(len(ends) + 1):
         stop = ends[document] if document < len(ends) else len(ids)
         while i < stop:
-            number = numbers[ids[i]]
-            new_ids[kept] = number
+            number = int(numbers[ids[i] & ID_MASK])
+            broken = broken or ids[i] & BREAK_BIT != 0 or number < 0
+            new_ids[kept] = number | BREAK_BIT if marks and broken and number >= 0 else number
             if number >= 0:
                 kept += 1
+                broken = False
             i += 1
         if document < len(ends):
             new_ends[document] = kept

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from spherevec.corpus.phrases import PhraseFinder, phrases_of
 from spherevec.errors import CorpusError
 
 
@@ -18,6 +19,7 @@ class Vocabulary:
 
     words: list[str]
     counts: npt.NDArray[np.int64]  # (words,)
+    phrases: bool = False  # whether entries of several words are phrases, to be found in every text
 
     def __len__(self) -> int:
         return len(self.words)
@@ -29,9 +31,27 @@ class Vocabulary:
     def word_to_id(self) -> dict[str, int]:
         return {word: i for i, word in enumerate(self.words)}
 
+    @cached_property
+    def phrase_finder(self) -> PhraseFinder | None:
+        """Finds the vocabulary's phrases in texts; None where it has none."""
+        found, numbers = phrases_of(self.word_to_id) if self.phrases else ([], [])
+        return PhraseFinder(found, numbers, len(self)) if found else None
+
     def index(self, word: str) -> int:
         """The id of `word`; `KeyError` where the vocabulary does not hold it."""
         return self.word_to_id[word]
+
+
+def ranked(words: Sequence[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """The places of words, the most frequent first; equal counts in the order of their UTF-8 bytes.
+
+    Example:
+        >>> ranked(["b", "a", "c"], np.array([1, 1, 2])).tolist()
+        [2, 1, 0]
+    """
+    # Strings compare by code points, which is the order of their UTF-8 bytes.
+    by_spelling = np.array(sorted(range(len(words)), key=words.__getitem__), np.intp)
+    return by_spelling[np.argsort(-counts[by_spelling], kind="stable")]
 
 
 def choose_words(
@@ -55,9 +75,7 @@ def choose_words(
             f"{counts.max()} times; lower min_count (--min-count)"
         )
     words = words_at(kept)
-    # Strings compare by code points, which is the order of their UTF-8 bytes.
-    by_spelling = np.array(sorted(range(len(kept)), key=words.__getitem__), np.intp)
-    order = by_spelling[np.argsort(-counts[kept[by_spelling]], kind="stable")][:max_vocab]
+    order = ranked(words, counts[kept])[:max_vocab]
     if len(order) == 1:
         raise CorpusError(
             f"only one word, {words[order[0]]!r}, occurs {min_count} times or more: nothing to compare it with; "

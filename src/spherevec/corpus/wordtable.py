@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus import tokenizer_kernel as kernel
-from spherevec.corpus.tokenizer import character_tables
+from spherevec.corpus.compiled import block_tokenizer
+from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 
 _FIRST_WORDS = 1 << 14
-_MOST_WORDS = (1 << 31) - 2  # ids are int32
+_MOST_WORDS = kernel.ID_MASK  # ids are int32, and one bit marks punctuation
+
+
+class Fed(NamedTuple):
+    """What became of one block."""
+
+    ids: npt.NDArray[np.int32]  # (n,), with `BREAK_BIT` after punctuation
+    ends: npt.NDArray[np.int64]  # (newlines,), how many ids came before each newline
+    broken: bool  # whether punctuation stands behind the last word, or anywhere if there is no word
 
 
 class WordTable:
     """Distinct words in the order of their first occurrence; the layout is described in the kernel's file."""
 
-    def __init__(self, tokenizer: str, first_words: int = _FIRST_WORDS) -> None:
-        self._characters = character_tables(tokenizer)
+    def __init__(self, tokenizer: Tokenizer, first_words: int = _FIRST_WORDS) -> None:
+        self._tokenizer = block_tokenizer(tokenizer.name, tokenizer.options)
         self._n_words = 0
         self._slots = np.zeros(2 * first_words, np.int64)
         self._starts = np.zeros(first_words + 1, np.int64)
@@ -36,23 +47,24 @@ class WordTable:
         starts, stops = self._starts[places].tolist(), self._starts[places + 1].tolist()
         return [str(arena[start:stop], "utf-8") for start, stop in zip(starts, stops, strict=True)]
 
-    def feed(self, block: bytes) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Count the words of a block; returns its ids (n,) and how many came before each newline (newlines,)."""
+    def feed(self, block: bytes) -> Fed:
+        """Count the words of a block."""
+        block = self._tokenizer.prepared(block)
         data = np.frombuffer(block, np.uint8)
-        self._reserve_arena(2 * len(data))  # lower-casing lengthens a character by one half at most
-        ids = np.empty(len(data) // 2 + 1, np.int32)
+        self._reserve_arena(2 * len(data) + 16)  # pairs of characters are written twice, the rest lengthens less
+        ids = np.empty(len(data) // 2 + 2, np.int32)
         ends = np.empty(block.count(b"\n"), np.int64)
-        cursor = np.zeros(4, np.int64)
-        cursor[kernel.N_WORDS] = self._n_words
+        cursor = np.zeros(6, np.int64)
+        cursor[kernel.N_WORDS], cursor[kernel.WORD_END] = self._n_words, -1
         finished = False
         while not finished:
-            finished = kernel.tokenize_block(
-                data, *self._characters, self._slots, self._starts, self._counts, self._arena, ids, ends, cursor
+            finished = self._tokenizer.run(
+                data, self._slots, self._starts, self._counts, self._arena, ids, ends, cursor
             )
             self._n_words = int(cursor[kernel.N_WORDS])
             if not finished:
                 self._reserve_words(1)
-        return ids[: cursor[kernel.N_IDS]], ends
+        return Fed(ids[: cursor[kernel.N_IDS]], ends, bool(cursor[kernel.BROKEN]))
 
     def absorb(self, other: WordTable) -> npt.NDArray[np.int32]:
         """Add the words and counts of `other`; returns the number here of each of its words."""

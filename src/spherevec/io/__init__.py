@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError
 from spherevec.io import (
     fasttext,
@@ -61,7 +62,7 @@ def export_vectors(
     format: str = "word2vec",
     *,
     overwrite: bool = False,
-    tokenizer: str = "words",
+    tokenizer: TokenizerLike = "words",
 ) -> None:
     """Write vectors for other programs, completely or not at all.
 
@@ -71,7 +72,7 @@ def export_vectors(
         tokenizer: how the model splits text, for formats that carry a tokeniser with them.
     """
     _check_format(format, list(FORMATS), "write")
-    options: dict[str, Any] = {"tokenizer": tokenizer} if format == "sentence-transformers" else {}
+    options: dict[str, Any] = {"tokenizer": tokenizer_of(tokenizer)} if format == "sentence-transformers" else {}
     FORMATS[format].write(vectors, Path(path), overwrite=overwrite, **options)
 
 

@@ -11,21 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from spherevec.errors import ConfigError
+from spherevec.corpus.tokenizer import WORDS, WORDS_01, Tokenizer
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage.files import atomic_folder
 from spherevec.storage.tensors import write_tensors
 
 _FILES = {"modules.json", "config_sentence_transformers.json", "tokenizer.json", "model.safetensors", "1_Normalize"}
-_WORD = r"[\p{L}\p{N}\p{M}_]+(?:'[\p{L}\p{N}\p{M}_]+)*"
+_RUN = r"[\p{L}\p{N}\p{M}_]+"
+_WORD_01 = rf"{_RUN}(?:'{_RUN})*"
+# Words with their joined numbers; addresses, tags, emoji and abbreviations are beyond one pattern.
+_WORD = rf"{_RUN}(?:(?:'|(?<=\p{{L}})-(?=[0-9])|(?<=[0-9])[.,](?=[0-9])){_RUN})*(?:\+\+|(?<=\b[a-z])\#)?"
 _BETWEEN_WHITE_SPACE = r"[^ \t\n\r\f\x0B]+"
 
 
-def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False, tokenizer: str = "words") -> None:
-    """`tokenizer`: how the model splits text; "custom" and "tokens" (lists of words) are taken as "whitespace"."""
-    if tokenizer not in ("words", "whitespace", "custom", "tokens"):
-        raise ConfigError(f"tokenizer must be words, whitespace, custom or tokens, not {tokenizer!r}")
+def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False, tokenizer: Tokenizer) -> None:
+    """`tokenizer`: how the model splits text; functions and lists of words are taken as split at white space."""
     names = plain_names(vectors, "sentence-transformers", forbidden="", empty=True)
     unknown = "[UNK]"
     while unknown in vectors.key_to_index:
@@ -34,7 +35,7 @@ def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False, tokeniz
     weights = np.vstack([vectors.vectors, np.zeros((1, vectors.vector_size), np.float32)])
     with atomic_folder(path, overwrite=overwrite, ours=_FILES) as folder:
         write_tensors(folder / "model.safetensors", {"embedding.weight": weights})
-        _write_json(folder / "tokenizer.json", _tokenizer([*names, unknown], unknown, tokenizer))
+        _write_json(folder / "tokenizer.json", _tokenizer([*names, unknown], unknown, tokenizer.name))
         _write_json(
             folder / "modules.json",
             [
@@ -56,17 +57,19 @@ def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False, tokeniz
 
 def _tokenizer(words: list[str], unknown: str, kind: str) -> dict[str, Any]:
     """The description that the `tokenizers` library reads: whole words, split as in training."""
+    in_words = kind in (WORDS, WORDS_01)
     normalizers = [
+        *([{"type": "NFC"}] if kind == WORDS else []),
         {"type": "Lowercase"},
         {"type": "Replace", "pattern": {"String": "’"}, "content": "'"},
     ]
-    pattern = _WORD if kind == "words" else _BETWEEN_WHITE_SPACE
+    pattern = {WORDS: _WORD, WORDS_01: _WORD_01}.get(kind, _BETWEEN_WHITE_SPACE)
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers} if kind == "words" else None,
+        "normalizer": {"type": "Sequence", "normalizers": normalizers} if in_words else None,
         "pre_tokenizer": {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Removed", "invert": True},
         "post_processor": None,
         "decoder": None,

@@ -70,7 +70,7 @@ _SCHEMA = schema.record(
         "parameters": schema.map_of(schema.optional(schema.number)),
         "provenance": schema.map_of(schema.plain),
         "record": schema.table,
-        "tokenizer": schema.text,
+        "tokenizer": schema.plain,  # a name in files of release 0.1; checked where it is understood
         "sizes": schema.map_of(schema.list_of(schema.whole())),
     },
     others=schema.anything,

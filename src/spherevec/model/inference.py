@@ -18,11 +18,11 @@ from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.readers import Document
 from spherevec.corpus.summary import CorpusSummary, warnings_about
-from spherevec.corpus.tokenizer import NAMES, Tokenizer
+from spherevec.corpus.tokenizer import TokenizerLike
 from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.errors import ConfigError, CorpusError
+from spherevec.errors import CorpusError
 
 if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import KeyedVectors
@@ -163,14 +163,13 @@ def infer_batches(
     alpha: float | None = None,
     threads: int = 0,
     device: str = "cpu",
-    tokenizer: Tokenizer | None = None,
+    tokenizer: TokenizerLike | None = None,
 ) -> Iterator[Inferred]:
     """The vectors of new texts, some at a time, so that any number of them fits into memory; see `Model.infer`."""
     fitter, vocabulary = model._inference()
     fitter.settings(epochs, alpha, threads, device)  # a bad argument is told before any text is read
-    for documents, in_words in _batches(texts):
-        splitter = NAMES[0] if in_words else _splitter(model, tokenizer)
-        ids, offsets, unknown = encode_texts(documents, vocabulary, splitter)
+    for documents, _ in _batches(texts):
+        ids, offsets, unknown = encode_texts(documents, vocabulary, model.tokenizer if tokenizer is None else tokenizer)
         vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
         yield Inferred(vectors, np.diff(offsets), unknown)
 
@@ -185,9 +184,10 @@ def fitter_of(model: Model) -> DocumentFitter:
     return DocumentFitter(model.inputs.vectors, model.counts, config, bias, lambda: _common_direction(tables))
 
 
-def vocabulary_of(words: KeyedVectors) -> Vocabulary:
+def vocabulary_of(model: Model) -> Vocabulary:
+    words = model.words
     counts = np.ones(len(words), np.int64) if words.counts is None else words.counts
-    return Vocabulary(list(words.names or ()), counts)
+    return Vocabulary(list(words.names or ()), counts, bool((model.config or {}).get("phrases")))
 
 
 def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:
@@ -200,18 +200,6 @@ def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:
             return np.asarray(sphere.normalize(total), np.float32)
     # Perfectly balanced on all sides: any direction is as good as another.
     return np.eye(1, total.size, dtype=np.float32).reshape(-1)
-
-
-def _splitter(model: Model, tokenizer: Tokenizer | None) -> Tokenizer:
-    """How to split texts for a model."""
-    if tokenizer is not None:
-        return tokenizer
-    if model.tokenizer not in NAMES:
-        raise ConfigError(
-            f"the model does not know how its text was split (tokenizer {model.tokenizer!r}); "
-            "give lists of words, or the tokenizer that it was trained with (--pretokenized for text split at spaces)"
-        )
-    return model.tokenizer
 
 
 def _batches(texts: Iterable[Document]) -> Iterator[tuple[list[Document], bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -84,6 +84,8 @@ class KeyedVectors:
             raise FormatError(f"counts of shape {self.counts.shape} do not fit {len(self.vectors)} vectors")
         self.names: Sequence[str] | None = names
         self._positions: dict[str, int] | None = None
+        # How a model's text spells a word; asked for keys that are not found as they stand.
+        self.spelling: Callable[[str], str] | None = None
         self._ann: AnnIndex | None = None
 
     @property
@@ -145,6 +147,13 @@ class KeyedVectors:
         raise UnknownKeyError(key, self)
 
     def _find(self, name: str) -> int | None:
+        """The position of a name, as it stands or as the model's text spells it."""
+        position = self._find_exactly(name)
+        if position is None and self.spelling is not None:
+            return self._find_exactly(self.spelling(name))
+        return position
+
+    def _find_exactly(self, name: str) -> int | None:
         """The position of a name; a million names that find themselves need no dictionary."""
         return self.names.find(name) if isinstance(self.names, Names) else self.key_to_index.get(name)
 

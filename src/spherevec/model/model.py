@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.tokenizer import TokenizerLike, stored_tokenizer, tokenizer_of
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import folder as folders
 from spherevec.model.document_terms import DocumentTerms
@@ -20,7 +21,6 @@ from spherevec.model.keyed_vectors import Key, KeyedVectors, Query, UnknownKeyEr
 
 if TYPE_CHECKING:
     from spherevec.corpus import Vocabulary
-    from spherevec.corpus.tokenizer import Tokenizer
     from spherevec.model.inference import DocumentFitter
 
 __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
@@ -39,7 +39,7 @@ class Model:
             sum with `contexts`; by default `words` themselves.
         config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
         record: one mapping of figures an epoch.
-        tokenizer: how text was split: "words", "whitespace", "custom" (a function) or "tokens" (lists of words).
+        tokenizer: how text was cut into words; words are looked up in the same spelling.
         parameters: small learned numbers, such as a concentration.
         provenance: anything else worth knowing about where the vectors come from.
         documents: the table of documents; by default one of their names alone.
@@ -55,7 +55,7 @@ class Model:
         inputs: KeyedVectors | None = None,
         config: Mapping[str, Any] | None = None,
         record: Iterable[Mapping[str, Any]] = (),
-        tokenizer: str = "words",
+        tokenizer: TokenizerLike = "words",
         parameters: Mapping[str, float] | None = None,
         provenance: Mapping[str, Any] | None = None,
         documents: DocumentTable | None = None,
@@ -84,7 +84,10 @@ class Model:
         self._inputs = inputs
         self.config: dict[str, Any] | None = None if config is None else dict(config)
         self.record: list[dict[str, Any]] = [dict(epoch) for epoch in record]
-        self.tokenizer = tokenizer
+        self.tokenizer = tokenizer_of(tokenizer)
+        for table in (words, contexts, inputs):
+            if table is not None:
+                table.spelling = self.tokenizer.normalise_word
         self.parameters: dict[str, float] = dict(parameters or {})
         self.provenance: dict[str, Any] = {**_here_and_now(), **(provenance or {})}
         self._documents = documents
@@ -168,7 +171,7 @@ class Model:
         among: str = "docs",
         topn: int = 10,
         *,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: TokenizerLike | None = None,
     ) -> list[tuple[Key, float]]:
         """The documents, words or contexts nearest to a new text, with their cosines.
 
@@ -192,7 +195,7 @@ class Model:
         alpha: float | None = None,
         threads: int = 0,
         device: str = "cpu",
-        tokenizer: Tokenizer | None = None,
+        tokenizer: TokenizerLike | None = None,
         return_unknown: Literal[False] = False,
     ) -> NDArray[np.float32]: ...
 
@@ -205,7 +208,7 @@ class Model:
         alpha: float | None = None,
         threads: int = 0,
         device: str = "cpu",
-        tokenizer: Tokenizer | None = None,
+        tokenizer: TokenizerLike | None = None,
         return_unknown: Literal[True],
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
 
@@ -217,7 +220,7 @@ class Model:
         alpha: float | None = None,
         threads: int = 0,
         device: str = "cpu",
-        tokenizer: Tokenizer | None = None,
+        tokenizer: TokenizerLike | None = None,
         return_unknown: bool = False,
     ) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float64]]:
         """The vectors of new documents, (n, dim): fitted by the objective of training, with the words fixed.
@@ -282,7 +285,7 @@ class Model:
             "documents": None if self.docs is None else len(self.docs),
             "vector_size": self.vector_size,
             "tokens": None if self.counts is None else int(self.counts.sum()),
-            "tokenizer": self.tokenizer,
+            "tokenizer": self.tokenizer.description(),
             "config": self.config,
             "parameters": self.parameters,
             "provenance": self.provenance,
@@ -292,7 +295,7 @@ class Model:
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model as a folder, completely or not at all; an old model stays until the new one is complete."""
         about = {
-            "tokenizer": self.tokenizer,
+            "tokenizer": self.tokenizer.description(),
             "config": self.config,
             "parameters": self.parameters,
             "provenance": self.provenance,
@@ -336,7 +339,7 @@ class Model:
         if self._prepared is None:
             from spherevec.model.inference import fitter_of, vocabulary_of
 
-            self._prepared = fitter_of(self), vocabulary_of(self.words)
+            self._prepared = fitter_of(self), vocabulary_of(self)
         return self._prepared
 
     def _table(self, name: str) -> KeyedVectors:
@@ -364,7 +367,7 @@ def _understood(about: Mapping[str, Any]) -> dict[str, Any]:
     kinds: dict[str, type | tuple[type, ...]] = {
         "config": (dict, type(None)),
         "record": list,
-        "tokenizer": str,
+        "tokenizer": (str, dict),  # a name in files of release 0.1
         "parameters": dict,
         "provenance": dict,
     }
@@ -372,6 +375,8 @@ def _understood(about: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in known.items():
         if not isinstance(value, kinds[name]):
             raise FormatError(f"its {name} has the wrong type in {folders.MANIFEST}")
+    if "tokenizer" in known:
+        known["tokenizer"] = stored_tokenizer(known["tokenizer"])
     if not all(isinstance(epoch, dict) for epoch in known.get("record", [])):
         raise FormatError(f"its record has the wrong type in {folders.MANIFEST}")
     return known

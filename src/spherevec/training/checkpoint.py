@@ -199,7 +199,7 @@ class Checkpoint:
         self._refuse_settings(differing - _SETTLED_BY_TEXT, settings)
         now = fingerprint(corpus)
         changed = [f"{name}: {self.corpus.get(name)!r} then, {value!r} now" for name, value in now.items()
-                   if name != "sha256" and self.corpus.get(name) != value]  # fmt: skip
+                   if name != "sha256" and self.corpus.get(name) not in (value, None)]  # fmt: skip
         if not changed and self.corpus.get("sha256") != now["sha256"]:
             changed = ["as many words as then, but others or in another order"]
         if changed:
@@ -306,7 +306,7 @@ def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
         "words": len(corpus.vocabulary),
-        "tokenizer": corpus.tokenizer,
+        "tokenizer": str(corpus.tokenizer),
         "sha256": digest.hexdigest(),
     }
 
@@ -364,7 +364,8 @@ def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
     biases = about["offsets"]
     return {
         **about,
-        "config": settings_of_0_1(about["config"]),
+        "config": {"phrases": False, **settings_of_0_1(about["config"])},
+        "corpus": {**about["corpus"], "tokenizer": None},  # any, as long as it gives the same words
         "position": {**about["position"], "before": renamed(about["position"]["before"])},
         "sums": renamed(about["figures"]),
         "biases": {**biases, "seen": renamed(biases["seen"])},

@@ -65,7 +65,8 @@ def train(
             a data frame; an iterable of strings, of lists of words, of records with `text_field`, of (id, text) pairs
             with `ids=True`; or an `EncodedCorpus`, whose vocabulary stays as it is.
         recipe: "default" or "paper".
-        tokenizer: "words", "whitespace" for text that is split already, or a function from a string to words.
+        tokenizer: "words", "words-0.1", "whitespace" for text that is split already, a name with options such as
+            "words:urls=drop", or a function from a string to words.
         text_field: the column of a table that holds the text.
         id_field: the column that holds an id of each document; all must differ.
         title_field: the column that holds titles; without one, the beginning of the text stands in.
@@ -107,6 +108,7 @@ def train(
             min_count=config.min_count,
             max_vocab=config.max_vocab,
             tokenizer=tokenizer,
+            phrases=config.phrases,
             text_field=text_field,
             id_field=id_field,
             title_field=title_field,

@@ -1,5 +1,8 @@
-"""The compiled tokeniser against its plain-Python twin."""
+"""The compiled tokenizers against their plain-Python twins."""
 
+import dataclasses
+import sys
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -7,36 +10,144 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spherevec.corpus import tokenize
-from spherevec.corpus.tokenizer import character_tables
-from spherevec.corpus.tokenizer_kernel import _hash
+from spherevec.corpus import characters as ch
+from spherevec.corpus import segmentation, tokenize
+from spherevec.corpus.cleaning import clean_block, combining_classes, normalise_block
+from spherevec.corpus.html_cleaning import cleaned
+from spherevec.corpus.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
+from spherevec.corpus.tokenizer_kernel import BREAK_BIT, ID_MASK, _hash
+from spherevec.corpus.tokenizer_options import CHOICES, TokenizerOptions
+from spherevec.corpus.words_01 import word_tables
 from spherevec.corpus.wordtable import WordTable
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, FormatError, MissingExtraError
 
-# Mostly characters on which the rules turn, among any others.
+# Mostly characters and pieces on which the rules turn, among any others.
 TRICKY = "aAzZ09_ \t\r\f\v.,-'’\"İıßẞΣςéÉ\u0301\u0345日本٣Ⅷ²ǅ\u00a0\u2028\u0085\u02bc\x00\x1c😀𝐀𐐀\U000e0100"
 TEXT = st.text(st.sampled_from(TRICKY) | st.characters(exclude_categories=["Cs"]), max_size=40)
+PIECES = [
+    "a", "B", "7", "19", "_", " ", "  ", ".", ",", "-", "--", "+", "++", "#", "@", ":", "/", "%", "'", "’",
+    "‐", "‑", "covid", "C", "c++", "C#", ".NET", "net", "js", "U.S.", "e.g", "x.y.", "3.14", "1,000",
+    "http://", "HTTPS://", "ftp:", "www.", "WWW", "example.com", "www.a.b", "(x)", ")", "]", "[", "joe@x.org",
+    "joe.x+y@", "@x.y.", "a" * 63, "&amp;", "&", "&lt;b&gt;", "&#233;", "&#x301;", "&#10;", "&#150;",
+    "&eacute;", "&nGt;", "&bogus;", "<b>", "</p>", "<br/>", "<a href='x y'>", "<", ">", "<mail@x.org>",
+    "<!-- c -->", "<notatag>", "ΟΔΟΣ", "Σ", "İ", "́", "é", "é", "가", "Å", "̸", "日", "本語", "カタ", "ไทย",
+    "ที่", "ខ្មែរ", "한국", "\u200b", "\u200c", "\u200d", "\xad", "\ufeff", "️", "😀", "👍🏽", "👨\u200d👩", "❤️",
+    "🇩🇪", "🇫", "🏴\U000e0067\U000e007f", "\x00", "\xa0", "—", "。", "…",
+]  # fmt: skip
+NASTY = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=["Cs"]), max_size=25).map("".join)
+OPTIONS = st.builds(
+    TokenizerOptions,
+    **{
+        field.name: st.sampled_from([c for c in CHOICES[field.name] if c not in ("segment", "auto")])
+        if field.name in CHOICES
+        else st.booleans()
+        for field in dataclasses.fields(TokenizerOptions)
+    },
+)
 
 
 def fed(table, text):
-    ids, ends = table.feed(text.encode())
+    """Words of a text fed to a table, how many came before each newline, and after which of them is a break."""
+    ids, ends, _ = table.feed(text.encode())
     words = table.words_at(np.arange(len(table)))
-    return [words[i] for i in ids], ends.tolist()
+    return [words[i & ID_MASK] for i in ids], ends.tolist(), (ids & BREAK_BIT != 0).tolist()
+
+
+def one_line(document):
+    return document.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("Don't STOP, it’s 'quoted' rock''n'roll", ["don't", "stop", "it's", "quoted", "rock", "n'roll"]),
-        ("snake_case x2 3.14 e\u0301tude", ["snake_case", "x2", "3", "14", "e\u0301tude"]),
-        ("İstanbul ΟΔΟΣ STRASSE straße", ["i\u0307stanbul", "οδοσ", "strasse", "straße"]),
+        ("snake_case x2 e\u0301tude co\u00adoperate", ["snake_case", "x2", "étude", "cooperate"]),
+        ("İstanbul ΟΔΟΣ STRASSE straße", ["istanbul", "οδος", "strasse", "straße"]),
+        ("COVID-19 F-16 well-known 1990-1995", ["covid-19", "f-16", "well", "known", "1990", "1995"]),
+        ("3.14 1,000 192.168.0.1 v1.2. 5,", ["3.14", "1,000", "192.168.0.1", "v1.2", "5"]),
+        (
+            "C++ C++17 C# F#, .NET ASP.NET node.js a#b",
+            ["c++", "c++17", "c#", "f#", ".net", "asp.net", "node.js", "a", "b"],
+        ),
+        ("the U.S. and U.S, e.g. now.Then", ["the", "u.s.", "and", "u.s.", "e.g.", "now", "then"]),
+        ("#topic @user #1 a@b", ["#topic", "@user", "1", "a", "b"]),
+        ("😀👍🏽 👨\u200d👩\u200d👧 🇩🇪🇫🇷 ❤\ufe0f", ["😀", "👍🏽", "👨\u200d👩\u200d👧", "🇩🇪", "🇫🇷", "❤"]),
+        ("AT&amp;T caf&eacute; <b>x</b> a<br>b 1 < 2", ["at", "t", "café", "x", "a", "b", "1", "2"]),
+        ("日本語 人 ไทย می\u200cخواهم", ["日本", "本語", "人", "ไท", "ทย", "می\u200cخواهم"]),
         ("' ’ '' a' 'b", ["a", "b"]),
         ("", []),
     ],
 )
 def test_words_by_example(text, words):
-    assert tokenize(text) == words
-    assert fed(WordTable("words"), text)[0] == words
+    tokenizer = tokenizer_of("words:unspaced=bigrams")
+    assert tokenizer.words(text) == words
+    assert fed(WordTable(tokenizer), text)[0] == words
+
+
+def test_unspaced_scripts_are_divided_into_words():
+    pytest.importorskip("icu4py")
+    text = "我们研究机器学习, 東京 iPhone手机 ประเทศไทยมีวัฒนธรรม"
+    words = ["我们", "研究", "机器", "学习", "東京", "iphone", "手机", "ประเทศไทย", "มี", "วัฒนธรรม"]
+    for said in ("words:unspaced=segment", "words"):
+        tokenizer = tokenizer_of(said)
+        assert tokenizer.words(text) == words
+        assert fed(WordTable(tokenizer), text)[0] == words
+    assert tokenizer_of("words").options.unspaced == "segment"
+
+
+def test_without_the_extra_pairs_of_characters_stand_in(monkeypatch):
+    monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
+    segmentation._breaker.cache_clear()
+    assert tokenizer_of("words").options.unspaced == "bigrams"
+    with pytest.raises(MissingExtraError, match=r"spherevec\[cjk\]"):
+        tokenizer_of("words:unspaced=segment").words("日本語")
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("keep", ["see", "http://www.x.org/a_(b)", "or", "joe.doe@mail.x.org", "www.y.org"]),
+        ("host", ["see", "x.org", "or", "mail.x.org", "y.org"]),
+        ("drop", ["see", "or"]),
+        (
+            "split",
+            ["see", "http", "www", "x", "org", "a_", "b", "or", "joe", "doe", "mail", "x", "org", "www", "y", "org"],
+        ),
+    ],
+)
+def test_addresses(how, words):
+    text = "See http://www.x.org/a_(b), or <Joe.Doe@mail.x.org>. (www.y.org/)"
+    tokenizer = tokenizer_of(f"words:urls={how},emails={how}")
+    assert tokenizer.words(text) == words
+    assert fed(WordTable(tokenizer), text)[0] == words
+
+
+def test_options_can_be_turned_off():
+    off = tokenizer_of(
+        "words:lowercase=off,hyphens=split,numbers=off,symbols=off,abbreviations=off,tags=off,emoji=off,html=off,"
+        "unspaced=whole"
+    )
+    words = off.words("A covid-19 3.14 C++ c# U.S. #tag 😀 &amp; <b> 日本語")
+    assert " ".join(words) == "A covid 19 3 14 C c U S tag amp b 日本語"
+    assert tokenizer_of("words:hyphens=join").words("state-of-the-art --x a-") == ["state-of-the-art", "x", "a"]
+
+
+def test_the_first_tokenizer_is_what_it_was():
+    text = "Don't COVID-19 3.14 e\u0301 İ U.S. a@b.c"
+    assert tokenize(text, "words-0.1") == [
+        "don't",
+        "covid",
+        "19",
+        "3",
+        "14",
+        "e\u0301",
+        "i\u0307",
+        "u",
+        "s",
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_whitespace_by_example():
@@ -48,43 +159,94 @@ def test_a_function_is_a_tokenizer():
     assert tokenize("a-b", lambda text: text.split("-")) == ["a", "b"]
 
 
-@pytest.mark.parametrize("tokenizer", ["word", "", None, 3])
+@pytest.mark.parametrize(
+    "tokenizer", ["word", "", None, 3, "words:x=1", "words:html=1", "words:urls=no", "whitespace:a=b"]
+)
 def test_unknown_tokenizers_are_refused(tokenizer):
-    with pytest.raises(ConfigError, match="tokenizer must be 'words' or 'whitespace' or a function, not"):
+    with pytest.raises(ConfigError, match="tokenizer"):
         tokenize("a", tokenizer)
 
 
-@pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 @settings(max_examples=300, deadline=None)
-@given(documents=st.lists(TEXT, max_size=5), first_words=st.sampled_from([1, 2, 8]))
-@example(documents=["a'", "'b", "’", "a’b"], first_words=1)
-def test_kernel_equals_twin(tokenizer, documents, first_words):
-    documents = [document.replace("\n", " ") for document in documents]
-    table = WordTable(tokenizer, first_words)
-    words, ends = fed(table, "".join(document + "\n" for document in documents))
-    expected = [tokenize(document, tokenizer) for document in documents]
-    assert words == [word for document in expected for word in document]
+@given(documents=st.lists(NASTY | TEXT, max_size=5).map(lambda d: [*map(one_line, d)]), options=OPTIONS)
+@example(documents=["a'", "'b", "’", "a’b"], options=TokenizerOptions())
+@example(documents=["x@y.z", "http://a.b/c).", "Σ'ΑΣ"], options=TokenizerOptions(urls="keep"))
+def test_scanner_equals_twin(documents, options):
+    tokenizer = Tokenizer("words-0.2", options)
+    table = WordTable(tokenizer, 1)
+    words, ends, breaks = fed(table, "".join(document + "\n" for document in documents))
+    expected = [tokenizer.tokens(document) for document in documents]
+    assert words == [token.word for document in expected for token in document]
     assert ends == np.cumsum([len(document) for document in expected]).tolist()
+    assert breaks[1:] == [token.after_break for document in expected for token in document][1:]
     distinct = table.words_at(np.arange(len(table)))
     assert dict(zip(distinct, table.counts.tolist(), strict=True)) == Counter(words)
 
 
+@pytest.mark.parametrize("name", ["words-0.1", "whitespace"])
+@settings(max_examples=200, deadline=None)
+@given(
+    documents=st.lists(TEXT | NASTY, max_size=5).map(lambda d: [*map(one_line, d)]), first_words=st.sampled_from([1, 8])
+)
+def test_byte_tables_equal_twin(name, documents, first_words):
+    table = WordTable(Tokenizer(name), first_words)
+    words, ends, _ = fed(table, "".join(document + "\n" for document in documents))
+    expected = [tokenize(document, name) for document in documents]
+    assert words == [word for document in expected for word in document]
+    assert ends == np.cumsum([len(document) for document in expected]).tolist()
+
+
+def test_punctuation_breaks_phrases_and_hyphens_do_not():
+    tokens = tokenizer_of("words").tokens("heart attack, heart-attack (heart) attack <p>heart <b>attack</b>")
+    assert [token.after_break for token in tokens] == [True, False, True, False, True, True, True, False]
+    table = WordTable(Tokenizer("words-0.1"))
+    assert fed(table, "a b, c d. e\nf")[2] == [False, False, True, False, True, True]
+
+
+@settings(max_examples=300, deadline=None)
+@given(NASTY)
+def test_markup_twins(text):
+    assert clean_block(text.encode()) == cleaned(text.encode())
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from("aeA \n\u0301\u0323\u0307İÅ\u212b\u1100\u1161\u11a8가\u0338<=\u0958\u0340日")
+        | st.characters(exclude_categories=["Cs"])
+    )
+)
+def test_blocks_are_normalised(letters):
+    text = "".join(letters)
+    assert normalise_block(text.encode()).decode() == unicodedata.normalize("NFC", text)
+
+
+def test_what_normalisation_leaves_alone_is_not_suspected():
+    classes = combining_classes()
+    assert not classes[[*map(ord, "aé日가مदÿ")]].any()
+    assert classes[0x0301] == classes[0x212B] == 255
+    assert classes[0x05B0] == unicodedata.combining("\u05b0")
+
+
 def test_tables_agree_with_python_on_every_character():
-    folded = character_tables("words").folded
-    for code in range(0x110000):
-        words = tokenize(chr(code))
+    folded = word_tables().folded
+    packed = ch.character_tables(True, True, False).packed
+    for code in (*range(0x30000), *range(0xE0000, 0xE0200)):
+        character = chr(code)
+        words = tokenize(character, "words-0.1")
         assert bool(folded[code]) == bool(words), hex(code)
+        assert packed[code] >> ch.KIND_SHIFT == ch.kind_of(character), hex(code)
         if words:
-            # The kernel knows of one character with a lower case of two.
+            # The kernel of 0.1 knows of one character with a lower case of two.
             assert words[0] == chr(folded[code]) + ("\u0307" if code == 0x130 else ""), hex(code)
 
 
 @settings(max_examples=100, deadline=None)
 @given(left=st.lists(TEXT, max_size=6), right=st.lists(TEXT, max_size=6))
 def test_absorbed_tables_count_together(left, right):
-    first, second = WordTable("words", 1), WordTable("words", 1)
+    first, second = WordTable(tokenizer_of("words"), 1), WordTable(tokenizer_of("words"), 1)
     fed(first, "\n".join(left))
-    words, _ = fed(second, "\n".join(right))
+    words, *_ = fed(second, "\n".join(right))
     names = second.words_at(np.arange(len(second)))
     numbers = first.absorb(second)
     assert first.words_at(numbers.astype(np.intp)) == names
@@ -94,7 +256,54 @@ def test_absorbed_tables_count_together(left, right):
 
 def test_words_with_the_same_hash_stay_apart():
     assert _hash(np.frombuffer(b"yulwaj", np.uint8), 0, 6) == _hash(np.frombuffer(b"dymwfc", np.uint8), 0, 6)
-    table = WordTable("words", 1)
-    ids, _ = table.feed(b"yulwaj dymwfc dymwfc yulwaj")
-    assert ids.tolist() == [0, 1, 1, 0]
+    table = WordTable(tokenizer_of("words"), 1)
+    assert table.feed(b"yulwaj dymwfc dymwfc yulwaj").ids.tolist() == [0, 1, 1, 0]
     assert table.words_at(np.arange(2)) == ["yulwaj", "dymwfc"]
+
+
+class TestDescription:
+    @pytest.mark.parametrize("said", ["words", "words-0.1", "whitespace", "words:urls=keep,emoji=off"])
+    def test_stored_and_read_it_is_the_same(self, said):
+        tokenizer = tokenizer_of(said)
+        assert stored_tokenizer(tokenizer.description()) == tokenizer
+        assert tokenizer_of(str(tokenizer)) == tokenizer
+
+    def test_models_of_the_first_release(self):
+        assert stored_tokenizer("words") == Tokenizer("words-0.1")
+        assert [stored_tokenizer(name).name for name in ("whitespace", "custom", "tokens")] == [
+            "whitespace",
+            "function",
+            "tokens",
+        ]
+
+    @pytest.mark.parametrize(
+        "about", ["wrods", None, {}, {"name": "words-0.2"}, {"name": "words-0.2", "options": {"html": 1}}, {"name": []}]
+    )
+    def test_damaged_descriptions_are_refused(self, about):
+        with pytest.raises(FormatError, match="tokenizer"):
+            stored_tokenizer(about)
+
+    def test_a_function_is_remembered_but_not_stored(self):
+        tokenizer = tokenizer_of(str.split)
+        assert tokenizer.words("A b") == ["A", "b"]
+        again = stored_tokenizer(tokenizer.description())
+        with pytest.raises(ConfigError, match=r"trained with your function .*split as tokenizer.*pass it again"):
+            again.words("a")
+        with pytest.raises(ConfigError, match="lists of words"):
+            Tokenizer("tokens").words("a")
+
+
+class TestLookup:
+    def test_queries_are_spelled_as_the_text_was(self):
+        words = tokenizer_of("words")
+        vocabulary = {"hiv", "heart attack", "café", "u.s."}
+        assert words.lookup("HIV", vocabulary) == "hiv"
+        assert words.lookup(" Heart  Attack!", vocabulary) == "heart attack"
+        assert words.lookup("cafe\u0301", vocabulary) == "café"
+        assert words.lookup("U.S", vocabulary) == "u.s."
+        assert words.lookup("aids", vocabulary) is None
+        assert words.lookup("...", {""}) is None
+
+    def test_exact_entries_come_first(self):
+        assert tokenizer_of("words").lookup("HIV", {"HIV", "hiv"}) == "HIV"
+        assert Tokenizer("tokens").lookup("HIV", {"hiv"}) is None

@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 )
 @training_settings
 @help_all_option
+@click.option(
+    "--tokenizer",
+    metavar="NAME",
+    default="words",
+    show_default=True,
+    help="How text is cut into words: words, words-0.1, whitespace, or with options: words:urls=drop,hyphens=join.",
+)
 @click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
 @reading_options
 @click.option(
@@ -57,6 +64,7 @@ def train(
     corpus: tuple[Path, ...],
     out: Path,
     recipe: str,
+    tokenizer: str,
     pretokenized: bool,
     checkpoint_every: str,
     resume: bool,
@@ -92,7 +100,7 @@ def train(
                 model = learn(
                     list(corpus),
                     recipe=recipe,
-                    tokenizer="whitespace" if pretokenized else "words",
+                    tokenizer="whitespace" if pretokenized else tokenizer,
                     **reading,
                     workdir=out.absolute().parent,  # the folder for temporary files may be small, or in memory
                     progress=progress,

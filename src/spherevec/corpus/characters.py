@@ -1,0 +1,128 @@
+"""What each character is to the tokenizer: its kind and its lower case, in one table for Python and compiled code."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+# Kinds of characters. Anything else is punctuation, which ends a word and a phrase.
+OTHER, WORD, SPACE, IGNORED, UNSPACED, EMOJI, REGIONAL, JOINER, MARK, APOSTROPHE, HYPHEN = range(11)
+
+# Classes of bytes for the compiled scanner.
+BYTE_SPACE, BYTE_WORD, BYTE_NEWLINE, BYTE_OTHER, BYTE_JOINING, BYTE_MULTI = range(6)
+JOINING = "'-.,+#@:%"  # ASCII characters that may stand inside a token, or begin one
+
+KIND_SHIFT = 24  # `packed[code] >> KIND_SHIFT` is the kind, the bits below are the lower case
+CODE_MASK = (1 << KIND_SHIFT) - 1
+
+_TABLE_SIZE = 0x110000
+# Planes 4 to 13 are unassigned, 15 and 16 for private use.
+_LOOKED_AT = (*range(0x40000), *range(0xE0000, 0xF0000))
+
+# Scripts that are written without spaces between words: Thai, Lao, Burmese, Khmer, Hiragana, Katakana, Han.
+UNSPACED_RANGES = (
+    (0x0E01, 0x0E4E), (0x0E81, 0x0EBD), (0x0EC0, 0x0ECF), (0x0EDC, 0x0EDF),
+    (0x1000, 0x103F), (0x104C, 0x108F), (0x109A, 0x109F), (0x1780, 0x17D3), (0x17D7, 0x17D7), (0x17DC, 0x17DD),
+    (0x3005, 0x3007), (0x3021, 0x3029), (0x3031, 0x3035), (0x3041, 0x30FF), (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xA9E0, 0xA9EF), (0xA9FA, 0xA9FE), (0xAA60, 0xAA7F),
+    (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1B000, 0x1B16F), (0x20000, 0x3FFFF),
+)  # fmt: skip
+# Pictographs, whatever their category: the blocks of emoji, with room for those to come.
+_EMOJI_RANGES = ((0x1F300, 0x1F64F), (0x1F680, 0x1F6FF), (0x1F7E0, 0x1F7EF), (0x1F900, 0x1F9FF), (0x1FA70, 0x1FAFF))
+# Older symbols that are drawn as emoji; only those that Unicode calls symbols.
+_SYMBOL_RANGES = (
+    (0x231A, 0x231B), (0x23E9, 0x23FA), (0x2600, 0x27BF), (0x2B1B, 0x2B1C), (0x2B50, 0x2B50), (0x2B55, 0x2B55),
+    (0x1F004, 0x1F004), (0x1F0CF, 0x1F0CF), (0x1F18E, 0x1F18E), (0x1F191, 0x1F19A), (0x1F200, 0x1F265),
+)  # fmt: skip
+REGIONAL_INDICATORS = (0x1F1E6, 0x1F1FF)  # two of these make a flag
+SKIN_TONES = (0x1F3FB, 0x1F3FF)
+TAGS = (0xE0020, 0xE007F)  # spell the flags of regions
+ZERO_WIDTH_JOINER = 0x200D
+_JOINERS = (0x200C, ZERO_WIDTH_JOINER)
+_VARIATION_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x180B, 0x180F))
+_APOSTROPHES = (0x27, 0x2019)
+_HYPHENS = (0x2D, 0x2010, 0x2011)
+_ZERO_WIDTH_SPACE = 0x200B
+CAPITAL_SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
+
+
+class CharacterTables(NamedTuple):
+    """What the compiled scanner knows about characters."""
+
+    byte_class: npt.NDArray[np.uint8]  # (256,)
+    byte_lower: npt.NDArray[np.uint8]  # (256,)
+    packed: npt.NDArray[np.uint32]  # (0x110000,): kind << KIND_SHIFT | lower case
+
+
+def within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    """Whether one of the ranges, both ends included, holds `code`."""
+    return any(low <= code <= high for low, high in ranges)
+
+
+def lower(character: str) -> str:
+    """The lower case of one character, always one character: İ becomes i."""
+    lowered = character.lower()
+    return lowered if len(lowered) == 1 else lowered[0]
+
+
+def kind_of(character: str) -> int:
+    """The kind of one character: `WORD`, `SPACE`, … or `OTHER` for punctuation and symbols."""
+    code = ord(character)
+    category = unicodedata.category(character)
+    if code in _APOSTROPHES:
+        return APOSTROPHE
+    if code in _HYPHENS:
+        return HYPHEN
+    if code in _JOINERS:
+        return JOINER
+    if code == _ZERO_WIDTH_SPACE or category in ("Zs", "Zl", "Zp") or character in "\t\n\r\f\v\x85":
+        return SPACE
+    if category == "Cf" or within(code, _VARIATION_SELECTORS):
+        return IGNORED
+    if category.startswith("M"):
+        return MARK
+    if character.isalnum() or character == "_":
+        return UNSPACED if within(code, UNSPACED_RANGES) else WORD
+    if within(code, (REGIONAL_INDICATORS,)):
+        return REGIONAL
+    if within(code, _EMOJI_RANGES) or (category == "So" and within(code, _SYMBOL_RANGES)):
+        return EMOJI
+    return OTHER
+
+
+@cache
+def _packed_characters() -> npt.NDArray[np.uint32]:
+    packed = np.arange(_TABLE_SIZE, dtype=np.uint32)
+    for code in _LOOKED_AT:
+        character = chr(code)
+        kind = kind_of(character)
+        if kind != OTHER:
+            packed[code] = kind << KIND_SHIFT | ord(lower(character))
+    return packed
+
+
+@cache
+def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> CharacterTables:
+    """The tables of a tokenizer with these options."""
+    packed = _packed_characters().copy()
+    kinds = packed >> KIND_SHIFT
+    if not lowercase:
+        packed[:] = kinds << KIND_SHIFT | np.arange(_TABLE_SIZE, dtype=np.uint32)
+    if not emoji:
+        packed[(kinds == EMOJI) | (kinds == REGIONAL)] &= CODE_MASK
+    if unspaced_as_words:
+        unspaced = kinds == UNSPACED
+        packed[unspaced] = WORD << KIND_SHIFT | packed[unspaced] & CODE_MASK
+    byte_class = np.full(256, BYTE_MULTI, np.uint8)
+    byte_class[:128] = BYTE_OTHER
+    byte_class[:128][kinds[:128] == WORD] = BYTE_WORD
+    byte_class[:128][kinds[:128] == SPACE] = BYTE_SPACE
+    byte_class[[ord(character) for character in JOINING]] = BYTE_JOINING
+    byte_class[ord("\n")] = BYTE_NEWLINE
+    byte_lower = np.arange(256, dtype=np.uint8)
+    byte_lower[:128] = packed[:128] & CODE_MASK
+    return CharacterTables(byte_class, byte_lower, packed)

@@ -1,0 +1,51 @@
+"""Words of scripts that are written without spaces, found with the dictionaries of ICU (extra `cjk`)."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from spherevec.corpus.characters import UNSPACED_RANGES
+from spherevec.errors import MissingExtraError
+
+SEPARATOR = "\u200b"  # a zero-width space ends a word, and no phrase
+
+_RUN = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED_RANGES) + "]{2,}")
+
+
+def installed() -> bool:
+    """Whether the extra `cjk` is there."""
+    try:
+        _breaker()
+    except MissingExtraError:
+        return False
+    return True
+
+
+def segmented(text: str) -> str:
+    """The text with a zero-width space between the words of unspaced scripts.
+
+    Example:
+        >>> segmented("no such script")
+        'no such script'
+    """
+    return text if text.isascii() else _RUN.sub(_divided, text)
+
+
+def holds_unspaced(text: str) -> bool:
+    """Whether two characters of an unspaced script stand side by side somewhere."""
+    return not text.isascii() and _RUN.search(text) is not None
+
+
+def _divided(match: re.Match[str]) -> str:
+    return SEPARATOR.join(_breaker()(match[0], "en"))
+
+
+@cache
+def _breaker() -> Any:
+    try:
+        from icu4py.breakers import WordBreaker
+    except ImportError:
+        raise MissingExtraError("dividing text of unspaced scripts into words", "cjk") from None
+    return WordBreaker
