@@ -11,7 +11,7 @@ from spherevec.errors import MissingExtraError
 
 SEPARATOR = "\u200b"  # a zero-width space ends a word, and no phrase
 
-_RUN = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED_RANGES) + "]{2,}")
+_RUN = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED_RANGES) + "]+")
 
 
 def installed() -> bool:
@@ -24,7 +24,7 @@ def installed() -> bool:
 
 
 def segmented(text: str) -> str:
-    """The text with a zero-width space between the words of unspaced scripts.
+    """The text with zero-width spaces around the words of unspaced scripts.
 
     Example:
         >>> segmented("no such script")
@@ -33,13 +33,9 @@ def segmented(text: str) -> str:
     return text if text.isascii() else _RUN.sub(_divided, text)
 
 
-def holds_unspaced(text: str) -> bool:
-    """Whether two characters of an unspaced script stand side by side somewhere."""
-    return not text.isascii() and _RUN.search(text) is not None
-
-
 def _divided(match: re.Match[str]) -> str:
-    return SEPARATOR.join(_breaker()(match[0], "en"))
+    # Also at both ends: what stands there in another script is another word.
+    return SEPARATOR.join(("", *_breaker()(match[0], "en"), ""))
 
 
 @cache

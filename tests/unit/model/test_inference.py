@@ -349,7 +349,7 @@ def test_the_command_writes_a_row_a_document(infer, default_model, new_texts, tm
     corpus.write_text("".join(f'{{"body": "{text} nowhere"}}\n' for text in new_texts))
     code, printed, said = infer(corpus, "--out", out, "--text-field", "body", "--threads", 1)
     assert (code, printed) == (0, "")
-    ids, _, _ = encode_texts(new_texts, inference.vocabulary_of(default_model.words))
+    ids, _, _ = encode_texts(new_texts, inference.vocabulary_of(default_model))
     assert f"200 documents; {200 / (200 + len(ids)):.1%} of their words are unknown" in said
     np.testing.assert_array_equal(np.load(out), default_model.infer(new_texts))
 
