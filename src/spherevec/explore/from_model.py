@@ -106,7 +106,7 @@ def page_data(
         word_counts=None if model.counts is None else model.counts[:embedded],
         place_names=place_names,
         word_places=places.words,
-        tokenizer=model.tokenizer,
+        tokenizer={"words-0.1": "words"}.get(model.tokenizer.name, str(model.tokenizer)),
         fit=fit_of(model, embedded) if embedded and vocabulary > 1 else None,
         vocabulary=vocabulary,
         model_facts=_facts(model),
@@ -222,7 +222,7 @@ def _facts(model: Model) -> list[tuple[str, str]]:
         ("Words", described["words"]),
         ("Tokens", described["tokens"]),
         ("Dimension", described["vector_size"]),
-        ("Tokenizer", described["tokenizer"]),
+        ("Tokenizer", str(model.tokenizer)),
         ("Made", model.created),
         ("With", f"spherevec {model.version}"),
     ]
