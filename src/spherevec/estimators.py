@@ -83,7 +83,9 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         if isinstance(X, str | bytes):
             raise CorpusError("X must be a list of texts, not a single one; put it into a list: [text]")
-        self.model_: Model = train(X, recipe=self.recipe, tokenizer=self.tokenizer, **self._given_settings())
+        self.model_: Model = train(
+            X, recipe=self.recipe, tokenizer=self.tokenizer, progress=False, **self._given_settings()
+        )
         self.n_features_out_ = self.model_.vector_size
         return self
 

@@ -23,14 +23,10 @@ def load_model(folder: Path) -> Model:
 def documents_of(model: Model, folder: Path) -> KeyedVectors:
     """The documents of a model, or an error if it has none."""
     if model.docs is None:
+        if model.config is None:
+            raise ConfigError(f"{folder}: was imported without documents; import them with --docs FILE")
         raise ConfigError(f"{folder}: was trained without documents; train again with --documents")
     return model.docs
-
-
-def document_position(docs: KeyedVectors, identifier: str) -> int:
-    """The row of a document given by its name or, where none is called so, by its number."""
-    is_number = identifier.isascii() and identifier.isdigit() and identifier not in docs
-    return docs.position(int(identifier) if is_number else identifier)
 
 
 def check_free(path: Path, force: bool) -> None:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,11 +16,10 @@ from spherevec.engine.figures import shown
 from spherevec.terminal import visible, visible_json
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from spherevec.evaluation import AnalogyResult, SimilarityResult
     from spherevec.model import Model
     from spherevec.model.keyed_vectors import Key
+    from spherevec.model.results import SearchResult
     from spherevec.training.progress import Progress
 
 Answers = Sequence[tuple["Key", float]]
@@ -55,18 +54,44 @@ def print_json(value: Any) -> None:
     click.echo(encoded.encode())
 
 
-def print_neighbors(answers: Sequence[tuple[str, Answers]], as_json: bool) -> None:
-    """One list an entry: the query, then its answers with their cosines."""
+def print_hits(results: Sequence[SearchResult]) -> None:
+    """One line an answer: score, id, title or beginning; the query above them where there are several."""
+    for number, result in enumerate(results):
+        if len(results) > 1:
+            if number:
+                echo()
+            echo(result.query)
+        width = max((len(hit.id) for hit in result), default=0)
+        for hit in result:
+            echo(f"{hit.score:6.3f}  {hit.id.ljust(min(width, 40))}  {hit.title}".rstrip())
+
+
+def print_neighbors(
+    answers: Sequence[tuple[str, Answers]], as_json: bool, titles: Mapping[object, str] | None = None
+) -> None:
+    """One list an entry: the query, then its answers with their cosines.
+
+    Args:
+        titles: what to show beside the key of a document.
+    """
+    titles = titles or {}
     if as_json:
         print_json(
             [
-                {"query": query, "neighbors": [{"key": key, "cosine": cosine} for key, cosine in found]}
+                {
+                    "query": query,
+                    "neighbors": [
+                        {"key": key, "cosine": cosine, **({"title": titles[key]} if key in titles else {})}
+                        for key, cosine in found
+                    ],
+                }
                 for query, found in answers
             ]
         )
         return
     for place, (query, found) in enumerate(answers):
-        for line in ([] if place == 0 else [""]) + [query, *(f"  {cosine:6.3f}  {key}" for key, cosine in found)]:
+        lines = [f"  {cosine:6.3f}  {key}  {titles.get(key, '')}".rstrip() for key, cosine in found]
+        for line in ([] if place == 0 else [""]) + [query, *lines]:
             echo(line)
 
 
@@ -133,7 +158,18 @@ def print_info(about: Mapping[str, Any], as_json: bool) -> None:
         return
     plain = {name: value for name, value in about.items() if not isinstance(value, dict | list) and value is not None}
     plain["trained"] = "no, imported" if about["config"] is None else "yes"
-    print_columns([(name, _figure(value)) for name, value in (plain | about["provenance"]).items()])
+    if about.get("fields"):
+        plain["fields"] = ", ".join(f"{name} ({kind})" for name, kind in about["fields"].items())
+    others = {name: value for name, value in about["provenance"].items() if not isinstance(value, dict | list)}
+    print_columns([(name, _figure(value)) for name, value in (plain | others).items()])
+    read = about["provenance"].get("summary")
+    if isinstance(read, dict):
+        from spherevec.corpus.summary import CorpusSummary
+
+        echo()
+        echo("what was read")
+        for line in str(CorpusSummary.from_dict(read)).splitlines():
+            echo(f"  {line}")
     if about["config"] is not None:
         echo()
         echo("settings")
@@ -168,62 +204,23 @@ def summary(model: Model) -> str:
 
 
 @contextmanager
-def progress_display(quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
-    """Something to report progress to: a live bar on a terminal, a line now and then elsewhere, None if `quiet`."""
+def progress_display(quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
+    """Something to report progress to: a live bar on a terminal, a line now and then elsewhere, nothing if `quiet`."""
     if quiet:
-        yield None
+        yield lambda progress: None
     elif sys.stderr.isatty():
-        from rich.console import Console
-        from rich.live import Live
+        from spherevec.training.progress_bar import live_bar
 
-        console = Console(file=cast(IO[str], _Forgiving(sys.stderr)))
-        with Live(console=console, refresh_per_second=8, transient=True) as live:
-            yield lambda progress: live.update(_live_view(progress))
+        with live_bar() as bar:
+            yield bar
     else:
         yield _line_reporter()
 
 
-class _Forgiving:
-    """A stream that never complains: the terminal behind it may be gone."""
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        with suppress(OSError, ValueError):
-            return self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self._stream.flush()
-
-
-def _live_view(progress: Progress) -> RenderableType:
-    from rich.console import Group
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    known = progress.done is not None
-    row = Table.grid(padding=(0, 2), expand=True)
-    for ratio in (None, 1, None, None):
-        row.add_column(ratio=ratio, no_wrap=True)
-    row.add_row(
-        Text(_phase(progress), style="bold"),
-        ProgressBar(total=1.0 if known else None, completed=progress.done or 0.0, pulse=not known),
-        f"{progress.done:4.0%}" if known else "",
-        "" if progress.seconds_left is None else f"{duration(progress.seconds_left)} left",
-    )
-    figures = shown(progress.figures)
-    return Group(row, Text(" · ".join(figures), style="dim")) if figures else row
-
-
 def _line_reporter() -> Callable[[Progress], None]:
     """Prints a line when a phase begins, and while it goes on now and then."""
+    from spherevec.training.progress_bar import duration, phase_of
+
     last_phase, last_time = "", -math.inf
 
     def report(progress: Progress) -> None:
@@ -234,21 +231,9 @@ def _line_reporter() -> Callable[[Progress], None]:
         last_phase, last_time = progress.phase, now
         share = [] if not progress.done else [f"{progress.done:.0%}"]
         left = [] if progress.seconds_left is None else [f"{duration(progress.seconds_left)} left"]
-        tell(", ".join([_phase(progress), *share, *shown(progress.figures), *left]))
+        tell(", ".join([phase_of(progress), *share, *shown(progress.figures), *left]))
 
     return report
-
-
-def _phase(progress: Progress) -> str:
-    if progress.epoch is None:
-        return progress.phase
-    return f"{progress.phase}, epoch {progress.epoch} of {progress.epochs}"
-
-
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _figure(value: Any) -> str:

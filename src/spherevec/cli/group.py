@@ -14,6 +14,7 @@ _COMMANDS = {
     "demo": "A minute's tour: train, then show neighbours and clusters.",
     "train": "Learn vectors from text.",
     "infer": "Vectors for documents that the model has never seen.",
+    "search": "Find documents by what they say.",
     "neighbors": "Nearest words, or documents, with their cosines.",
     "analogy": "A is to B as C is to … what?",
     "explore": "Write the map of a model as one page.",

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from spherevec.corpus.summary import CorpusSummary
 from spherevec.corpus.tokenizer import stored_tokenizer
 from spherevec.corpus.vocabulary import Vocabulary
-from spherevec.errors import CorpusError
+from spherevec.errors import CorpusError, FormatError
+from spherevec.storage.tensors import read_tensors
 
 FORMAT = 2
 IDS, OFFSETS, COUNTS, WORDS, DOCUMENTS, ABOUT = (
@@ -72,11 +73,15 @@ class EncodedCorpus:
                 raise ValueError("fewer than two words, or a word that never occurs")
             corpus = cls(folder, about, Vocabulary(words, counts, about["phrases"]))
             corpus._check_numbers()
+            if corpus.documents_file:
+                read_tensors(corpus.documents_file)
             return corpus
         except FileNotFoundError as error:
             raise CorpusError(f"{folder}: no encoded corpus ({Path(error.filename).name} is missing)") from None
         except CorpusError:
             raise
+        except FormatError as error:
+            raise CorpusError(f"{error}; encode the text again") from None
         except OSError as error:
             raise CorpusError(f"{folder}: cannot be read ({error.strerror or error}); check its permissions") from None
         except (ValueError, KeyError, TypeError) as error:

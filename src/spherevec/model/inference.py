@@ -6,16 +6,19 @@ of threads: what is random about a document is a hash of its words, and no sum r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
-from spherevec.corpus import Vocabulary, encode_texts
+from spherevec.corpus import Vocabulary, encode_texts, tokenize
+from spherevec.corpus.frames import frame_rows, is_frame
+from spherevec.corpus.objects import documents_of
+from spherevec.corpus.options import ReadOptions
 from spherevec.corpus.readers import Document
 from spherevec.corpus.summary import CorpusSummary, warnings_about
 from spherevec.corpus.tokenizer import TokenizerLike
@@ -23,6 +26,7 @@ from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import CorpusError
+from spherevec.model.search import Query
 
 if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import KeyedVectors
@@ -164,14 +168,29 @@ def infer_batches(
     threads: int = 0,
     device: str = "cpu",
     tokenizer: TokenizerLike | None = None,
+    text_field: str | None = None,
 ) -> Iterator[Inferred]:
     """The vectors of new texts, some at a time, so that any number of them fits into memory; see `Model.infer`."""
     fitter, vocabulary = model._inference()
     fitter.settings(epochs, alpha, threads, device)  # a bad argument is told before any text is read
-    for documents, _ in _batches(texts):
+    for documents, _ in _batches(texts, text_field):
         ids, offsets, unknown = encode_texts(documents, vocabulary, model.tokenizer if tokenizer is None else tokenizer)
         vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
         yield Inferred(vectors, np.diff(offsets), unknown)
+
+
+def prepared_queries(model: Model, texts: Sequence[str], tokenizer: TokenizerLike | None = None) -> list[Query]:
+    """Texts to search by: their vectors, the ids of their words, and the words that have no vector."""
+    fitter, vocabulary = model._inference()
+    splitter = model.tokenizer if tokenizer is None else tokenizer
+    ids, offsets, unknown = encode_texts(texts, vocabulary, splitter)
+    vectors = fitter.fit(ids, offsets)
+    queries = []
+    for row, text in enumerate(texts):
+        own = ids[offsets[row] : offsets[row + 1]]
+        rare = [w for w in tokenize(text, splitter) if w not in vocabulary.word_to_id] if unknown[row] else []
+        queries.append(Query(text, vectors[row] if len(own) else None, own, list(dict.fromkeys(rare))))
+    return queries
 
 
 def fitter_of(model: Model) -> DocumentFitter:
@@ -202,44 +221,21 @@ def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:
     return np.eye(1, total.size, dtype=np.float32).reshape(-1)
 
 
-def _batches(texts: Iterable[Document]) -> Iterator[tuple[list[Document], bool]]:
+def _batches(texts: Any, text_field: str | None = None) -> Iterator[tuple[list[Document], bool]]:
     """Documents in handy numbers, and whether they are lists of words; the first decides what all must be."""
     if isinstance(texts, str | bytes):
         raise CorpusError("texts must be a list of texts, not a single one; put it into a list: [text]")
-    try:
-        documents = iter(texts)
-    except TypeError:
-        raise CorpusError(
-            f"texts must be an iterable of strings or of lists of words, not {type(texts).__name__}"
-        ) from None
-    in_words: bool | None = None
+    if isinstance(texts, Sized) and not len(texts):
+        return
+    options = ReadOptions(text_field=text_field)
+    rows, in_words = (frame_rows(texts, options), False) if is_frame(texts) else documents_of(texts, options)
     batch: list[Document] = []
     characters = 0
-    for number, document in enumerate(documents, 1):
-        if in_words is None:
-            in_words = isinstance(document, list | tuple)
-        _check(number, document, in_words)
-        batch.append(document)
-        characters += len(document) * (_CHARACTERS_A_WORD if in_words else 1)
+    for row in rows:
+        batch.append(row.text)
+        characters += len(row.text) * (_CHARACTERS_A_WORD if in_words else 1)
         if characters >= BATCH_CHARACTERS or len(batch) == BATCH_DOCUMENTS:
             yield batch, in_words
             batch, characters = [], 0
     if batch:
-        yield batch, bool(in_words)
-
-
-def _check(number: int, document: object, in_words: bool) -> None:
-    """Complain about the text at fault by its place among all of them."""
-    if not in_words:
-        if not isinstance(document, str):
-            raise CorpusError(f"text {number} must be a string, not {_shown(document)}; make it '' if it is empty")
-    elif not isinstance(document, list | tuple):
-        raise CorpusError(f"text {number} must be a list of words like the first, not {_shown(document)}")
-    else:
-        strange = [word for word in document if not isinstance(word, str)]
-        if strange:
-            raise CorpusError(f"text {number}: {_shown(strange[0])} is not a word; words must be strings")
-
-
-def _shown(value: object) -> str:
-    return f"{type(value).__name__} {repr(value)[:40]}"
+        yield batch, in_words

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import ConfigError, FormatError, SpherevecError
+from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.model.neighbors import AnnIndex, top_k, top_k_multiplicative
 
 Float32 = NDArray[np.float32]
@@ -23,6 +23,8 @@ NORM_TOLERANCE = 1e-5
 _ROWS_PER_CHECK = 1 << 13
 # Words that are compared letter by letter for a suggestion; the most frequent come first.
 _SPELLINGS_COMPARED = 5_000
+# Cosines in float32 that differ by less are equal.
+_RANK_TOLERANCE = 1e-6
 
 
 @runtime_checkable
@@ -171,25 +173,77 @@ class KeyedVectors:
 
     def similarity(self, a: Query, b: Query) -> float:
         """The cosine between two keys or vectors, from -1 to 1."""
-        return float(np.clip(self._unit(a).astype(np.float64) @ self._unit(b).astype(np.float64), -1, 1))
+        return float(np.clip(self.unit(a).astype(np.float64) @ self.unit(b).astype(np.float64), -1, 1))
 
     def distance(self, a: Query, b: Query) -> float:
         """1 - `similarity`."""
         return 1 - self.similarity(a, b)
 
+    def n_similarity(self, some: Sequence[Query], others: Sequence[Query]) -> float:
+        """The cosine between the mean directions of two lists of keys or vectors."""
+        return self.similarity(self._mean(some), self._mean(others))
+
+    def doesnt_match(self, keys: Sequence[Key]) -> Key:
+        """The key that is farthest from the mean direction of all of them; of equals the first."""
+        mean = self._mean(keys)
+        return min(keys, key=lambda key: self.similarity(key, mean))
+
+    def rank(self, key: Query, other: Query) -> int:
+        """The place of `other` among the neighbours of `key`: 1 if it is the nearest one."""
+        skipped = [self.position(key)] if not isinstance(key, np.ndarray) else []
+        cosines = np.delete(self.vectors @ self.unit(key), skipped)
+        return 1 + int(np.count_nonzero(cosines > self.unit(key) @ self.unit(other) + _RANK_TOLERANCE))
+
+    def to_pandas(self) -> Any:
+        """The vectors as a pandas DataFrame: one row a key, one column a dimension."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("to_pandas()", "pandas") from None
+        return pandas.DataFrame(self.vectors, index=pandas.Index(list(self.index_to_key), name="key"))
+
+    def _repr_html_(self) -> str:
+        from spherevec.model.html import table_html
+
+        shown = range(min(len(self), 10))
+        counts = [] if self.counts is None else ["count"]
+        rows = [
+            [self.index_to_key[row], *([f"{self.counts[row]:,}"] if self.counts is not None else [])] for row in shown
+        ]
+        return table_html(["key", *counts], rows, f"{len(self):,} vectors of dimension {self.vector_size}")
+
+    @overload
     def most_similar(
         self,
         positive: Query | Sequence[Query] = (),
         negative: Query | Sequence[Query] = (),
         topn: int = 10,
         restrict: int | None = None,
-    ) -> list[tuple[Key, float]]:
+    ) -> list[tuple[Key, float]]: ...
+
+    @overload
+    def most_similar(
+        self,
+        positive: Query | Sequence[Query] = (),
+        negative: Query | Sequence[Query] = (),
+        *,
+        topn: None,
+        restrict: int | None = None,
+    ) -> Float32: ...
+
+    def most_similar(
+        self,
+        positive: Query | Sequence[Query] = (),
+        negative: Query | Sequence[Query] = (),
+        topn: int | None = 10,
+        restrict: int | None = None,
+    ) -> list[tuple[Key, float]] | Float32:
         """The keys nearest to the mean direction of `positive` minus `negative`, with their cosines.
 
         Args:
             positive: a key, a position, a vector, or a list of these. Keys given are never an answer.
             negative: the same, to be far from.
-            topn: how many.
+            topn: how many; None returns the cosines with all keys instead, (n,), in the order of the keys.
             restrict: look only among this many first (most frequent) keys.
         """
         wanted, unwanted = _as_list(positive), _as_list(negative)
@@ -197,9 +251,11 @@ class KeyedVectors:
             raise ConfigError("most_similar needs at least one word, position or vector")
         total = np.zeros(self.vector_size, np.float64)
         for query in wanted:
-            total += self._unit(query)
+            total += self.unit(query)
         for query in unwanted:
-            total -= self._unit(query)
+            total -= self.unit(query)
+        if topn is None:
+            return np.asarray(np.clip(self._first(restrict) @ self.unit(total), -1, 1))
         given = [self.position(query) for query in wanted + unwanted if not isinstance(query, np.ndarray)]
         return self.similar_by_vector(total, topn, exclude=given, restrict=restrict)
 
@@ -207,7 +263,7 @@ class KeyedVectors:
         self, vector: NDArray[Any], topn: int = 10, *, exclude: Sequence[int] = (), restrict: int | None = None
     ) -> list[tuple[Key, float]]:
         """The keys nearest to a vector (dim,) of any length, with their cosines; rows in `exclude` are left out."""
-        query = self._unit(vector)[None, :]
+        query = self.unit(vector)[None, :]
         if self._ann is not None and restrict is None:
             near, _ = self._ann.search(query, topn + len(exclude))
             candidates = np.setdiff1d(near[0][near[0] >= 0], np.asarray(exclude, np.int64))
@@ -236,8 +292,8 @@ class KeyedVectors:
             return self.most_similar([b, c], [a], topn)
         if method != "mul":
             raise ConfigError(f"method must be add or mul, not {method!r}")
-        near = np.stack([self._unit(b), self._unit(c)])[None]
-        far = self._unit(a)[None, None]
+        near = np.stack([self.unit(b), self.unit(c)])[None]
+        far = self.unit(a)[None, None]
         given = [self.position(query) for query in (a, b, c) if not isinstance(query, np.ndarray)]
         rows, scores = top_k_multiplicative(near, far, self.vectors, topn, [given])
         return self._labelled(rows[0], scores[0])
@@ -276,7 +332,12 @@ class KeyedVectors:
             raise ConfigError(f"restrict must be at least 1, not {restrict}")
         return self.vectors if restrict is None else self.vectors[:restrict]
 
-    def _unit(self, query: Query | NDArray[Any]) -> Float32:
+    def _mean(self, queries: Sequence[Query]) -> Float32:
+        if not len(queries):
+            raise ConfigError("a list of words has no direction if it is empty; give at least one word")
+        return np.asarray(np.mean([self.unit(query) for query in queries], axis=0, dtype=np.float64), np.float32)
+
+    def unit(self, query: Query | NDArray[Any]) -> Float32:
         """The direction (dim,) of a key, a position or a vector."""
         if not isinstance(query, np.ndarray):
             return self.get_vector(query)

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.tokenizer import TokenizerLike, stored_tokenizer, tokenizer_of
-from spherevec.errors import ConfigError, CorpusError, FormatError
+from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
-from spherevec.model.keyed_vectors import Key, KeyedVectors, Query, UnknownKeyError
+from spherevec.model.keyed_vectors import KeyedVectors, UnknownKeyError
+from spherevec.model.lexical import LexicalIndex
+from spherevec.model.results import SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from spherevec.corpus import Vocabulary
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
 
 _TABLES = ("words", "contexts", "docs")
+# What the encoders of other libraries are called with; vectors here are always arrays of unit rows.
+_ENCODER_OPTIONS = ("batch_size", "show_progress_bar", "convert_to_numpy", "normalize_embeddings")
 
 
 class Model:
@@ -92,11 +96,12 @@ class Model:
         self.provenance: dict[str, Any] = {**_here_and_now(), **(provenance or {})}
         self._documents = documents
         self.terms = terms
+        self._lexical: LexicalIndex | None = None
         self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What `infer` prepares is large and quickly made again: copies and pickles do without.
-        return {**self.__dict__, "_prepared": None}
+        return {**self.__dict__, "_prepared": None, "_lexical": None}
 
     @property
     def counts(self) -> NDArray[np.int64] | None:
@@ -141,86 +146,146 @@ class Model:
         origin = "imported" if self.config is None else str(self.config.get("objective", "trained"))
         return f"Model({', '.join(parts)}, dimension {self.vector_size}, {origin})"
 
-    def search(self, query: Query, among: str = "docs", topn: int = 10) -> list[tuple[Key, float]]:
-        """The documents, words or contexts nearest to a word, a document or a vector, with their cosines.
+    def _repr_html_(self) -> str:
+        from spherevec.model.html import table_html
 
-        Args:
-            query: a word, the name or position of a document, or a vector. A name of both is taken as the word.
-            among: "docs", "words" or "contexts".
-        """
-        table = self._table(among)
-        if isinstance(query, np.ndarray):
-            return table.similar_by_vector(query, topn)
-        source = self.words if isinstance(query, str) and query in self.words else self.docs
-        if source is None:
-            if isinstance(query, str):
-                raise UnknownKeyError(query, self.words)
-            raise ConfigError(f"{query!r} cannot be a document: this model was trained without documents")
-        if isinstance(query, str) and query not in source:
-            raise UnknownKeyError(query, self.words)
-        if source is self.docs and among == "words":
-            table = self.inputs
-        elif source is self.words and among == "docs":
-            source = self.inputs
-        row = source.position(query)
-        return table.similar_by_vector(source.vectors[row], topn, exclude=[row] if source is table else ())
+        shown = {name: value for name, value in self.describe().items() if isinstance(value, int | str)}
+        return table_html(
+            ["", ""],
+            [[name, f"{value:,}" if isinstance(value, int) else value] for name, value in shown.items()],
+            repr(self),
+        )
 
-    def search_text(
+    @overload
+    def search(
         self,
-        text: str | Sequence[str],
+        query: str | NDArray[Any],
         among: str = "docs",
-        topn: int = 10,
+        top: int = 10,
         *,
+        where: Mapping[str, Any] | None = None,
+        mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
-    ) -> list[tuple[Key, float]]:
-        """The documents, words or contexts nearest to a new text, with their cosines.
+    ) -> SearchResult: ...
+
+    @overload
+    def search(
+        self,
+        query: list[str] | tuple[str, ...],
+        among: str = "docs",
+        top: int = 10,
+        *,
+        where: Mapping[str, Any] | None = None,
+        mode: str = "hybrid",
+        tokenizer: TokenizerLike | None = None,
+    ) -> SearchResults: ...
+
+    def search(
+        self,
+        query: str | list[str] | tuple[str, ...] | NDArray[Any],
+        among: str = "docs",
+        top: int = 10,
+        *,
+        where: Mapping[str, Any] | None = None,
+        mode: str = "hybrid",
+        tokenizer: TokenizerLike | None = None,
+    ) -> SearchResult | SearchResults:
+        """The documents or words that answer a text, or each of several texts.
 
         Args:
-            text: a text, or a list of words. At least one word must be known to the model.
-            among: "docs", "words" or "contexts".
+            query: a text of one or more words, a list of texts, or a vector (dim,).
+            among: "docs" or "words".
+            top: how many answers.
+            where: only documents for which this holds, such as `{"team": "billing", "created>=": "2024-01-01"}`; see
+                `DocumentTable.rows_where`.
+            mode: "dense" ranks by cosine, "lexical" by BM25 over the very words, "hybrid" by both.
             tokenizer: as for `infer`.
+
+        Returns:
+            A `SearchResult`, or for a list of texts one for each in `SearchResults`: hits with id, title, snippet and
+            score, best first.
         """
-        table = self._table(among)
-        vectors, unknown = self.infer([text], tokenizer=tokenizer, return_unknown=True)
-        if unknown[0] == 1:
-            raise CorpusError(f"no word of {text!r:.60} is known to the model: nothing to search by; use other words")
-        return (self.inputs if among == "words" else table).similar_by_vector(vectors[0], topn)
+        from spherevec.model import search as searching
+        from spherevec.model.inference import prepared_queries
+
+        if among not in searching.AMONG:
+            raise ConfigError(f"among must be one of {', '.join(searching.AMONG)}, not {among!r:.40}")
+        if mode not in searching.MODES:
+            raise ConfigError(f"mode must be one of {', '.join(searching.MODES)}, not {mode!r:.40}")
+        if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+            raise ConfigError(f"top must be a whole number of at least 1, not {top!r:.40}")
+        if where is not None and among != "docs":
+            raise ConfigError(f"where chooses among documents, not among {among}; leave it out")
+        if isinstance(query, np.ndarray):
+            queries = [searching.Query("vector", self.words.unit(query), np.zeros(0, np.int32))]
+            mode = "dense"
+        else:
+            queries = prepared_queries(self, searching.query_texts(query), tokenizer)
+        if among == "docs":
+            found = searching.search_documents(self, queries, mode, top, where)
+        else:
+            found = searching.search_words(self, queries, top)
+        return found[0] if isinstance(query, str | np.ndarray) else found
+
+    def lexical_index(self) -> LexicalIndex | None:
+        """What finds documents by their words, made when first asked for; None where these are not kept."""
+        if self._lexical is None and self.terms is not None:
+            self._lexical = LexicalIndex(self.terms)
+        return self._lexical
+
+    def encode(self, sentences: str | Sequence[str], **options: Any) -> NDArray[np.float32]:
+        """The vectors of texts, (n, dim), or of one text, (dim,): `infer` by the name that other encoders have.
+
+        Args:
+            sentences: a text, or a list of texts.
+            **options: `threads` as for `infer`. Those of other encoders that make no difference here (`batch_size`,
+                `show_progress_bar`, `convert_to_numpy`, `normalize_embeddings`) are taken and ignored.
+        """
+        unknown = [name for name in options if name not in ("threads", *_ENCODER_OPTIONS)]
+        if unknown:
+            raise ConfigError(f"encode takes texts and threads, not {unknown[0]!r:.40}")
+        alone = isinstance(sentences, str)
+        vectors = self.infer([sentences] if alone else list(sentences), threads=options.get("threads", 0))
+        return np.asarray(vectors[0] if alone else vectors)
 
     @overload
     def infer(
         self,
-        texts: Iterable[str | Sequence[str]],
+        texts: Any,
         *,
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
         device: str = "cpu",
         tokenizer: TokenizerLike | None = None,
+        text_field: str | None = None,
         return_unknown: Literal[False] = False,
     ) -> NDArray[np.float32]: ...
 
     @overload
     def infer(
         self,
-        texts: Iterable[str | Sequence[str]],
+        texts: Any,
         *,
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
         device: str = "cpu",
         tokenizer: TokenizerLike | None = None,
+        text_field: str | None = None,
         return_unknown: Literal[True],
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
 
     def infer(
         self,
-        texts: Iterable[str | Sequence[str]],
+        texts: Any,
         *,
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
         device: str = "cpu",
         tokenizer: TokenizerLike | None = None,
+        text_field: str | None = None,
         return_unknown: bool = False,
     ) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float64]]:
         """The vectors of new documents, (n, dim): fitted by the objective of training, with the words fixed.
@@ -234,20 +299,28 @@ class Model:
         the objective is the default one.
 
         Args:
-            texts: an iterable of strings, or of lists of words.
+            texts: an iterable of strings or of lists of words; with `text_field` a data frame, or records.
             epochs: passes over each text; by default 10, and more over a text of less than 100 words.
             alpha: learning rate at the start; by default 0.01, and 0.03 for the hinges.
             threads: 0 = all cores.
             device: "cpu", or "cuda" for an NVIDIA GPU, whose last bits differ from the CPU's.
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
                 on lists of words, or with a function for a tokenizer.
+            text_field: the column of a data frame, or the field of records, that holds the text.
             return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
                 without any word.
         """
         from spherevec.model.inference import infer_batches
 
         found = infer_batches(
-            self, texts, epochs=epochs, alpha=alpha, threads=threads, device=device, tokenizer=tokenizer
+            self,
+            texts,
+            epochs=epochs,
+            alpha=alpha,
+            threads=threads,
+            device=device,
+            tokenizer=tokenizer,
+            text_field=text_field,
         )
         blocks = [*found]
         vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
@@ -283,6 +356,9 @@ class Model:
             "words": len(self.words),
             "contexts": None if self.contexts is None else len(self.contexts),
             "documents": None if self.docs is None else len(self.docs),
+            "ids": None if self.documents is None else "own" if self.documents.named else "positions",
+            "titles": None if self.documents is None else self.documents.titled,
+            "fields": None if self.documents is None else self.documents.fields,
             "vector_size": self.vector_size,
             "tokens": None if self.counts is None else int(self.counts.sum()),
             "tokenizer": self.tokenizer.description(),
@@ -341,14 +417,6 @@ class Model:
 
             self._prepared = fitter_of(self), vocabulary_of(self)
         return self._prepared
-
-    def _table(self, name: str) -> KeyedVectors:
-        if name not in _TABLES:
-            raise ConfigError(f"among must be one of {', '.join(_TABLES)}, not {name!r}")
-        table: KeyedVectors | None = getattr(self, name)
-        if table is None:
-            raise ConfigError(f"this model has no {name}; train it with documents=True or search among words")
-        return table
 
 
 def _higher(room: str) -> Any:

@@ -29,6 +29,7 @@ from spherevec.storage.files import working_folder
 from spherevec.storage.locks import owned
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.progress import Progress, ProgressCallback, careful
+from spherevec.training.progress_bar import chosen_progress
 from spherevec.training.run import AfterEpoch, Run, refit_range
 
 CHECKPOINT_EVERY = "10m"
@@ -48,7 +49,7 @@ def train(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     workdir: str | Path | None = None,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     initial: Model | KeyedVectors | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: str = CHECKPOINT_EVERY,
@@ -77,8 +78,9 @@ def train(
         encoding: of text files.
         workdir: where the encoded corpus is kept while training (4 to 8 bytes a word), and document vectors that would
             not fit into memory, as long as the model is used; the system's folder for temporary files by default.
-        progress: called a few times a second with a `Progress`. An exception in it is warned about once and does not
-            end training; `KeyboardInterrupt` does, after a checkpoint.
+        progress: a function that is called a few times a second with a `Progress`; True for a bar, False for silence;
+            by default a bar on terminals and in notebooks. An exception in it is warned about once and does not end
+            training; `KeyboardInterrupt` does, after a checkpoint.
         initial: word and context vectors to start from; words that it does not know start at random, and so do all
             documents.
         checkpoint: a folder to save the unfinished run to, from time to time and when it is interrupted (Ctrl-C). It
@@ -90,15 +92,16 @@ def train(
         **settings: any field of `TrainConfig`, on top of the recipe.
     """
     config = TrainConfig.recipe(recipe, **settings)
-    report = careful(progress)
     saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
     saving |= {"start_over": start_over, "finish": finish}
     check_initial(initial)
     if isinstance(source, EncodedCorpus):
-        return train_corpus(source, config, progress=report, initial=initial, workdir=workdir, **saving)
+        with chosen_progress(progress) as shown:
+            return train_corpus(source, config, progress=shown, initial=initial, workdir=workdir, **saving)
     with checkpoint_owned(checkpoint), ExitStack() as stack:
         check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
         check_device(config)
+        report = careful(stack.enter_context(chosen_progress(progress)))
         # What a killed process has left there is removed on the way.
         folder = stack.enter_context(working_folder(workdir))
         report(Progress("reading", 0.0))

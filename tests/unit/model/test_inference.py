@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
+import pandas
 import pytest
 
 import spherevec
@@ -230,7 +232,15 @@ def test_the_learned_offset_matters(default_model, new_texts):
 def test_lists_of_words_are_texts_too(default_model, new_texts):
     lists = [text.split() for text in new_texts]
     np.testing.assert_array_equal(default_model.infer(lists), default_model.infer(new_texts))
-    np.testing.assert_array_equal(default_model.infer(map(tuple, lists)), default_model.infer(new_texts))
+    with pytest.raises(CorpusError, match="document 0 is a tuple"):
+        default_model.infer(map(tuple, lists))
+
+
+def test_frames_are_inferred_by_their_column(default_model, new_texts):
+    frame = pandas.DataFrame({"body": new_texts, "n": range(len(new_texts))})
+    np.testing.assert_array_equal(default_model.infer(frame, text_field="body"), default_model.infer(new_texts))
+    with pytest.raises(CorpusError, match="say which field holds the text"):
+        default_model.infer(frame)
 
 
 def test_no_texts_give_no_rows(default_model):
@@ -255,16 +265,16 @@ def test_a_model_that_cannot_split_text_says_so(default_model, tokenizer):
     [
         ("a1 b2", "put it into a list"),
         (b"a1 b2", "put it into a list"),
-        (7, "iterable of strings or of lists of words, not int"),
-        (["a1"] * 4 + [None], "text 5 must be a string, not NoneType None"),
-        (["a1"] * 4 + [["a1"]], "text 5 must be a string, not list"),
-        ([["a1"]] * 4 + ["a1"], "text 5 must be a list of words like the first, not str 'a1'"),
-        ([["a1"]] * 4 + [["a1", 3]], "text 5: int 3 is not a word"),
+        (7, "an iterable of texts or of lists of words, not int 7"),
+        (["a1"] * 4 + [None], "document 4 (counted from 0) must be a string like the first, not NoneType None"),
+        (["a1"] * 4 + [["a1"]], "document 4 (counted from 0) must be a string like the first, not list"),
+        ([["a1"]] * 4 + ["a1"], "document 4 (counted from 0) must be a list of words like the first, not str 'a1'"),
+        ([["a1"]] * 4 + [["a1", 3]], "document 4 (counted from 0): int 3 is not a word"),
     ],
 )
 def test_what_is_no_list_of_texts_is_told_by_its_place(default_model, given, message, monkeypatch):
     monkeypatch.setattr(inference, "BATCH_DOCUMENTS", 3)
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(CorpusError, match=re.escape(message)):
         default_model.infer(given)
 
 
@@ -300,27 +310,36 @@ def test_what_depends_on_the_model_is_prepared_once(default_model, new_texts):
 # --- search by a new sentence -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("among", ["docs", "words", "contexts"])
-def test_search_by_a_new_text(default_model, among):
+def test_search_by_a_new_text(default_model):
     sentence = "b1 b2 nowhere b3 b1 b5"
-    found = default_model.search_text(sentence, among, topn=5)
-    table = default_model.inputs if among == "words" else getattr(default_model, among)
-    assert found == table.similar_by_vector(default_model.infer([sentence])[0], 5)
-    assert default_model.search_text(sentence.split(), among, topn=5) == found
+    vector = default_model.infer([sentence])[0]
+    for among, table in (("docs", default_model.docs), ("words", default_model.inputs)):
+        found = default_model.search(sentence, among, 5, mode="dense")
+        assert [(hit.row, hit.score) for hit in found] == [
+            (table.position(key), pytest.approx(cosine, abs=1e-6)) for key, cosine in table.similar_by_vector(vector, 5)
+        ]
+        assert found.note == "without a vector: 'nowhere'"
 
 
 def test_search_finds_documents_and_words_of_the_topic(default_model):
     topics = topic_texts(300, seed=1)[1]
-    found = default_model.search_text("b1 b2 b3 b1 b5 b2 b4", topn=5)
-    assert [TOPICS[topics[document]] for document, _ in found] == ["b"] * 5
-    assert [word[0] for word, _ in default_model.search_text("b1 b2 b3 b1 b5", "words", topn=3)] == ["b"] * 3
+    several = default_model.search(["b1 b2 b3 b1 b5 b2 b4", "c1 c2"], top=5)
+    assert [TOPICS[topics[hit.row]] for hit in several[0]] == ["b"] * 5
+    assert [TOPICS[topics[hit.row]] for hit in several[1]] == ["c"] * 5
+    assert [hit.id[0] for hit in default_model.search("b1 b2 b3 b1 b5", "words", 3)] == ["b"] * 3
 
 
-def test_search_by_nothing_known_is_refused(default_model):
-    with pytest.raises(CorpusError, match="no word of 'nowhere' is known"):
-        default_model.search_text("nowhere")
-    with pytest.raises(ConfigError, match="among must be one of"):
-        default_model.search_text("a1", among="paragraphs")
+def test_search_by_nothing_known_finds_nothing_and_says_so(default_model):
+    found = default_model.search("nowhere")
+    assert len(found) == 0 and found.note == "no word of 'nowhere' is known to the model; use other words"
+
+
+def test_encode_is_infer(default_model, new_texts):
+    vectors = default_model.encode(new_texts, show_progress_bar=False, batch_size=3)
+    np.testing.assert_array_equal(vectors, default_model.infer(new_texts))
+    np.testing.assert_array_equal(default_model.encode(new_texts[0]), vectors[0])
+    with pytest.raises(ConfigError, match="not 'device'"):
+        default_model.encode(new_texts, device="cpu")
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -350,7 +369,8 @@ def test_the_command_writes_a_row_a_document(infer, default_model, new_texts, tm
     code, printed, said = infer(corpus, "--out", out, "--text-field", "body", "--threads", 1)
     assert (code, printed) == (0, "")
     ids, _, _ = encode_texts(new_texts, inference.vocabulary_of(default_model))
-    assert f"200 documents; {200 / (200 + len(ids)):.1%} of their words are unknown" in said
+    assert "200 documents; " in said
+    assert f"{200 / (200 + len(ids)):.1%} of the tokens unknown to the model" in said
     np.testing.assert_array_equal(np.load(out), default_model.infer(new_texts))
 
     code, _, said = infer(corpus, "--out", out, "--text-field", "body")

@@ -176,38 +176,48 @@ def test_one_sphere_for_words_and_documents(model):
     def expected(vector, table, skip=()):
         cosines = table.vectors @ vector
         order = [int(row) for row in np.argsort(-cosines) if row not in skip]
-        return [table.index_to_key[row] for row in order[:4]]
+        return [str(table.index_to_key[row]) for row in order[:4]]
 
-    def found(*args):
-        return [key for key, _ in model.search(*args, topn=4)]
-
-    cat, tenth, other = model.words["cat"], model.docs[10], unit(1, seed=5)[0]
-    assert found("cat") == expected(cat, model.docs)
-    assert found("cat", "words") == expected(cat, model.words, skip=[0])
-    assert found("cat", "contexts") == expected(cat, model.contexts)
-    assert found(10, "words") == expected(tenth, model.words)
-    assert found(10, "docs") == expected(tenth, model.docs, skip=[10])
-    assert found(other, "docs") == expected(other, model.docs)
-
-
-def test_search_by_the_name_of_a_document(words):
-    model = Model(words, docs=KeyedVectors(["cat", "b.txt", "c.txt"], unit(3, seed=3)))
-    assert "b.txt" not in [key for key, _ in model.search("b.txt", "docs")]
-    assert len(model.search("cat", "docs")) == 3  # the word, not the document of that name
+    cat, other = model.words["cat"], unit(1, seed=5)[0]
+    assert model.search("cat", "words", 4).ids == expected(cat, model.words, skip=[0])
+    assert model.search(cat, "docs", 4).ids == expected(cat, model.docs)
+    assert model.search(model.docs[10], "docs", 4).ids == expected(model.docs[10], model.docs)
+    assert model.search(other, "docs", 4).ids == expected(other, model.docs)
 
 
 def test_search_says_what_is_missing(words, model):
     bare = Model(words)
-    with pytest.raises(ConfigError, match="no docs"):
+    with pytest.raises(ConfigError, match="no documents"):
         bare.search("cat")
-    with pytest.raises(ConfigError, match="without documents"):
+    with pytest.raises(ConfigError, match=r"model.docs.most_similar\(3\)"):
         bare.search(3, "words")
-    with pytest.raises(UnknownKeyError, match="did you mean 'horse'"):
-        bare.search("hrose", "words")
-    with pytest.raises(UnknownKeyError, match="did you mean 'horse'"):
-        model.search("hrose")
+    assert "did you mean 'horse'" in bare.search("hrose", "words").note
+    assert "did you mean 'horse'" in model.search("hrose").note
     with pytest.raises(ConfigError, match="among"):
         model.search("cat", "sentences")
+    with pytest.raises(ConfigError, match="mode"):
+        model.search("cat", mode="fuzzy")
+    with pytest.raises(ConfigError, match="top must be"):
+        model.search("cat", top=0)
+    with pytest.raises(ConfigError, match="does not keep the words"):
+        model.search("cat", mode="lexical")
+
+
+def test_small_verbs(model):
+    words = model.words
+    some = list(words.names[:3])
+    assert words.n_similarity(some, some) == pytest.approx(1)
+    assert words.doesnt_match(some) in some
+    order = [key for key, _ in words.most_similar("cat", topn=len(words))]
+    assert [words.rank("cat", key) for key in order[:3]] == [1, 2, 3]
+    cosines = words.most_similar("cat", topn=None)
+    assert cosines.shape == (len(words),) and cosines[0] == pytest.approx(1)
+    frame = words.to_pandas()
+    assert frame.index[0] == "cat" and frame.shape == words.vectors.shape
+    for shown in (words._repr_html_(), model._repr_html_()):
+        assert shown.startswith("<table>") and "cat" in words._repr_html_()
+    with pytest.raises(ConfigError, match="at least one word"):
+        words.n_similarity([], some)
 
 
 @pytest.mark.parametrize(

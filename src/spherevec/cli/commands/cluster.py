@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,13 +12,22 @@ from spherevec.cli.checks import check_free, documents_of, load_model
 from spherevec.cli.options import PATH, force_option, json_option, model_argument
 from spherevec.errors import ConfigError
 
+if TYPE_CHECKING:
+    from spherevec.model import Model
+
 _CLUSTER_RUNS = 5
 
 
 @click.command()
 @model_argument
 @click.option("--k", type=click.IntRange(1), default=20, show_default=True, help="How many clusters.")
-@click.option("--out", required=True, type=PATH, metavar="LABELS.txt", help="File for one cluster number a document.")
+@click.option(
+    "--out",
+    required=True,
+    type=PATH,
+    metavar="LABELS.txt",
+    help="File for one cluster number a document; with ids and titles if it ends with .csv.",
+)
 @click.option(
     "--method",
     type=click.Choice(["skmeans", "kmeans", "movmf"]),
@@ -46,9 +55,24 @@ def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: 
 
     with atomic_file(out, overwrite=force) as file:
         found = _clusterer(method, k).fit(docs.vectors)
-        file.write_text("".join(f"{label}\n" for label in found.labels_), encoding="ascii")
+        _write_labels(file, out.suffix.lower() == ".csv", found.labels_.tolist(), model)
     names = name_clusters(found.cluster_centers_, model.inputs, distinctive=True)  # type: ignore[arg-type]
     display.print_clusters(np.bincount(found.labels_, minlength=k).tolist(), names, as_json)
+
+
+def _write_labels(file: Path, as_table: bool, labels: list[int], model: Model) -> None:
+    """One number a line, or a table of ids, titles and numbers."""
+    if not as_table:
+        file.write_text("".join(f"{label}\n" for label in labels), encoding="ascii")
+        return
+    import csv
+
+    table = model.documents
+    assert table is not None
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.writer(lines)
+        writer.writerow(["id", "title", "cluster"])
+        writer.writerows((table.ids[row], table.title(row), label) for row, label in enumerate(labels))
 
 
 def _clusterer(method: str, k: int) -> Any:

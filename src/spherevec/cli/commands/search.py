@@ -1,0 +1,87 @@
+"""`spherevec search`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spherevec.cli import display
+from spherevec.cli.checks import load_model
+from spherevec.cli.options import json_option, model_argument, quiet_option, top_option
+from spherevec.errors import ConfigError, CorpusError
+
+_SIGNS = ("!=", ">=", "<=", "=", ">", "<")
+
+
+@click.command()
+@model_argument
+@click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
+@top_option
+@click.option("--where", "conditions", metavar="FIELD=VALUE", multiple=True, help="Only documents where this holds.")
+@click.option(
+    "--among", type=click.Choice(["docs", "words"]), default="docs", show_default=True, help="What to look for."
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["hybrid", "dense", "lexical"]),
+    default="hybrid",
+    show_default=True,
+    help="Rank by direction, by the very words (BM25), or by both.",
+)
+@json_option
+@quiet_option
+def search(
+    folder: Path,
+    texts: tuple[str, ...],
+    top: int,
+    conditions: tuple[str, ...],
+    among: str,
+    mode: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Find documents by what they say.
+
+    One list for each TEXT: score, id, title or beginning. A TEXT of - reads texts from standard input, one a line.
+
+    --where takes =, !=, <, <=, >, >= and may be given several times, all of which must hold; values of one field
+    separated by | stand for any of them: --where 'team=billing|sales' --where 'created>=2024-01-01'.
+    """
+    queries = [query for text in texts for query in (_from_standard_input() if text == "-" else [text])]
+    where = dict(map(_condition, conditions)) or None
+    if len(conditions) > len(where or {}):
+        raise click.UsageError("--where names the same field and comparison twice; use | for several values")
+    model = load_model(folder)
+    results = model.search(queries, among, top, where=where, mode=mode)
+    if not any(len(result) for result in results) and all(result.note for result in results):
+        raise CorpusError(results[0].note)
+    if as_json:
+        display.print_json([result.as_dict() for result in results])
+        return
+    display.print_hits(results)
+    if not quiet:
+        for result in results:
+            if result.note:
+                display.tell(result.note)
+
+
+def _from_standard_input() -> list[str]:
+    texts = [line.strip() for line in sys.stdin]
+    found = [text for text in texts if text]
+    if not found:
+        raise ConfigError("standard input holds no text to search for; give one a line")
+    return found
+
+
+def _condition(text: str) -> tuple[str, Any]:
+    """`team=billing|sales` as ("team", ["billing", "sales"]), `size>5` as ("size>", "5")."""
+    places = [(text.find(sign), -len(sign), sign) for sign in _SIGNS if sign in text]
+    if not places or min(places)[0] == 0:
+        raise click.UsageError(f"--where {text!r} is no condition; write FIELD=VALUE, or FIELD>VALUE and the like")
+    place, _, sign = min(places)
+    field, value = text[:place].strip(), text[place + len(sign) :].strip()
+    values = [one.strip() for one in value.split("|")] if sign in ("=", "!=") else value
+    return field + ("" if sign == "=" else sign), values

@@ -1,0 +1,193 @@
+"""Search among documents: by direction, by the very words, or by both.
+
+Hybrid search ranks by cosine + BM25 / (the best BM25 of this query): what shares the query's rarest words is lifted by
+up to 1, whatever the scale of BM25 is, and a query whose words no document holds is answered by direction alone.
+`experiments/search` has the figures that this rule was chosen by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import ConfigError
+from spherevec.model.lexical import LexicalIndex
+from spherevec.model.neighbors import exact_products, top_k
+from spherevec.model.results import Hit, SearchResult, SearchResults
+
+if TYPE_CHECKING:
+    from spherevec.model.model import Model
+
+Float32 = NDArray[np.float32]
+Int64 = NDArray[np.int64]
+
+MODES = ("hybrid", "dense", "lexical")
+AMONG = ("docs", "words")
+LEXICAL_WEIGHT = np.float32(1.0)  # of the best BM25 score, in cosines
+
+_SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
+_ROWS_MULTIPLIED = 1 << 16
+_SPARE = 64  # candidates beyond those asked for, which are scored again in float64
+
+
+class Query(NamedTuple):
+    """One query, made ready."""
+
+    text: str
+    vector: Float32 | None  # (dim,), None where no word has a vector
+    words: NDArray[np.int32]  # ids of its words
+    rare: Sequence[str] = ()  # words without a vector
+
+
+def ranked(
+    queries: Sequence[Query],
+    vectors: Float32,
+    lexical: LexicalIndex | None,
+    mode: str,
+    top: int,
+    rows: Int64 | None = None,
+) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
+    """The best rows and their scores for each query, best first, equal scores in the order of the rows.
+
+    Memory holds the scores of a few queries at a time, and of one where there are many documents.
+
+    Args:
+        vectors: (n, dim) unit rows of the documents.
+        lexical: finds documents by their words; None in mode "dense".
+        rows: the rows that may be an answer, in ascending order; None for all.
+    """
+    n = len(vectors) if rows is None else len(rows)
+    step = max(1, _SCORES_HELD // max(n, 1))
+    for first in range(0, len(queries), step):
+        batch = queries[first : first + step]
+        scores = np.zeros((len(batch), n), np.float32)
+        if mode != "lexical":
+            _add_cosines(scores, batch, vectors, rows)
+        for query, own in zip(batch, scores, strict=True):
+            words = None
+            if lexical is not None and mode != "dense":
+                found, _ = lexical.scores(query.words, query.rare)
+                words = found if rows is None else found[rows]
+                _add_words(own, words, mode)
+            permitted = own > 0 if mode == "lexical" or (query.vector is None and words is not None) else None
+            yield _best(query, own, words, vectors, rows, mode, top, permitted)
+
+
+def _add_cosines(scores: Float32, queries: Sequence[Query], vectors: Float32, rows: Int64 | None) -> None:
+    known = [place for place, query in enumerate(queries) if query.vector is not None]
+    if not known:
+        return
+    directions = np.stack([query.vector for query in queries if query.vector is not None])
+    for start in range(0, scores.shape[1], _ROWS_MULTIPLIED):
+        here = slice(start, start + _ROWS_MULTIPLIED)
+        block = vectors[here] if rows is None else vectors[rows[here]]
+        scores[known, here] = directions @ block.T
+
+
+def _add_words(own: Float32, words: Float32, mode: str) -> None:
+    best = float(words.max()) if len(words) else 0.0
+    if mode == "lexical":
+        own += words
+    elif best > 0:
+        own += words * (LEXICAL_WEIGHT / np.float32(best))
+
+
+def _best(
+    query: Query,
+    own: Float32,
+    words: Float32 | None,
+    vectors: Float32,
+    rows: Int64 | None,
+    mode: str,
+    top: int,
+    permitted: NDArray[np.bool_] | None,
+) -> tuple[Int64, NDArray[np.float64]]:
+    """The best of one query: candidates by float32, their order by float64, which does not depend on blocks."""
+    places = np.arange(len(own)) if permitted is None else np.flatnonzero(permitted)
+    if query.vector is None and words is None:
+        places = places[:0]
+    wanted = min(top + _SPARE, len(places))
+    if wanted < len(places):
+        lowest = np.partition(own[places], len(places) - wanted)[len(places) - wanted]
+        places = places[own[places] >= lowest]
+    chosen = places if rows is None else rows[places]
+    exact = np.zeros(len(places))
+    if mode != "lexical" and query.vector is not None:
+        exact += exact_products(vectors[chosen], query.vector)
+    if words is not None and len(words):
+        best = float(words.max())
+        share = 1.0 if mode == "lexical" else float(LEXICAL_WEIGHT) / best if best > 0 else 0.0
+        exact += words[places].astype(np.float64) * share
+    order = np.lexsort((chosen, -exact))[:top]
+    return np.asarray(chosen[order], np.int64), exact[order]
+
+
+def search_documents(
+    model: Model, queries: Sequence[Query], mode: str, top: int, where: Mapping[str, Any] | None
+) -> SearchResults:
+    """The documents that answer each query; `where` chooses among them before anything is scored."""
+    if model.docs is None or model.documents is None:
+        raise ConfigError("this model has no documents; train it on documents, or search among words")
+    if mode not in MODES:
+        raise ConfigError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
+    table = model.documents
+    rows = table.rows_where(where) if where else None
+    lexical = None if mode == "dense" else model.lexical_index()
+    if lexical is None:
+        if mode == "lexical":
+            raise ConfigError("this model does not keep the words of its documents; train again, or use mode='dense'")
+        mode = "dense"
+    results = []
+    found = ranked(queries, model.docs.vectors, lexical, mode, top, rows)
+    for query, (chosen, scores) in zip(queries, found, strict=True):
+        hits = []
+        for row, score in zip(chosen.tolist(), scores.tolist(), strict=True):
+            record = table.record(row)
+            id, title = record.pop("id"), record.pop("title")
+            hits.append(Hit(id, score, title, table.snippet(row), row, record))
+        results.append(SearchResult(query.text, hits, _note(model, query, len(hits))))
+    return SearchResults(results)
+
+
+def search_words(model: Model, queries: Sequence[Query], top: int) -> SearchResults:
+    """The words nearest to each query. A single word is compared with words as such, and is no answer to itself."""
+    results = []
+    names = list(model.words.names or ())
+    for query in queries:
+        hits: list[Hit] = []
+        if query.vector is not None:
+            alone = len(query.words) == 1
+            table = model.words if alone else model.inputs
+            vector = model.words.vectors[query.words[0]] if alone else query.vector
+            exclude = [query.words.tolist()] if alone else None
+            rows, cosines = top_k(vector[None, :], table.vectors, top, exclude)
+            hits = [
+                Hit(names[row], cosine, row=row)
+                for row, cosine in zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
+                if row >= 0
+            ]
+        results.append(SearchResult(query.text, hits, _note(model, query, len(hits))))
+    return SearchResults(results)
+
+
+def query_texts(query: Any) -> list[str]:
+    """One text or several, as a list; anything else is refused."""
+    if isinstance(query, str):
+        return [query]
+    if isinstance(query, int | np.integer):
+        raise ConfigError(f"search takes texts; documents like number {query} are in model.docs.most_similar({query})")
+    if not isinstance(query, Sequence) or not all(isinstance(text, str) for text in query):
+        raise ConfigError(f"search takes a text, a list of texts or a vector, not {query!r:.60}")
+    return list(query)
+
+
+def _note(model: Model, query: Query, answers: int) -> str:
+    if answers or not query.rare:
+        missing = ", ".join(map(repr, query.rare[:5]))
+        return "" if answers and not missing else f"without a vector: {missing}" if missing else "nothing found"
+    near = model.words.nearest_spellings(query.rare[0]) if len(query.rare) == 1 else []
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "use other words"
+    return f"no word of {query.text!r:.60} is known to the model; {hint}"

@@ -1,0 +1,98 @@
+"""A live bar for terminals and notebooks, by rich."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from spherevec.engine.figures import shown
+from spherevec.training.progress import Progress, ProgressCallback
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a notebook, where rich draws without a terminal."""
+    shell = sys.modules.get("IPython")
+    active = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
+    return active is not None and type(active).__name__ == "ZMQInteractiveShell"
+
+
+class _Forgiving:
+    """A stream that never complains: the terminal behind it may be gone."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+
+@contextmanager
+def live_bar() -> Iterator[ProgressCallback]:
+    """A bar that is redrawn with each `Progress`, and gone at the end."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console() if in_notebook() else Console(file=cast(IO[str], _Forgiving(sys.stderr)))
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        yield lambda progress: live.update(live_view(progress))
+
+
+@contextmanager
+def chosen_progress(progress: ProgressCallback | bool | None) -> Iterator[ProgressCallback]:
+    """What to report to: a function as given; the bar for True, and for None on terminals and in notebooks."""
+    if callable(progress):
+        yield progress
+    elif progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
+        with live_bar() as bar:
+            yield bar
+    else:
+        yield lambda progress: None
+
+
+def live_view(progress: Progress) -> RenderableType:
+    """The bar, and the figures of the epoch below it."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    known = progress.done is not None
+    row = Table.grid(padding=(0, 2), expand=True)
+    for ratio in (None, 1, None, None):
+        row.add_column(ratio=ratio, no_wrap=True)
+    row.add_row(
+        Text(phase_of(progress), style="bold"),
+        ProgressBar(total=1.0 if known else None, completed=progress.done or 0.0, pulse=not known),
+        f"{progress.done:4.0%}" if known else "",
+        "" if progress.seconds_left is None else f"{duration(progress.seconds_left)} left",
+    )
+    figures = shown(progress.figures)
+    return Group(row, Text(" · ".join(figures), style="dim")) if figures else row
+
+
+def phase_of(progress: Progress) -> str:
+    """The phase, with the epoch where there is one."""
+    if progress.epoch is None:
+        return progress.phase
+    return f"{progress.phase}, epoch {progress.epoch} of {progress.epochs}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as hours, minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

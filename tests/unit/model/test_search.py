@@ -1,0 +1,130 @@
+"""Search against a slow twin: every score by plain NumPy, then sorted."""
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import spherevec
+from spherevec.cli import cli
+from spherevec.errors import ConfigError
+from spherevec.model import search as searching
+from spherevec.model.lexical import LENGTH_SHARE, SATURATION
+
+TEXTS = [
+    "refund not received for the broken order",
+    "where is my refund refund refund",
+    "login fails with code err4711 on the phone",
+    "the phone app does not open after login",
+    "invoice sent twice for one order",
+    "",
+    "order arrived broken and the refund is late",
+    "password forgotten login not possible",
+] * 3
+TEAMS = ["billing", "billing", "login", "login", "billing", "none", "billing", "login"] * 3
+
+
+@pytest.fixture(scope="module")
+def model():
+    records = [
+        {"nr": f"T-{i}", "text": text, "team": team, "size": i}
+        for i, (text, team) in enumerate(zip(TEXTS, TEAMS, strict=True))
+    ]
+    return spherevec.train(
+        records, text_field="text", id_field="nr", keep=["team", "size"], min_count=2, vector_size=8, epochs=5,
+        threads=1,
+    )  # fmt: skip
+
+
+def bm25(model, query):
+    """By the formula, document by document."""
+    documents = [[word for word in text.split() if word in model.words] for text in TEXTS]
+    mean = sum(map(len, documents)) / len(documents)
+    scores = []
+    for words in documents:
+        counts, score = Counter(words), 0.0
+        for word in query.split():
+            holders = sum(word in other for other in documents)
+            if holders:
+                weight = math.log1p((len(documents) - holders + 0.5) / (holders + 0.5))
+                norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * len(words) / mean)
+                score += weight * counts[word] * (SATURATION + 1) / (counts[word] + norm)
+        scores.append(score)
+    return np.array(scores)
+
+
+def slow_scores(model, query, mode):
+    cosines = model.docs.vectors.astype(float) @ model.infer([query])[0].astype(float)
+    words = bm25(model, query)
+    return {"dense": cosines, "lexical": words, "hybrid": cosines + words / words.max()}[mode]
+
+
+@pytest.mark.parametrize("mode", searching.MODES)
+@pytest.mark.parametrize("held", [1, 1 << 25])
+def test_scores_and_order(model, monkeypatch, mode, held):
+    monkeypatch.setattr(searching, "_SCORES_HELD", held)
+    monkeypatch.setattr(searching, "_ROWS_MULTIPLIED", 5)
+    queries = ["refund order", "login phone", "the refund"]
+    for query, result in zip(queries, model.search(queries, top=6, mode=mode), strict=True):
+        scores = slow_scores(model, query, mode)
+        assert [hit.score for hit in result] == pytest.approx(np.sort(scores)[::-1][:6], abs=1e-5)
+        assert [hit.score for hit in result] == pytest.approx(scores[[hit.row for hit in result]], abs=1e-5)
+        assert result.ids == model.search(query, top=6, mode=mode).ids
+
+
+def test_filters_come_before_the_search(model):
+    for mode in searching.MODES:
+        found = model.search("refund order login", where={"team": "login", "size<": 12}, top=20, mode=mode)
+        scores = slow_scores(model, "refund order login", mode)
+        allowed = [row for row in range(12) if TEAMS[row] == "login"]
+        wanted = [row for row in allowed if mode != "lexical" or scores[row] > 0]
+        assert sorted(hit.row for hit in found) == wanted
+    assert len(model.search("refund", where={"team": "nobody"})) == 0
+
+
+def test_answers_have_identity(model):
+    hit = model.search("refund not received", top=1)[0]
+    assert hit.id == f"T-{hit.row}" and hit.title.startswith("refund not received")
+    assert hit.fields == {"team": "billing", "size": hit.row}
+    frame = model.search(["refund", "login"], top=2).to_pandas()
+    assert list(frame["query"]) == ["refund", "refund", "login", "login"] and set(frame.columns) >= {"id", "team"}
+    assert "<td>T-" in model.search("refund")._repr_html_()
+    assert "T-" in repr(model.search("refund"))
+
+
+def test_saved_and_loaded(model, tmp_path):
+    model.save(tmp_path / "m")
+    again = spherevec.load(tmp_path / "m", verify=True)
+    query = "refund order"
+    assert [hit.as_dict() for hit in again.search(query)] == [hit.as_dict() for hit in model.search(query)]
+
+
+def test_what_is_refused(model):
+    with pytest.raises(ConfigError, match="no field 'colour' was kept"):
+        model.search("refund", where={"colour": "red"})
+    with pytest.raises(ConfigError, match="where chooses among documents"):
+        model.search("refund", "words", where={"team": "x"})
+    with pytest.raises(ConfigError, match="a text, a list of texts or a vector"):
+        model.search([1, 2])
+    with pytest.raises(ConfigError, match="a text, a list of texts or a vector"):
+        model.search(None)
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(cli, [str(one) for one in arguments], **options)
+
+
+def test_the_command(model, tmp_path):
+    model.save(tmp_path / "m")
+    done = run("search", tmp_path / "m", "refund order", "--top", 2, "--where", "team=billing|login", "--json")
+    answers = json.loads(done.stdout)[0]["answers"]
+    assert [one["id"] for one in answers] == model.search("refund order", top=2).ids
+    done = run("search", tmp_path / "m", "-", "--top", 1, "--mode", "lexical", input="refund\n\nlogin phone\n")
+    assert done.stdout.splitlines()[0] == "refund" and len(done.stdout.splitlines()) == 5
+    done = run("search", tmp_path / "m", "login", "--where", "size>=3", "--where", "size<8", "--top", 9, "--json")
+    assert {one["fields"]["size"] for one in json.loads(done.stdout)[0]["answers"]} == {3, 4, 5, 6, 7}
+    done = run("search", tmp_path / "m", "login", "--where", "size")
+    assert done.exit_code == 2 and "--where 'size' is no condition" in done.output
