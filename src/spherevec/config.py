@@ -222,6 +222,7 @@ class TrainConfig:
         return replace(self, **changes)
 
     def as_dict(self) -> dict[str, Any]:
+        """All settings by name, ready for JSON."""
         return asdict(self)
 
     def settled(self, tokens: int, words: int) -> TrainConfig:

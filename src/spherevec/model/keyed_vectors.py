@@ -97,6 +97,7 @@ class KeyedVectors:
 
     @property
     def index_to_key(self) -> Sequence[str] | Sequence[int]:
+        """The name of each row, or its position where rows have no names."""
         return range(len(self.vectors)) if self.names is None else self.names
 
     @property
@@ -109,6 +110,7 @@ class KeyedVectors:
 
     @property
     def vector_size(self) -> int:
+        """The dimension of every vector."""
         return int(self.vectors.shape[1])
 
     def __len__(self) -> int:

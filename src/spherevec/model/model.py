@@ -127,6 +127,7 @@ class Model:
 
     @property
     def vector_size(self) -> int:
+        """The dimension of every vector."""
         return self.words.vector_size
 
     @property
