@@ -154,8 +154,9 @@ QUALITY_TOLERANCE = 0.03  # without kills, the figures of four runs lay within 0
 # --- killed -----------------------------------------------------------------------------------------------------------
 
 # Trains in child processes of a process that has everything loaded, so that twenty of them start in no time. Each is
-# killed a random while after it has made progress, every fourth one whether it has or not. One that has saved
-# something of the next epoch waits to be killed: no machine is so fast that it finishes before.
+# killed a random while after it has made progress; of four, one is killed in the middle of an epoch, and one whether it
+# has made progress or not. One that has saved something of the next epoch waits to be killed: no machine is so fast
+# that it finishes before.
 KILLING = """
 import atexit, json, os, random, signal, sys, time
 from test_checkpoint import *
@@ -207,6 +208,12 @@ def kill(child, is_time):
     children.remove(child)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
 
+def told_position():
+    try:  # alone, while another process may be writing
+        return json.loads((saved / checkpoint.MANIFEST).read_bytes())["position"]
+    except (OSError, ValueError):
+        return {}
+
 def changed():
     return saved.stat().st_ctime_ns if saved.exists() else 0
 
@@ -215,14 +222,14 @@ for number in range(kills):
     epoch = places[-1].epoch if places and places[-1] else 0
     before, child = changed(), start(lambda position: position.epoch > epoch and position.left)
     ends = time.monotonic() + chance.uniform(0, 0.1)
-    kill(child, lambda: time.monotonic() > ends and (number % 4 == 3 or changed() != before))
+    def is_time():
+        if number % 4 == 1:
+            found = told_position()
+            return found.get("epoch", 0) > epoch and bool(found["left"])
+        return time.monotonic() > ends and (number % 4 == 3 or changed() != before)
+    kill(child, is_time)
     places.append(position())
-def refitted():
-    try:
-        return json.loads((saved / checkpoint.MANIFEST).read_bytes())["position"]["refitted"] > 0
-    except (OSError, ValueError):
-        return False
-kill(start(lambda position: position.refitted), refitted)
+kill(start(lambda position: position.refitted), lambda: told_position().get("refitted", 0) > 0)
 assert position().refitted > 0
 child = start()
 assert os.waitpid(child, 0)[1] == 0
