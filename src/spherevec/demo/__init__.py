@@ -1,1 +1,1 @@
-"""The tour of `spherevec demo`, and the text it is about."""
+"""Real English that is on every machine, for demonstrations."""

@@ -17,6 +17,6 @@ def demo(corpus: Path | None, quiet: bool) -> None:
 
     The text is the docstrings of Python, numpy, scipy and scikit-learn, found on this machine.
     """
-    from spherevec.demo.tour import tour
+    from spherevec.cli.tour import tour
 
     tour(corpus, quiet)
