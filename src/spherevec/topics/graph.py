@@ -1,60 +1,107 @@
-"""The graph of nearest neighbours among documents, and its communities."""
+"""The graph of nearest neighbours among documents, and its communities. Arrays in, arrays out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from spherevec.topics import _graph_kernel as kernel
+from spherevec.process import one_blas_thread, usable_cores
+from spherevec.topics import kernels
 
 Labels = NDArray[np.int64]
+Rows = NDArray[np.float32]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
-_BLOCK = 512
+# Rows whose cosines to all others are held at once, by each thread.
+_BLOCK = 256
 
 
-def neighbor_graph(rows, n_neighbors, threads=1):
+def each(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """`work` of each item, by several threads, with BLAS held to one thread so that no bit depends on their number."""
+    with one_blas_thread(), ThreadPoolExecutor(threads or usable_cores()) as pool:
+        return list(pool.map(work, items))
+
+
+def neighbor_graph(rows: Rows, neighbors: int, threads: int = 0) -> csr_array:
+    """The graph in which each unit row (n, d) is joined to its nearest others; an edge weighs its cosine.
+
+    The matrix (n, n) is symmetric: a pair of rows that are among each other's neighbours weighs twice. Cosines below 0
+    weigh nothing.
+    """
     n = len(rows)
-    k = min(n_neighbors, n - 1)
+    k = min(neighbors, n - 1)
     columns = np.zeros((n, k), np.int32)
-    values = np.zeros((n, k), np.float32)
+    cosines = np.zeros((n, k), np.float32)
 
-    def fill(low):
+    def fill(low: int) -> None:
         high = min(low + _BLOCK, n)
-        kernel.nearest_columns(rows[low:high] @ rows.T, low, columns[low:high], values[low:high])
+        kernels.nearest_columns(rows[low:high] @ rows.T, low, columns[low:high], cosines[low:high])
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, range(0, n, _BLOCK)))
-    starts = np.arange(0, n * k + 1, k)
-    directed = csr_array((np.maximum(values, 0).ravel().astype(np.float64), columns.ravel(), starts), shape=(n, n))
-    return (directed + directed.T).tocsr(), columns, values
+    each(fill, range(0, n, _BLOCK), threads)
+    weights = np.maximum(cosines, 0).ravel().astype(np.float64)
+    directed = csr_array((weights, columns.ravel(), np.arange(0, n * k + 1, max(k, 1))), shape=(n, n))
+    both: csr_array = (directed + directed.T).tocsr()
+    both.sort_indices()
+    return both
 
 
-def communities(graph, resolution, rng):
+def communities(graph: csr_array, resolution: float, seed: int) -> Labels:
+    """Communities of high modularity (the Louvain method), as numbers (n,) from 0.
+
+    Nodes move to the community of their neighbours that raises modularity most; communities then become nodes, until
+    none moves. In the end single nodes move once more.
+
+    Args:
+        graph: symmetric weights (n, n).
+        resolution: how much denser than chance a community must be; higher gives more and smaller ones.
+        seed: of the order in which nodes are visited.
+    """
+    random = np.random.default_rng(seed)
     labels = np.arange(graph.shape[0])
     level = graph
     while True:
-        degrees = np.asarray(level.sum(axis=1)).ravel()
         own = np.arange(level.shape[0])
-        moves = kernel.move_nodes(level.indptr, level.indices, level.data, degrees, resolution, rng.permutation(len(own)), own)
-        if not moves:
-            return labels
-        own = np.unique(own, return_inverse=True)[1]
+        if not _move(level, resolution, random, own):
+            break
+        own = renumbered(own)
         labels = own[labels]
         level = aggregated(level, own)
+    _move(graph, resolution, random, labels)
+    return renumbered(labels)
 
 
-def polish(graph, labels, resolution, rng):
-    degrees = np.asarray(graph.sum(axis=1)).ravel()
-    labels = labels.copy()
-    kernel.move_nodes(graph.indptr, graph.indices, graph.data, degrees, resolution, rng.permutation(len(labels)), labels)
-    return np.unique(labels, return_inverse=True)[1]
+def aggregated(graph: csr_array, labels: Labels) -> csr_array:
+    """The graph whose nodes are the communities: weights between and, on the diagonal, within them."""
+    members = csr_array(
+        (np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(labels), int(labels.max(initial=-1)) + 1)
+    )
+    summed: csr_array = (members.T @ graph @ members).tocsr()
+    return summed
 
 
-def aggregated(graph, labels):
-    n = int(labels.max()) + 1
-    member = csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(labels), n))
-    return (member.T @ graph @ member).tocsr()
+def within(graph: csr_array, labels: Labels) -> csr_array:
+    """The graph without the edges between different labels."""
+    edges = graph.tocoo()
+    kept = labels[edges.row] == labels[edges.col]
+    return csr_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=graph.shape)
+
+
+def renumbered(labels: NDArray[Any]) -> Labels:
+    """The same partition with numbers from 0 without gaps."""
+    return np.asarray(np.unique(labels, return_inverse=True)[1], np.int64)
+
+
+def _move(graph: csr_array, resolution: float, random: np.random.Generator, labels: Labels) -> int:
+    degrees = np.asarray(graph.sum(axis=1), np.float64).ravel()
+    if not degrees.any():
+        return 0
+    order = random.permutation(len(labels))
+    starts, columns = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+    moves: int = kernels.move_nodes(starts, columns, graph.data, degrees, resolution, order, labels)
+    return moves

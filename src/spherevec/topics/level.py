@@ -1,0 +1,154 @@
+"""How many topics: the level of detail at which two halves of the documents agree best.
+
+Two halves of the documents are clustered apart. Where the topics are real, the topics of one half and of the other
+put the documents into the same groups; the adjusted Rand index measures it. A cloud without any topics, but with the
+same covariance, shows how much agreement comes by itself at each number of groups. The gain over that cloud, as a
+share of what can be gained, is compared over levels of detail from coarse to fine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.sphere import normalize
+from spherevec.topics.graph import Labels, Rows, communities, each, neighbor_graph
+
+NEIGHBORS = 15
+# Documents that the level is chosen by, at most; pairs of halves; and of the cloud without topics.
+_MOST_ROWS = 10_000
+_REPEATS, _CHANCE_REPEATS = 4, 2
+# From coarse to fine; a community must be so many times denser than chance.
+_RESOLUTIONS = np.geomspace(0.08, 16, 17)
+# Two groups are no answer to "what is in it?".
+_FEWEST = 2.5
+# Below this many documents no two halves can be compared.
+_FEWEST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of detail.
+
+    Attributes:
+        resolution: of the communities.
+        count: how many topics there are on all documents looked at.
+        agreement: adjusted Rand index between halves, the mean over repeats.
+        chance: the same for a cloud without topics.
+        gain: (agreement − chance) / (1 − chance).
+        spread: standard deviation of the gain over repeats.
+    """
+
+    resolution: float
+    count: int
+    agreement: float
+    chance: float
+    gain: float
+    spread: float
+
+
+def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
+    """All levels of detail, from coarse to fine, with how well halves of the unit rows (n, d) agree at each."""
+    rows = sampled(rows, _MOST_ROWS, seed)
+    random = np.random.default_rng([seed, 1])
+    clouds = [_cloud_like(rows, random) for _ in range(_CHANCE_REPEATS)]
+    tasks = [(rows, seed + i) for i in range(_REPEATS)] + [(cloud, seed + i) for i, cloud in enumerate(clouds)]
+    found = each(lambda task: _agreement(*task), tasks, threads)
+    counts, agreements = (np.array(part) for part in zip(*found, strict=True))
+    whole = _partitions(rows, seed)
+    mean_counts = np.exp(np.log(counts[:_REPEATS]).mean(axis=0))
+    chance = _chance_at(mean_counts, counts[_REPEATS:], agreements[_REPEATS:])
+    gains = (agreements[:_REPEATS] - chance) / (1.01 - chance)
+    gains[:, mean_counts < _FEWEST] = -1.0
+    return [
+        Level(
+            float(resolution),
+            int(labels.max()) + 1,
+            float(agreements[:_REPEATS, i].mean()),
+            float(chance[i]),
+            float(gains[:, i].mean()),
+            float(gains[:, i].std()),
+        )
+        for i, (resolution, labels) in enumerate(zip(_RESOLUTIONS, whole, strict=True))
+    ]
+
+
+def choose_level(levels: list[Level]) -> Level:
+    """The coarsest level whose gain is within one standard deviation of the best."""
+    best = max(levels, key=lambda level: level.gain)
+    return next(level for level in levels if level.gain >= best.gain - best.spread)
+
+
+def count_topics(rows: Rows, seed: int, threads: int = 0) -> tuple[int, list[Level]]:
+    """The number of topics among unit rows, and the levels it was chosen from; few rows are one topic."""
+    if len(rows) < _FEWEST_ROWS:
+        return 1, []
+    levels = measure_levels(rows, seed, threads)
+    chosen = choose_level(levels)
+    return (chosen.count if chosen.gain > 0 else 1), levels
+
+
+def sampled(rows: Rows, most: int, seed: int) -> Rows:
+    """At most so many of the rows, drawn without replacement."""
+    return rows if len(rows) <= most else rows[sample_of(len(rows), most, seed)]
+
+
+def sample_of(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """At most so many of the numbers below `n`, in rising order."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng([seed, n]).choice(n, most, replace=False))
+
+
+def mean_directions(rows: Rows, labels: Labels) -> Rows:
+    """The direction of the sum of the rows with each label, (k, d); zero where they cancel out."""
+    from scipy.sparse import csr_array
+
+    n = len(labels)
+    members = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, int(labels.max()) + 1))
+    sums = np.asarray(members.T @ rows, np.float64)
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+def _partitions(rows: Rows, seed: int) -> list[Labels]:
+    graph = neighbor_graph(rows, NEIGHBORS, threads=1)
+    return [communities(graph, resolution, seed) for resolution in _RESOLUTIONS]
+
+
+def _agreement(rows: Rows, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Number of topics in a half, and agreement of two halves about all rows, at each resolution."""
+    from sklearn.metrics import adjusted_rand_score
+
+    order = np.random.default_rng([seed, 2]).permutation(len(rows))
+    half = len(rows) // 2
+    counts, predictions = [], []
+    for part in (order[:half], order[half:]):
+        found = _partitions(rows[part], seed)
+        counts.append([int(labels.max()) + 1 for labels in found])
+        predictions.append([np.argmax(rows @ mean_directions(rows[part], labels).T, axis=1) for labels in found])
+    agreements = [adjusted_rand_score(a, b) if a.any() or b.any() else 0.0 for a, b in zip(*predictions, strict=True)]
+    return np.sqrt(np.prod(np.array(counts, np.float64), axis=0)), np.array(agreements)
+
+
+def _cloud_like(rows: Rows, random: np.random.Generator) -> Rows:
+    """Unit rows of a normal distribution with the covariance of `rows`: as stretched, but without topics."""
+    values, vectors = np.linalg.eigh(np.cov(rows.T))
+    drawn = random.standard_normal(rows.shape) * np.sqrt(np.maximum(values, 0))
+    return np.asarray(normalize(drawn @ vectors.T), np.float32)
+
+
+def _chance_at(
+    counts: NDArray[np.float64], chance_counts: NDArray[np.float64], chance: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Agreement by chance at these numbers of topics, from noisy figures at others: it falls as the number rises."""
+    from sklearn.isotonic import IsotonicRegression
+
+    several = chance_counts > 1.4
+    if not several.any():
+        return np.ones(len(counts))
+    falling = IsotonicRegression(increasing=False, out_of_bounds="clip")
+    falling.fit(np.log(chance_counts[several]), np.clip(chance[several], 0, 1))
+    return np.asarray(falling.predict(np.log(counts)), np.float64)

@@ -1,0 +1,97 @@
+"""From vectors of documents to topics: a partition of the neighbour graph, and the components that stand for it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of
+from spherevec.topics.graph import Labels, Rows, communities, neighbor_graph, renumbered, within
+from spherevec.topics.level import NEIGHBORS, Level, count_topics, mean_directions, sample_of
+from spherevec.topics.tree import cut, merge_order
+
+# Documents in the graph, at most; the others are placed by the components.
+MOST_ROWS = 20_000
+# Components are looked for at this many times the resolution of the topics, and hold this many documents or more.
+_FINER = 16.0
+_FEWEST_IN_COMPONENT = 8
+_MOST_COMPONENTS = 512
+# Where the resolution for a number of topics is looked for: from one community to single documents.
+_RESOLUTIONS = (0.01, 10_000.0)
+_BISECTIONS = 16
+
+
+def find_components(
+    vectors: NDArray[np.floating], k: int | None, seed: int, threads: int = 0
+) -> tuple[Components, list[Level]]:
+    """The topics of document vectors (n, d), and the levels from which their number was chosen.
+
+    Args:
+        k: how many topics; None chooses.
+    """
+    mean = mean_of(vectors)
+    chosen = sample_of(len(vectors), MOST_ROWS, seed)
+    rows = centered(np.asarray(vectors[chosen], np.float32), mean)
+    rows = rows[np.any(rows != 0, axis=1)]
+    levels: list[Level] = []
+    if k is None:
+        k, levels = count_topics(rows, seed, threads)
+    graph = neighbor_graph(rows, NEIGHBORS, threads)
+    topics, resolution = partition(graph, rows, k, seed)
+    leaves = split_into_components(graph, rows, topics, resolution * _FINER, seed)
+    topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
+    topic_of[leaves] = topics
+    concentration = calibrated_concentration(rows, leaves, topic_of, seed)
+    weights = np.asarray(np.bincount(leaves) / len(leaves), np.float32)
+    return Components(mean, mean_directions(rows, leaves), weights, topic_of, concentration), levels
+
+
+def partition(graph: csr_array, rows: Rows, k: int, seed: int) -> tuple[Labels, float]:
+    """`k` communities of the graph (n, n), and the resolution that gives about so many.
+
+    The resolution is bisected; where no resolution gives exactly `k`, a few communities too many merge.
+    """
+    if k == 1:
+        return np.zeros(graph.shape[0], np.int64), 0.05
+    low, high = _RESOLUTIONS
+    best: tuple[Labels, float] | None = None
+    for _ in range(_BISECTIONS):
+        resolution = float(np.sqrt(low * high))
+        found = communities(graph, resolution, seed)
+        count = int(found.max()) + 1
+        if count >= k and (best is None or count <= int(best[0].max()) + 1):
+            best = found, resolution
+        if count == k:
+            break
+        low, high = (resolution, high) if count < k else (low, resolution)
+    labels, resolution = best or (np.arange(graph.shape[0]), high)
+    return cut(merge_order(sums_of(rows, labels)), k)[labels], resolution
+
+
+def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resolution: float, seed: int) -> Labels:
+    """Communities inside each topic, as numbers (n,) from 0; those of few documents join another of their topic."""
+    n_topics = int(topics.max()) + 1
+    leaves = communities(within(graph, topics), resolution, seed)
+    # Documents without any edge inside their topic are communities of their own here.
+    leaves = renumbered(leaves * n_topics + topics)
+    sizes = np.bincount(leaves)
+    topic_of = np.zeros(len(sizes), np.int64)
+    topic_of[leaves] = topics
+    largest = np.sort(sizes)[-min(_MOST_COMPONENTS, len(sizes))]
+    kept = sizes >= max(_FEWEST_IN_COMPONENT, largest)
+    for topic in range(n_topics):  # the largest stays in any case
+        own = np.flatnonzero(topic_of == topic)
+        kept[own[np.argmax(sizes[own])]] = True
+    directions = mean_directions(rows, leaves)
+    cosines = directions @ directions[kept].T
+    cosines[topic_of[:, None] != topic_of[kept]] = -np.inf
+    target = np.where(kept, np.arange(len(sizes)), np.flatnonzero(kept)[np.argmax(cosines, axis=1)])
+    return renumbered(target[leaves])
+
+
+def sums_of(rows: Rows, labels: Labels) -> NDArray[np.float64]:
+    """The sum of the rows with each label, (k, d)."""
+    sums = np.zeros((int(labels.max()) + 1, rows.shape[1]))
+    np.add.at(sums, labels, rows)
+    return sums
