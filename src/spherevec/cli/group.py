@@ -18,6 +18,7 @@ _COMMANDS = {
     "neighbors": "Nearest words, or documents, with their cosines.",
     "analogy": "A is to B as C is to … what?",
     "explore": "Write the map of a model as one page.",
+    "topics": "Find the topics of the documents, or sort the documents by names.",
     "cluster": "Cluster the documents and name the clusters.",
     "evaluate": "Measure a model against human judgement or classes.",
     "export": "Write vectors for other programs.",

@@ -344,6 +344,10 @@ class Model:
         """A picture of the map through matplotlib; see `spherevec.explore.plot_map`."""
         return _higher("explore").plot_map(self, **options)
 
+    def topics(self, **options: Any) -> Any:
+        """The topics of the documents; see `spherevec.topics.find_topics` for the options."""
+        return _higher("topics").find_topics(self, **options)
+
     def check(self) -> None:
         """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
         for name in (*_TABLES, "inputs"):

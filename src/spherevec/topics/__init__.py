@@ -1,0 +1,8 @@
+"""Topics found and named, their tree, their course over time."""
+
+from spherevec.topics.find import find_topics
+from spherevec.topics.folder import load_topics
+from spherevec.topics.names import Name, read_names
+from spherevec.topics.result import Topic, Topics
+
+__all__ = ["Name", "Topic", "Topics", "find_topics", "load_topics", "read_names"]

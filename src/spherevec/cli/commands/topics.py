@@ -1,0 +1,86 @@
+"""`spherevec topics`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spherevec.cli import display
+from spherevec.cli.checks import check_free, documents_of, load_model
+from spherevec.cli.options import PATH, force_option, json_option, model_argument, quiet_option
+from spherevec.cli.topics_table import print_topics
+from spherevec.errors import ConfigError
+
+if TYPE_CHECKING:
+    from spherevec.topics.fields import Breakdown
+    from spherevec.topics.result import Topics
+
+
+@click.command()
+@model_argument
+@click.option("--k", type=click.IntRange(1), metavar="N", help="How many topics; chosen when not given.")
+@click.option(
+    "--names", type=PATH, metavar="FILE", help="Names, one a line: `name` or `name: word, phrase, -not this`."
+)
+@click.option("--only-names", is_flag=True, help="Give every document one of the names.")
+@click.option(
+    "--by", "fields", multiple=True, metavar="FIELD[:year|month|week]", help="Topics by a field or over time."
+)
+@click.option("--out", type=PATH, metavar="FOLDER", help="Folder for topics.json and assignments.csv.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
+@click.option("--threads", type=click.IntRange(0), default=0, show_default=True, help="Threads; 0 = all cores.")
+@force_option
+@quiet_option
+@json_option
+def topics(
+    folder: Path,
+    k: int | None,
+    names: Path | None,
+    only_names: bool,
+    fields: tuple[str, ...],
+    out: Path | None,
+    seed: int,
+    threads: int,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Find the topics of the documents, or sort the documents by names.
+
+    Prints the topics with their sizes, words and an example each. The number of topics is chosen by how well two halves
+    of the documents agree about it.
+    """
+    if only_names and names is None:
+        raise click.UsageError("--only-names needs --names FILE")
+    if out is not None:
+        check_free(out, force)
+    model = load_model(folder)
+    documents_of(model, folder)
+
+    from spherevec.topics import find_topics
+    from spherevec.topics.folder import describe, save_topics
+
+    if not quiet:
+        display.tell(f"looking for topics among {len(model.docs or ()):,} documents")
+    found = find_topics(model, k=k, names=names, only_names=only_names, seed=seed, threads=threads)
+    breakdowns = [_breakdown(found, field) for field in fields]
+    if out is not None:
+        save_topics(found, out, overwrite=force, breakdowns=breakdowns)
+    if as_json:
+        display.print_json({**describe(found), "by": [one.as_dict() for one in breakdowns]})
+    else:
+        print_topics(found, breakdowns)
+
+
+def _breakdown(found: Topics, field: str) -> Breakdown:
+    from spherevec.topics.fields import UNITS
+
+    name, _, unit = field.rpartition(":")
+    documents = found.model.documents
+    if not name or (documents is not None and field in documents.fields):
+        return found.by(field)
+    if unit not in UNITS:
+        raise ConfigError(f"--by {field}: the unit of time is one of {', '.join(UNITS)}, not {unit!r}")
+    return found.over(name, unit)

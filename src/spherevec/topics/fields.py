@@ -1,0 +1,181 @@
+"""Topics by a field of the documents and over time: counts, shares, and what is typical, with a test.
+
+A topic is typical of a group when more of the group's documents belong to it than chance explains: Fisher's exact
+test in its hypergeometric form, with Holm's correction over all topics and groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import ConfigError, MissingExtraError
+from spherevec.topics.graph import Labels
+
+UNITS = {"year": "Y", "month": "M", "week": "W", "day": "D"}
+SIGNIFICANT = 0.05
+# More different values than this are no groups.
+_MOST_GROUPS = 1000
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Topics in groups of documents.
+
+    Attributes:
+        field: the field that makes the groups, and its unit where it is a date.
+        groups: the values of the field, sorted.
+        numbers: the topics' numbers.
+        titles: the topics' titles.
+        counts: (groups, topics), documents.
+        p_more, p_fewer: (groups, topics), the corrected probability of so many, or so few, by chance.
+        trend: (topics,), over time: the change of a topic's share from first to last period, by a weighted line.
+        p_trend: (topics,), the corrected probability of such a trend by chance; empty for groups without an order.
+    """
+
+    field: str
+    groups: list[str]
+    numbers: list[int]
+    titles: list[str]
+    counts: NDArray[np.int64]
+    p_more: NDArray[np.float64]
+    p_fewer: NDArray[np.float64]
+    trend: NDArray[np.float64]
+    p_trend: NDArray[np.float64]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """(groups, topics), the share of each group's documents."""
+        return np.asarray(self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1))
+
+    def typical(self, group: str) -> list[str]:
+        """The titles of the topics that a group has more of than chance explains, the surest first."""
+        row = self.groups.index(group)
+        order = np.argsort(self.p_more[row], kind="stable")
+        return [self.titles[topic] for topic in order if self.p_more[row, topic] < SIGNIFICANT]
+
+    def rising(self) -> list[str]:
+        """Over time: the titles of the topics whose share rises, the surest first."""
+        return self._moving(1)
+
+    def falling(self) -> list[str]:
+        """Over time: the titles of the topics whose share falls, the surest first."""
+        return self._moving(-1)
+
+    def _moving(self, sign: int) -> list[str]:
+        order = np.argsort(self.p_trend, kind="stable")
+        return [self.titles[i] for i in order if self.p_trend[i] < SIGNIFICANT and sign * self.trend[i] > 0]
+
+    def table(self) -> Any:
+        """A pandas DataFrame, one row a group and topic: count, share, p_more, p_fewer (extra `pandas`)."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("table()", "pandas") from None
+        n_topics = len(self.numbers)
+        return pandas.DataFrame(
+            {
+                self.field: np.repeat(np.array(self.groups, object), n_topics),
+                "topic": np.tile(self.numbers, len(self.groups)),
+                "title": np.tile(np.array(self.titles, object), len(self.groups)),
+                "count": self.counts.ravel(),
+                "share": self.shares.ravel(),
+                "p_more": self.p_more.ravel(),
+                "p_fewer": self.p_fewer.ravel(),
+            }
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        groups = {
+            group: {
+                "documents": int(self.counts[row].sum()),
+                "typical": self.typical(group),
+                "counts": {str(number): int(n) for number, n in zip(self.numbers, self.counts[row], strict=True)},
+            }
+            for row, group in enumerate(self.groups)
+        }
+        return {"field": self.field, "groups": groups, "rising": self.rising(), "falling": self.falling()}
+
+
+def break_down(
+    field: str,
+    values: Sequence[str] | NDArray[Any],
+    labels: Labels,
+    numbers: list[int],
+    titles: list[str],
+    *,
+    ordered: bool = False,
+) -> Breakdown:
+    """Topics in the groups of documents that have the same value; documents with the value '' are left out."""
+    cells = np.asarray(values, dtype=str)
+    known = cells != ""
+    if not known.any():
+        raise ConfigError(f"field {field!r} is empty in all documents; choose another field")
+    groups, codes = np.unique(cells[known], return_inverse=True)
+    if len(groups) > _MOST_GROUPS:
+        raise ConfigError(f"field {field!r} has {len(groups):,} different values, which are no groups; choose another")
+    counts = np.zeros((len(groups), len(numbers)), np.int64)
+    np.add.at(counts, (codes, labels[known]), 1)
+    more, fewer = _tail_probabilities(counts)
+    trend, p_trend = _trends(counts) if ordered and len(groups) > 2 else (np.zeros(len(numbers)), np.ones(len(numbers)))
+    return Breakdown(field, [str(one) for one in groups], numbers, titles, counts, more, fewer, trend, p_trend)
+
+
+def periods(field: str, values: NDArray[Any], unit: str) -> NDArray[Any]:
+    """Dates as the period they lie in: 2024, 2024-11 or the Monday of a week; '' where there is none."""
+    if unit not in UNITS:
+        raise ConfigError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
+    if values.dtype.kind != "M":
+        shown = str(values[0])[:40] if len(values) else ""
+        raise ConfigError(f"field {field!r} holds no dates, such as {shown!r}; keep it as {field}:date, or use by()")
+    days = values.astype("datetime64[D]")
+    if unit == "week":
+        since = days.astype(np.int64)
+        # Day 0 was a Thursday.
+        text = (since - (since + 3) % 7).astype("datetime64[D]").astype(str)
+    else:
+        text = days.astype(f"datetime64[{UNITS[unit]}]").astype(str)
+    return np.where(np.isnat(values), "", text)
+
+
+def _tail_probabilities(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    from scipy.stats import hypergeom
+
+    total, of_topic = int(counts.sum()), counts.sum(axis=0)[None, :]
+    of_group = counts.sum(axis=1)[:, None]
+    more = hypergeom.sf(counts - 1, total, of_topic, of_group)
+    fewer = hypergeom.cdf(counts, total, of_topic, of_group)
+    return holm(np.asarray(more)), holm(np.asarray(fewer))
+
+
+def _trends(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cochran and Armitage's test for a trend of each topic's share over the groups in their order."""
+    from scipy.stats import norm
+
+    sizes = counts.sum(axis=1).astype(np.float64)
+    total = sizes.sum()
+    steps = np.arange(len(sizes)) - np.average(np.arange(len(sizes)), weights=sizes)
+    share = counts.sum(axis=0) / total
+    pull = steps @ counts
+    spread = np.sqrt(np.maximum(share * (1 - share) * (sizes * steps**2).sum(), 1e-30))
+    slope = pull / (sizes * steps**2).sum()
+    return slope * (len(sizes) - 1), holm(2 * norm.sf(np.abs(pull) / spread))
+
+
+def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities corrected for their number, so that one of all below α is by chance in a share α of cases.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    flat = p.ravel()
+    order = np.argsort(flat, kind="stable")
+    raised = np.maximum.accumulate(flat[order] * np.arange(len(flat), 0, -1))
+    corrected = np.empty_like(flat)
+    corrected[order] = np.minimum(raised, 1)
+    return corrected.reshape(p.shape)

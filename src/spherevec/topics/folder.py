@@ -1,0 +1,120 @@
+"""Topics as a folder: topics.json and assignments.csv for people and programs, components.safetensors for us."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spherevec.errors import FormatError
+from spherevec.storage.files import atomic_folder
+from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.topics.components import Components
+from spherevec.topics.fields import Breakdown
+from spherevec.topics.level import Level
+from spherevec.topics.result import Topics
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
+
+TOPICS, ASSIGNMENTS, COMPONENTS = "topics.json", "assignments.csv", "components.safetensors"
+_FORMAT = 1
+_EXAMPLES = 3
+
+
+def save_topics(
+    topics: Topics, folder: str | Path, *, overwrite: bool = False, breakdowns: Sequence[Breakdown] = ()
+) -> None:
+    """Write the three files, completely or not at all.
+
+    Args:
+        breakdowns: by fields or over time, for topics.json.
+    """
+    with atomic_folder(folder, overwrite=overwrite, ours={TOPICS, ASSIGNMENTS, COMPONENTS}) as place:
+        described = {**describe(topics), "by": [one.as_dict() for one in breakdowns]}
+        (place / TOPICS).write_text(json.dumps(described, ensure_ascii=False, indent=1), encoding="utf-8")
+        _write_assignments(topics, place / ASSIGNMENTS)
+        parts = topics.components
+        write_tensors(
+            place / COMPONENTS,
+            {
+                "mean": np.asarray(parts.mean[None], np.float32),
+                "directions": np.asarray(parts.directions, np.float32),
+                "weights": np.asarray(parts.weights, np.float32),
+                "topic_of": np.asarray(parts.topic_of, np.int64),
+            },
+        )
+
+
+def load_topics(folder: str | Path, model: Model) -> Topics:
+    """Read saved topics, for the model that they were found in or one that has grown from it."""
+    place = Path(folder)
+    try:
+        about = json.loads((place / TOPICS).read_text(encoding="utf-8"))
+        arrays = read_tensors(place / COMPONENTS, memory_map=False)
+        listed = about["topics"]
+        components = Components(
+            arrays["mean"][0],
+            arrays["directions"],
+            arrays["weights"],
+            arrays["topic_of"],
+            float(about["concentration"]),
+        )
+        if about["format"] != _FORMAT or components.n_topics != len(listed):
+            raise ValueError("the files do not fit each other, or are of a later release")
+        numbers = [int(topic["number"]) for topic in listed]
+        titles = [str(topic["title"]) if topic["given"] else None for topic in listed]
+        parents = [str(topic["parent"]) for topic in listed]
+        levels = [Level(**level) for level in about["levels"]]
+    except FileNotFoundError as error:
+        raise FormatError(f"{folder}: holds no {Path(str(error.filename)).name}; save topics there first") from None
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise FormatError(f"{folder}: no topics of spherevec ({error}); save them again") from None
+    if components.directions.shape[1] != model.vector_size:
+        raise FormatError(
+            f"{folder}: topics of dimension {components.directions.shape[1]} do not fit a model of {model.vector_size}"
+        )
+    return Topics(model, components, numbers=numbers, titles=titles, parents=parents, levels=levels)
+
+
+def describe(topics: Topics) -> dict[str, Any]:
+    """The topics ready for JSON: titles, sizes, words, examples, the tree, and how their number was chosen."""
+    listed = []
+    for place, topic in enumerate(topics):
+        examples = [topics.document(row) for row in topics.examples(topic.number, _EXAMPLES)]
+        listed.append(
+            {
+                **asdict(topic),
+                "share": topic.size / max(len(topics.labels), 1),
+                "parent": topics.parents[place],
+                "examples": [{"id": identifier, "title": title} for identifier, title in examples],
+            }
+        )
+    return {
+        "format": _FORMAT,
+        "documents": len(topics.labels),
+        "concentration": topics.components.concentration,
+        "topics": listed,
+        "tree": topics.tree(),
+        "levels": [asdict(level) for level in topics.levels],
+    }
+
+
+def _write_assignments(topics: Topics, path: Path) -> None:
+    """One line a document: id, topic, name, probability, second."""
+    titles, numbers = topics.titles, topics.numbers
+    documents = topics.model.documents
+    assert documents is not None
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "topic", "name", "probability", "second"])
+        for row, (label, chance, second) in enumerate(
+            zip(topics.labels, topics.probability, topics.second, strict=True)
+        ):
+            other = "" if second < 0 else numbers[second]
+            rows.writerow([documents.ids[row], numbers[label], titles[label], f"{chance:.4f}", other])

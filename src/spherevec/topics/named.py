@@ -1,0 +1,138 @@
+"""Named topics: each word of a name is a direction on the sphere, and names spread from there.
+
+A mixture of von Mises–Fisher components starts at the words of the names and is weakly pulled back to them. Its
+probabilities then spread over the graph of nearest neighbours, so that a document follows the documents around it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of, summed_by_topic
+from spherevec.topics.graph import Labels, Rows, neighbor_graph
+from spherevec.topics.level import NEIGHBORS, count_topics, mean_directions, sample_of
+from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
+
+_CONCENTRATION = 15.0
+_ITERATIONS = 20
+# How strongly a component is pulled back to its word, in lengths of a mean of unit rows.
+_PULL = 0.05
+# A document keeps this share of its own probabilities, and takes the rest from its neighbours, so many times.
+_KEPT, _STEPS = 0.03, 40
+# Sets of words drawn at random that names are compared with, and the share of these that a name must beat.
+_DRAWS, _SURE = 200, 0.95
+_RESOLUTION = 8.0
+
+
+def named_components(
+    vectors: NDArray[np.floating],
+    words: Rows,
+    owners: Labels,
+    n_names: int,
+    vocabulary: Rows,
+    *,
+    only_names: bool,
+    k: int | None,
+    seed: int,
+    threads: int = 0,
+) -> Components:
+    """The components of names, topics 0 to `n_names` − 1, and of what fits none, the topics after them.
+
+    Args:
+        vectors: (n, d), documents.
+        words: (c, d), the directions of the words of the names.
+        owners: (c,), the name that each belongs to.
+        vocabulary: (w, d), input vectors of all words.
+        only_names: every document gets a name.
+        k: how many topics there are without names, from which those beside the names come; None chooses.
+    """
+    mean = mean_of(vectors)
+    rows = centered(np.asarray(vectors[sample_of(len(vectors), MOST_ROWS, seed)], np.float32), mean)
+    rows = rows[np.any(rows != 0, axis=1)]
+    starts = centered(words, mean)
+    graph = neighbor_graph(rows, NEIGHBORS, threads)
+    beside = np.full(len(rows), -1)
+    if not only_names:
+        count = k if k is not None else count_topics(rows, seed, threads)[0]
+        found, _ = partition(graph, rows, count, seed)
+        beside = _without_name(found, rows, starts, owners, centered(vocabulary, mean), seed)
+    named = beside < 0
+    groups = beside + n_names
+    if named.any():
+        own_graph = graph if named.all() else graph[named][:, named]
+        chances = summed_by_topic(_mixture(rows[named], starts), owners)
+        groups[named] = np.argmax(spread(own_graph, chances), axis=1)
+    return _as_components(graph, rows, groups, starts, owners, mean, n_names, seed)
+
+
+def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities (n, k) after they have spread over the graph (n, n)."""
+    degrees = np.asarray(graph.sum(axis=1), np.float64).ravel()
+    steps = diags_array(1 / np.where(degrees > 0, degrees, 1)) @ graph
+    found = chances
+    for _ in range(_STEPS):
+        found = (1 - _KEPT) * (steps @ found) + _KEPT * chances
+    return np.asarray(found)
+
+
+def _mixture(rows: Rows, starts: Rows) -> NDArray[np.float64]:
+    """Probabilities (n, c) under a mixture that starts at `starts` (c, d), by expectation-maximisation."""
+    directions, weights = starts, np.full(len(starts), 1 / len(starts))
+    for _ in range(_ITERATIONS):
+        logs = _CONCENTRATION * (rows @ directions.T) + np.log(weights)
+        chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        sizes = chances.sum(axis=0)
+        moved = (chances.T @ rows) / np.maximum(sizes, 1)[:, None] + _PULL * starts
+        directions = np.asarray(moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12), np.float32)
+        # Half of the weight is even, so that no name swallows the others.
+        weights = (sizes / len(rows) + 1 / len(starts)) / 2
+    return np.asarray(chances, np.float64)
+
+
+def _without_name(found: Labels, rows: Rows, starts: Rows, owners: Labels, vocabulary: Rows, seed: int) -> Labels:
+    """For each row the number of its found topic, from 0, where no name fits that topic, and −1 where one does.
+
+    A name fits a topic when it is nearer than nearly all sets of as many words drawn at random are.
+    """
+    directions = mean_directions(rows, found)
+    random = np.random.default_rng([seed, 4])
+    drawn = vocabulary[random.integers(0, len(vocabulary), (_DRAWS, len(starts)))]
+    by_chance = np.array([(directions @ words.T).max(axis=1) for words in drawn])
+    least = np.quantile(by_chance, _SURE, axis=0)
+    nearest = (directions @ starts.T).max(axis=1)
+    fits = nearest >= least
+    # Each name has at least the topic that it is nearest to.
+    fits[np.argmax(directions @ starts.T, axis=0)] = True
+    numbers = np.where(fits, -1, np.cumsum(~fits) - 1)
+    return np.asarray(numbers[found], np.int64)
+
+
+def _as_components(
+    graph: csr_array,
+    rows: Rows,
+    groups: Labels,
+    starts: Rows,
+    owners: Labels,
+    mean: NDArray[np.float32],
+    n_names: int,
+    seed: int,
+) -> Components:
+    """Components of the groups (n,); a name without any document is left with the directions of its words."""
+    used, compact = np.unique(groups, return_inverse=True)
+    leaves = split_into_components(graph, rows, np.asarray(compact, np.int64), _RESOLUTION, seed)
+    topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
+    topic_of[leaves] = groups
+    concentration = calibrated_concentration(rows, leaves, topic_of, seed)
+    directions = mean_directions(rows, leaves)
+    weights = np.bincount(leaves) / len(leaves)
+    empty = ~np.isin(owners, used)
+    return Components(
+        mean,
+        np.concatenate([directions, starts[empty]]),
+        np.asarray(np.concatenate([weights, np.full(int(empty.sum()), 1e-6)]), np.float32),
+        np.concatenate([topic_of, owners[empty]]),
+        concentration,
+    )

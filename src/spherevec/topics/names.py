@@ -1,0 +1,150 @@
+"""Names of topics given by the user: read, checked, and turned into directions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.errors import ConfigError
+from spherevec.topics.graph import Labels, Rows
+
+# Exclusions push a direction away by this much.
+_PUSH = 0.5
+_SUGGESTIONS = 3
+
+
+@dataclass(frozen=True)
+class Name:
+    """A topic by name.
+
+    Attributes:
+        title: what it is called.
+        words: words or phrases that stand for it; those of the title where there are none.
+        without: words that it is not about.
+        parent: the title of the name above it, '' at the top.
+    """
+
+    title: str
+    words: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    parent: str = ""
+
+
+def read_names(source: Any) -> list[Name]:
+    """Names from a mapping, a sequence or a file.
+
+    A mapping has a list of words for each title; an empty list takes the words of the title. A file has one name a
+    line, `name` or `name: word, phrase, -not this`; a line that is indented belongs to the name above it.
+
+    >>> [name.words for name in read_names({"billing": ["invoice", "refund"], "login": []})]
+    [('invoice', 'refund'), ('login',)]
+    """
+    if isinstance(source, str | os.PathLike):
+        return _from_file(Path(source))
+    if isinstance(source, Mapping):
+        return _checked([_name(str(title), words) for title, words in source.items()])
+    if isinstance(source, Iterable):
+        return _checked([one if isinstance(one, Name) else _name(str(one), ()) for one in source])
+    raise ConfigError(f"names must be a mapping, a list or a file, not {type(source).__name__}")
+
+
+def _from_file(path: Path) -> list[Name]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file of names; write one name a line: name: word, phrase, -not") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not text in UTF-8; save it as UTF-8, one name a line") from None
+    names: list[Name] = []
+    above: list[tuple[int, str]] = []
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        depth = len(line) - len(line.lstrip())
+        while above and above[-1][0] >= depth:
+            above.pop()
+        title, _, listed = line.strip().partition(":")
+        parent = above[-1][1] if above else ""
+        names.append(_name(title.strip(), [word for word in listed.split(",") if word.strip()], parent))
+        above.append((depth, title.strip()))
+    return _checked(names, str(path))
+
+
+def _name(title: str, words: Any, parent: str = "") -> Name:
+    listed = [words] if isinstance(words, str) else [str(word) for word in words]
+    wanted = tuple(word.strip().lower() for word in listed if word.strip() and not word.strip().startswith("-"))
+    without = tuple(word.strip()[1:].strip().lower() for word in listed if word.strip().startswith("-"))
+    return Name(title, wanted or (title.lower(),), without, parent)
+
+
+def _checked(names: list[Name], source: str = "names") -> list[Name]:
+    if not names:
+        raise ConfigError(f"{source}: holds no name; write one name a line: name: word, phrase, -not")
+    seen: set[str] = set()
+    for name in names:
+        if not name.title:
+            raise ConfigError(f"{source}: a name is empty; write the name before the colon")
+        if name.title in seen:
+            raise ConfigError(f"{source}: {name.title!r} is given twice; put its words into one line")
+        seen.add(name.title)
+    return names
+
+
+def name_directions(
+    names: Sequence[Name], vocabulary: Mapping[str, int], inputs: Rows, examples: Mapping[str, Rows]
+) -> tuple[Rows, Labels]:
+    """A direction for each word and example of the names, (c, d), and the name that each belongs to, (c,).
+
+    A phrase that is no word of the model stands for the words in it. A name is known as soon as one of its words is; an
+    error tells of one that is not.
+
+    Args:
+        vocabulary: the row of each word in `inputs` (w, d).
+        examples: vectors of documents that belong to a name, by title.
+    """
+    rows: list[NDArray[np.float64]] = []
+    owners: list[int] = []
+    for number, name in enumerate(names):
+        away = [_vector(word, vocabulary, inputs) for word in name.without]
+        push = sum((_PUSH * vector for vector in away if vector is not None), np.zeros(inputs.shape[1]))
+        parts = [_vector(part, vocabulary, inputs) for word in name.words for part in _parts(word, vocabulary)]
+        found = [part - push for part in parts if part is not None]
+        found += [np.asarray(vector, np.float64) - push for vector in examples.get(name.title, ())]
+        if not found:
+            raise ConfigError(_unknown(name, vocabulary))
+        rows += [vector / max(float(np.linalg.norm(vector)), 1e-12) for vector in found]
+        owners += [number] * len(found)
+    return np.asarray(rows, np.float32), np.asarray(owners, np.int64)
+
+
+def _parts(word: str, vocabulary: Mapping[str, int]) -> list[str]:
+    """The words of the model that a word or phrase stands for."""
+    for candidate in (word, "_".join(word.split())):
+        if candidate in vocabulary:
+            return [candidate]
+    return [part for part in re.findall(r"[^\W_]+", word) if part in vocabulary]
+
+
+def _vector(word: str, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[np.float64] | None:
+    parts = _parts(word, vocabulary)
+    if not parts:
+        return None
+    vector = np.asarray(inputs[[vocabulary[part] for part in parts]], np.float64).mean(axis=0)
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
+
+
+def _unknown(name: Name, vocabulary: Mapping[str, int]) -> str:
+    near: list[str] = []
+    for word in name.words:
+        near += get_close_matches(word, vocabulary, n=_SUGGESTIONS, cutoff=0.6)
+    said = ", ".join(repr(word) for word in name.words)
+    hint = f"did you mean {', '.join(map(repr, near[:_SUGGESTIONS]))}?" if near else "give other words for it"
+    return f"the text never says {said}, so that {name.title!r} has no direction; {hint} ({name.title}: word, word)"

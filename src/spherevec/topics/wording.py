@@ -1,0 +1,98 @@
+"""Words for topics: distinctive in the text and near on the sphere, one of each family of forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from spherevec.topics.components import centered
+from spherevec.topics.graph import Labels, Rows
+
+# A word of a topic stands in at least so many of its documents, and in this share of them.
+_FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
+# Candidates looked through for forms of one word, for each word wanted.
+_CANDIDATES = 5
+_TITLE_WORDS = 3
+# What two forms of one word differ by; longest first.
+_ENDINGS = ("'s", "ing", "ers", "ies", "ed", "er", "es", "ly", "s", "y", "e", "d")
+_SHORTEST_STEM = 3
+
+
+def word_scores(
+    counts: Any, labels: Labels, n_topics: int, inputs: Rows, directions: Rows, mean: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """How well each word names each topic, (k, w); 0 for words that do not stand in its documents.
+
+    The score is log(lift) · coverage^¾ · cosine². Coverage is the share of the topic's documents that hold the word,
+    lift is how many times more often than in all documents that is, and the cosine is that of the word's input vector
+    to the topic.
+
+    Args:
+        counts: csr_array (documents, words), or None; without it, the cosine alone decides.
+        labels: (documents,), the topic of each.
+        inputs: (w, d), input vectors of the words.
+        directions: (k, d), unit rows.
+        mean: (d,), of the document vectors.
+    """
+    cosines = np.maximum(directions @ centered(np.asarray(inputs, np.float32), mean).T, 0)
+    if counts is None:
+        return np.asarray(cosines, np.float32)
+    n = len(labels)
+    held = csr_array((np.ones(len(counts.indices), np.float32), counts.indices, counts.indptr), shape=counts.shape)
+    members = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, n_topics))
+    documents = np.asarray((members.T @ held).todense(), np.float32)
+    sizes = np.maximum(np.bincount(labels, minlength=n_topics), 1).astype(np.float32)[:, None]
+    coverage = documents / sizes
+    everywhere = np.maximum(documents.sum(axis=0), 1) / n
+    lift = np.log(np.maximum(coverage / everywhere, 1))
+    common = documents >= np.maximum(min(_FEWEST_DOCUMENTS, n // n_topics), _SMALLEST_SHARE * sizes)
+    # A single topic has no word more often than all documents have it.
+    lift = lift if n_topics > 1 else np.ones_like(lift)
+    return np.where(common, lift * coverage**0.75 * cosines**2, 0).astype(np.float32)
+
+
+def best_words(scores: NDArray[np.float32], names: Sequence[str], topn: int) -> list[str]:
+    """The words of the highest of the scores (w,), the best first; of several forms of a word the best one."""
+    order = np.argsort(-scores, kind="stable")[: _CANDIDATES * topn]
+    found: list[str] = []
+    for row in order:
+        word = names[int(row)]
+        if scores[row] <= 0 or len(found) == topn:
+            break
+        if any(char.isalpha() for char in word) and not any(same_word(word, other) for other in found):
+            found.append(word)
+    return found
+
+
+def title_of(words: Sequence[str]) -> str:
+    """A short title from the best words.
+
+    >>> title_of(["hockey", "team", "nhl", "game"])
+    'hockey, team, nhl'
+    """
+    return ", ".join(word.replace("_", " ") for word in words[:_TITLE_WORDS])
+
+
+def same_word(first: str, second: str) -> bool:
+    """Whether two words are forms of one, or one is part of the other as a phrase.
+
+    >>> same_word("share", "shares"), same_word("israel", "israeli's"), same_word("new_york", "york")
+    (True, False, True)
+    """
+    if "_" in first or "_" in second:
+        return bool(set(first.split("_")) & set(second.split("_")))
+    return not _stems(first).isdisjoint(_stems(second))
+
+
+def _stems(word: str) -> set[str]:
+    """The word, and what is left when one ending is taken off."""
+    stems = {word}
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _SHORTEST_STEM:
+            stems.add(stem)
+    return stems
