@@ -18,9 +18,12 @@ from spherevec.topics.partition import MOST_ROWS, partition, split_into_componen
 _CONCENTRATION = 15.0
 _ITERATIONS = 20
 # How strongly a component is pulled back to its word, in lengths of a mean of unit rows.
-_PULL = 0.05
+_PULL = 0.1
 # A document keeps this share of its own probabilities, and takes the rest from its neighbours, so many times.
 _KEPT, _STEPS = 0.03, 40
+# Spreading favours large names over small ones beside them. Sharpened probabilities are scaled until the size of each
+# name is so far from its size after spreading to its size before, on a logarithmic scale.
+_SHARPNESS, _BALANCE, _BALANCE_STEPS = 3.0, 0.5, 30
 # Sets of words drawn at random that names are compared with, and the share of these that a name must beat.
 _DRAWS, _SURE = 200, 0.95
 _RESOLUTION = 8.0
@@ -63,7 +66,7 @@ def named_components(
     if named.any():
         own_graph = graph if named.all() else graph[named][:, named]
         chances = summed_by_topic(_mixture(rows[named], starts), owners)
-        groups[named] = np.argmax(spread(own_graph, chances), axis=1)
+        groups[named] = np.argmax(_balanced(spread(own_graph, chances), chances), axis=1)
     return _as_components(graph, rows, groups, starts, owners, mean, n_names, seed)
 
 
@@ -75,6 +78,20 @@ def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64
     for _ in range(_STEPS):
         found = (1 - _KEPT) * (steps @ found) + _KEPT * chances
     return np.asarray(found)
+
+
+def _balanced(found: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities (n, k), scaled by name so that small names keep some of the size that they had before spreading."""
+    sharp = found**_SHARPNESS
+    sharp /= sharp.sum(axis=1, keepdims=True)
+    wanted = before.sum(axis=0) ** _BALANCE * np.maximum(sharp.sum(axis=0), 1) ** (1 - _BALANCE)
+    wanted *= len(found) / wanted.sum()
+    scale = np.ones(found.shape[1])
+    for _ in range(_BALANCE_STEPS):
+        shares = sharp * scale
+        shares /= shares.sum(axis=1, keepdims=True)
+        scale *= np.sqrt(wanted / np.maximum(shares.sum(axis=0), 1e-9))
+    return np.asarray(sharp * scale)
 
 
 def _mixture(rows: Rows, starts: Rows) -> NDArray[np.float64]:

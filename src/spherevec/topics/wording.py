@@ -17,9 +17,8 @@ _FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
 # Candidates looked through for forms of one word, for each word wanted.
 _CANDIDATES = 5
 _TITLE_WORDS = 3
-# What two forms of one word differ by; longest first.
-_ENDINGS = ("'s", "ing", "ers", "ies", "ed", "er", "es", "ly", "s", "y", "e", "d")
-_SHORTEST_STEM = 3
+# What two forms of one word differ by, each with the shortest stem that it is taken off.
+_ENDINGS = {"'s": 2, "s": 3, "ies": 3, "y": 3, "es": 4, "e": 4, "ed": 4, "er": 4, "ers": 4, "ing": 4, "ly": 4}
 
 
 def word_scores(
@@ -91,8 +90,8 @@ def same_word(first: str, second: str) -> bool:
 def _stems(word: str) -> set[str]:
     """The word, and what is left when one ending is taken off."""
     stems = {word}
-    for ending in _ENDINGS:
+    for ending, shortest in _ENDINGS.items():
         stem = word.removesuffix(ending)
-        if stem != word and len(stem) >= _SHORTEST_STEM:
+        if stem != word and len(stem) >= shortest:
             stems.add(stem)
     return stems

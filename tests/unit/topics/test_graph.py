@@ -1,0 +1,119 @@
+"""The neighbour graph, its communities and the tree, each against an obvious twin."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from spherevec.sphere import normalize
+from spherevec.topics.components import Components, summed_by_topic
+from spherevec.topics.graph import aggregated, communities, neighbor_graph, within
+from spherevec.topics.level import count_topics, mean_directions
+from spherevec.topics.partition import find_components, partition
+from spherevec.topics.tree import cut, merge_order
+
+
+def clusters(n_topics: int, each: int, seed: int = 0, noise: float = 0.25) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    centers = normalize(random.standard_normal((n_topics, 20)))
+    labels = np.repeat(np.arange(n_topics), each)
+    rows = normalize(centers[labels] + noise * random.standard_normal((len(labels), 20)))
+    return np.asarray(rows, np.float32), labels
+
+
+def test_the_graph_joins_nearest_rows() -> None:
+    rows, _ = clusters(3, 20)
+    graph = neighbor_graph(rows, 4, threads=1).toarray()
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -2)
+    wanted = np.zeros_like(graph)
+    for i, row in enumerate(cosines):
+        for j in np.argsort(-row, kind="stable")[:4]:
+            wanted[i, j] += max(row[j], 0)
+            wanted[j, i] += max(row[j], 0)
+    np.testing.assert_allclose(graph, wanted, atol=1e-6)
+
+
+def test_the_graph_is_the_same_with_any_number_of_threads() -> None:
+    rows, _ = clusters(4, 300)
+    first, second = (neighbor_graph(rows, 15, threads) for threads in (1, 3))
+    assert (first != second).nnz == 0
+
+
+def modularity(weights: np.ndarray, labels: np.ndarray, resolution: float) -> float:
+    degrees, total = weights.sum(axis=1), weights.sum()
+    same = labels[:, None] == labels
+    return float(((weights / total - resolution * np.outer(degrees, degrees) / total**2) * same).sum())
+
+
+def test_communities_cannot_be_bettered_by_moving_one_node() -> None:
+    rows, truth = clusters(5, 30)
+    graph = neighbor_graph(rows, 8, threads=1)
+    found = communities(graph, 1.0, seed=1)
+    weights = graph.toarray()
+    best = modularity(weights, found, 1.0)
+    assert best >= modularity(weights, truth, 1.0) - 1e-9
+    for node, other in [(0, 1), (40, 2), (100, 0)]:
+        moved = found.copy()
+        moved[node] = other
+        assert modularity(weights, moved, 1.0) <= best + 1e-9
+
+
+def test_aggregated_and_within_keep_the_weights() -> None:
+    rows, truth = clusters(3, 20)
+    graph = neighbor_graph(rows, 5, threads=1)
+    assert aggregated(graph, truth).sum() == pytest.approx(graph.sum())
+    assert within(graph, truth).sum() == pytest.approx(np.trace(aggregated(graph, truth).toarray()))
+
+
+@pytest.mark.parametrize("n_topics", [4, 9])
+def test_the_number_of_topics_is_found(n_topics: int) -> None:
+    rows, truth = clusters(n_topics, 80)
+    components, levels = find_components(rows, None, seed=1, threads=1)
+    assert components.n_topics == n_topics
+    assert adjusted_rand_score(truth, components.probabilities(rows).argmax(axis=1)) > 0.9
+    assert max(level.gain for level in levels) > 0.9
+
+
+def test_a_cloud_and_a_few_rows_have_one_topic_or_few() -> None:
+    random = np.random.default_rng(1)
+    assert count_topics(np.asarray(normalize(random.standard_normal((30, 20))), np.float32), 1, 1)[0] == 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 17, 60])
+def test_the_number_of_topics_can_be_set(k: int) -> None:
+    rows, _ = clusters(6, 20)
+    labels, _ = partition(neighbor_graph(rows, 15, threads=1), rows, k, seed=1)
+    assert sorted(set(labels.tolist())) == list(range(k))
+
+
+def test_merging_loses_as_little_as_can_be() -> None:
+    random = np.random.default_rng(2)
+    sums = random.standard_normal((6, 5))
+    merges = merge_order(sums)
+    alive = {i: sums[i] for i in range(6)}
+    for step, (a, b) in enumerate(merges.tolist()):
+        losses = {
+            pair: sum(np.linalg.norm(alive[i]) for i in pair) - np.linalg.norm(alive[pair[0]] + alive[pair[1]])
+            for pair in combinations(alive, 2)
+        }
+        assert losses[min(a, b), max(a, b)] == pytest.approx(min(losses.values()))
+        alive[6 + step] = alive.pop(a) + alive.pop(b)
+        alive = dict(sorted(alive.items()))
+    for k in range(1, 7):
+        assert len(set(cut(merges, k).tolist())) == k
+
+
+def test_probabilities_are_sums_over_components() -> None:
+    rows, truth = clusters(4, 10)
+    topic_of = np.array([0, 1, 1, 0])
+    components = Components(
+        np.zeros(20, np.float32), mean_directions(rows, truth), np.full(4, 0.25, np.float32), topic_of, 10.0
+    )
+    likely = np.exp(10 * rows @ mean_directions(rows, truth).T)
+    wanted = np.stack([likely[:, [0, 3]].sum(axis=1), likely[:, [1, 2]].sum(axis=1)], axis=1)
+    np.testing.assert_allclose(components.probabilities(rows), wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-4)
+    np.testing.assert_allclose(summed_by_topic(likely, topic_of), wanted, rtol=1e-5)

@@ -1,0 +1,184 @@
+"""Topics of a trained model: found, named, changed by hand, by field, over time, saved and read again."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from spherevec import Model
+from spherevec.errors import ConfigError, CorpusError, FormatError
+from spherevec.model import KeyedVectors
+from spherevec.topics import Topics, find_topics, load_topics, read_names
+from spherevec.topics.fields import break_down, holm, periods
+from spherevec.topics.wording import same_word
+
+NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"], "food": ["oven"]}
+
+
+@pytest.fixture(scope="module")
+def topics(model: Model) -> Topics:
+    return find_topics(model, threads=1)
+
+
+def test_topics_are_found_with_words_of_their_own(topics: Topics, truth: list[int]) -> None:
+    assert len(topics) == 4
+    assert adjusted_rand_score(truth, topics.labels) > 0.95
+    assert topics.sizes.tolist() == sorted(topics.sizes.tolist(), reverse=True)
+    words = [set(topic.words) for topic in topics]
+    assert all(not a & b for a in words for b in words if a is not b)
+    assert not {"the", "and", "of", "with"} & set.union(*words)
+    terms = topics.model.document_terms
+    rows = {word: row for row, word in enumerate(topics.model.words.names or ())}
+    for place, topic in enumerate(topics):
+        held = np.asarray(terms[np.flatnonzero(topics.labels == place)].sum(axis=0)).ravel()
+        assert all(held[rows[word]] > 0 for word in topic.words)
+
+
+def test_the_same_topics_with_any_number_of_threads(model: Model, topics: Topics) -> None:
+    again = find_topics(model, threads=3)
+    np.testing.assert_array_equal(again.labels, topics.labels)
+    np.testing.assert_array_equal(again.components.directions, topics.components.directions)
+
+
+def test_new_texts(topics: Topics, model: Model) -> None:
+    texts = ["goal match team league coach", "oven flour butter recipe sugar"]
+    numbers = topics.predict(texts)
+    assert "match" in topics[int(numbers[0])].words and "oven" in topics[int(numbers[1])].words
+    chances = topics.predict_proba(texts)
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
+    assert topics.predict([]).shape == (0,)
+    refused = topics.none_fits(0.1)
+    assert 0.02 < refused.mean() < 0.2
+    shares = topics.memberships()
+    assert adjusted_rand_score(topics.labels, shares.argmax(axis=1)) > 0.9
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-4)
+
+
+def test_names_guide(model: Model, truth: list[int]) -> None:
+    named = find_topics(model, names=NAMES, only_names=True, threads=1)
+    assert named.titles == list(NAMES)
+    assert np.mean(named.labels == np.array(truth)) > 0.95
+    two = find_topics(model, names={"sport": ["match"], "finance": ["bank"]}, k=4, threads=1)
+    assert two.titles[:2] == ["sport", "finance"] and len(two) == 4
+    assert two.sizes[:2].tolist() == pytest.approx([60, 60], abs=4)
+
+
+def test_examples_and_exclusions(model: Model) -> None:
+    examples = {"kitchen": ["oven flour butter sugar", "dough pepper garlic"]}
+    named = find_topics(
+        model, names={"kitchen": ["the"], "sport": ["match", "-oven"]}, examples=examples, only_names=True
+    )
+    assert named.predict(["sauce bake recipe"])[0] == 0
+
+
+def test_changes_by_hand_keep_numbers(topics: Topics) -> None:
+    merged = topics.merge(1, 3)
+    assert merged.numbers == [0, 1, 2] and merged.sizes.sum() == topics.sizes.sum()
+    renamed = merged.rename(2, "my topic")
+    assert renamed[2].title == "my topic" and renamed[2].given
+    parted = renamed.split(1)
+    assert parted.numbers == [0, 1, 2, 3] and parted[2].title == "my topic"
+    assert adjusted_rand_score(parted.labels, topics.labels) > 0.9
+    broad = topics.cut(2)
+    assert len(broad) == 2 and broad.numbers == [0, 1]
+    assert len(topics.tree()) == 3
+
+
+def test_saved_and_read_again(topics: Topics, tmp_path: Path) -> None:
+    changed = topics.rename(1, "money, all of it").merge(0, 2)
+    changed.save(tmp_path / "topics")
+    again = load_topics(tmp_path / "topics", topics.model)
+    assert again.numbers == changed.numbers and again.titles == changed.titles
+    np.testing.assert_array_equal(again.labels, changed.labels)
+    about = json.loads((tmp_path / "topics" / "topics.json").read_text())
+    assert sum(topic["size"] for topic in about["topics"]) == len(topics.labels)
+    with (tmp_path / "topics" / "assignments.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["id", "topic", "name", "probability", "second"]
+    assert rows[0]["id"] == "t0" and len(rows) == len(topics.labels)
+    with pytest.raises(FormatError, match=r"holds no topics\.json"):
+        load_topics(tmp_path, topics.model)
+
+
+def test_by_field_and_over_time(topics: Topics) -> None:
+    money = next(topic.title for topic in topics if "bank" in topic.words)
+    space = next(topic.title for topic in topics if "orbit" in topic.words)
+    teams = topics.by("team")
+    assert teams.groups == ["billing", "support"] and teams.typical("billing") == [money]
+    years = topics.over("created", "year")
+    assert years.rising() == [space] and years.counts.sum() == len(topics.labels)
+    assert len(teams.table()) == 2 * len(topics)
+    assert topics.table()["size"].sum() == len(topics.labels)
+
+
+def test_noise_is_not_typical() -> None:
+    random = np.random.default_rng(0)
+    groups = random.choice(list("abcdefgh"), 4000)
+    found = break_down("noise", groups, random.integers(0, 10, 4000), list(range(10)), list("ABCDEFGHIJ"), ordered=True)
+    assert not any(found.typical(group) for group in found.groups) and not found.rising() + found.falling()
+
+
+def test_periods() -> None:
+    dates = np.array(["2024-11-30", "2024-12-02", "NaT"], "datetime64[us]")
+    assert periods("d", dates, "week").tolist() == ["2024-11-25", "2024-12-02", ""]
+    assert periods("d", dates, "month").tolist() == ["2024-11", "2024-12", ""]
+    assert holm(np.array([[0.01], [0.5]])).tolist() == [[0.02], [0.5]]
+
+
+def test_forms_of_one_word() -> None:
+    assert same_word("share", "shares") and same_word("encrypt", "encrypted") and same_word("city", "cities")
+    assert not same_word("car", "card") and not same_word("car", "care") and not same_word("star", "stadium")
+
+
+def test_pictures(topics: Topics) -> None:
+    pytest.importorskip("matplotlib")
+    for kind, options in (("words", {}), ("tree", {}), ("over", {"field": "created", "unit": "year"})):
+        assert topics.plot(kind, **options).axes
+    with pytest.raises(ConfigError, match="one of words, tree, over, not 'pie'"):
+        topics.plot("pie")
+
+
+def test_a_file_of_names(tmp_path: Path) -> None:
+    path = tmp_path / "names.txt"
+    path.write_text("# areas\nmoney: bank, -river bank\n  loans: loan\nsport\n", encoding="utf-8")
+    money, loans, sport = read_names(path)
+    assert money.words == ("bank",) and money.without == ("river bank",)
+    assert loans.parent == "money" and sport.words == ("sport",) and sport.parent == ""
+    path.write_text("a\na\n")
+    with pytest.raises(ConfigError, match="'a' is given twice"):
+        read_names(path)
+    with pytest.raises(ConfigError, match="no such file of names"):
+        read_names(tmp_path / "none.txt")
+
+
+def bare(vectors: np.ndarray) -> Model:
+    words = KeyedVectors(np.eye(3, dtype=np.float32), ["a", "b", "c"])
+    return Model(words, docs=KeyedVectors(np.asarray(vectors, np.float32)))
+
+
+def test_bad_input(model: Model, topics: Topics) -> None:
+    alike = np.tile(np.array([1, 0, 0], np.float32), (50, 1))
+    cases = [
+        (lambda: find_topics(model, k=1000), ConfigError, "k is a whole number from 1 to 240"),
+        (lambda: find_topics(bare(alike)), CorpusError, "all documents have the same vector"),
+        (lambda: find_topics(bare(np.eye(3))), CorpusError, "3 documents are too few"),
+        (lambda: find_topics(Model(model.words)), ConfigError, "has no documents"),
+        (lambda: find_topics(model, names={"sport": []}, only_names=True), ConfigError, "one name alone"),
+        (lambda: find_topics(model, names={"galaxies": [], "x": []}), ConfigError, "did you mean 'galaxy'"),
+        (lambda: find_topics(model, names={}), ConfigError, "holds no name"),
+        (lambda: find_topics(model, only_names=True), ConfigError, "need names"),
+        (lambda: topics.over("team", "month"), ConfigError, "'team' holds no dates"),
+        (lambda: topics.over("created", "decade"), ConfigError, "unit must be one of"),
+        (lambda: topics.by("colour"), ConfigError, "no field 'colour'"),
+        (lambda: topics.merge(0, 99), ConfigError, "there is no topic 99"),
+        (lambda: topics.cut(9), ConfigError, "between 1 and 4 topics, not 9"),
+    ]
+    for call, kind, message in cases:
+        with pytest.raises(kind, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)
