@@ -12,10 +12,11 @@ def count_windows(ids, offsets, window, together):
     """Count in together (w, w) the windows that hold each pair of words, and on its diagonal each word.
 
     ids (n,) are the words of all texts, −1 where a word does not count; text i is offsets[i] : offsets[i + 1]. A text
-    shorter than a window is one window, as is every text with window 0. Returns the number of windows.
+    shorter than a window is one window, as is every text with window 0. As in gensim, a word that leaves a window at
+    its edge counts as gone until it enters again, even where the window still holds it. Returns the number of windows.
     """
     n_words = together.shape[0]
-    inside = np.zeros(n_words, np.int64)
+    inside = np.zeros(n_words, np.bool_)
     present = np.empty(n_words, np.int64)
     total = 0
     for text in range(len(offsets) - 1):
@@ -25,12 +26,21 @@ def count_windows(ids, offsets, window, together):
         width = end - start if window == 0 or window > end - start else window
         n_present = 0
         for last in range(start, end):
+            # The first window of a text is taken as a whole; then one word leaves and one enters at each step.
+            if last - start >= width:
+                gone = ids[last - width]
+                if gone >= 0 and inside[gone]:
+                    inside[gone] = False
+                    for i in range(n_present):
+                        if present[i] == gone:
+                            n_present -= 1
+                            present[i] = present[n_present]
+                            break
             word = ids[last]
-            if word >= 0:
-                inside[word] += 1
-                if inside[word] == 1:
-                    present[n_present] = word
-                    n_present += 1
+            if word >= 0 and not inside[word]:
+                inside[word] = True
+                present[n_present] = word
+                n_present += 1
             if last - start + 1 < width:
                 continue
             total += 1
@@ -39,15 +49,6 @@ def count_windows(ids, offsets, window, together):
                     together[present[i], present[j]] += 1
                     if i != j:
                         together[present[j], present[i]] += 1
-            first = ids[last - width + 1]
-            if first >= 0:
-                inside[first] -= 1
-                if inside[first] == 0:
-                    for i in range(n_present):
-                        if present[i] == first:
-                            present[i] = present[n_present - 1]
-                            n_present -= 1
-                            break
         for i in range(n_present):
-            inside[present[i]] = 0
+            inside[present[i]] = False
     return total

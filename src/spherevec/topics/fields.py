@@ -130,7 +130,7 @@ def periods(field: str, values: NDArray[Any], unit: str) -> NDArray[Any]:
     """Dates as the period they lie in: 2024, 2024-11 or the Monday of a week; '' where there is none."""
     if unit not in UNITS:
         raise ConfigError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
-    if values.dtype.kind != "M":
+    if np.asarray(values).dtype.kind != "M":
         shown = str(values[0])[:40] if len(values) else ""
         raise ConfigError(f"field {field!r} holds no dates, such as {shown!r}; keep it as {field}:date, or use by()")
     days = values.astype("datetime64[D]")

@@ -18,7 +18,7 @@ def test_npmi_is_that_of_gensim(window: int) -> None:
     topics = [["w1", "w2", "w3", "w4"], ["w5", "w6", "w7", "w9"], ["w30", "w31", "w1", "w8"]]
     dictionary = corpora.Dictionary(texts)
     theirs = CoherenceModel(
-        topics, texts=texts, dictionary=dictionary, coherence="c_npmi", window_size=window, processes=1
+        topics=topics, texts=texts, dictionary=dictionary, coherence="c_npmi", window_size=window, processes=1
     ).get_coherence()
     assert topic_npmi(topics, texts, window) == pytest.approx(theirs, abs=1e-9)
 

@@ -157,8 +157,8 @@ def test_a_file_of_names(tmp_path: Path) -> None:
 
 
 def bare(vectors: np.ndarray) -> Model:
-    words = KeyedVectors(np.eye(3, dtype=np.float32), ["a", "b", "c"])
-    return Model(words, docs=KeyedVectors(np.asarray(vectors, np.float32)))
+    words = KeyedVectors(["a", "b", "c"], np.eye(3, dtype=np.float32))
+    return Model(words, docs=KeyedVectors(None, np.asarray(vectors, np.float32)))
 
 
 def test_bad_input(model: Model, topics: Topics) -> None:
