@@ -18,6 +18,7 @@ from spherevec.corpus.streams import utf8
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.corpus.wordtable import Fed, WordTable
 from spherevec.errors import CorpusError
+from spherevec.storage.text_column import TextColumn
 
 _BYTES_A_WORD = 6  # roughly, to make batches of words about as large as blocks of text
 
@@ -29,6 +30,8 @@ class Table(Protocol):
     def counts(self) -> npt.NDArray[np.int64]: ...
 
     def words_at(self, places: npt.NDArray[np.intp]) -> list[str]: ...
+
+    def hashes(self) -> npt.NDArray[np.uint64]: ...
 
     def feed(self, batch: Any) -> Fed: ...
 
@@ -55,6 +58,10 @@ class WordLists:
     def words_at(self, places: npt.NDArray[np.intp]) -> list[str]:
         words = list(self._numbers)
         return [words[place] for place in places.tolist()]
+
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """64 bits for each word, as `TextColumn` gives them."""
+        return TextColumn.of(self._numbers).hashes()
 
     def feed(self, batch: Sequence[Iterable[str]]) -> Fed:
         ids, ends = array("i"), array("q")

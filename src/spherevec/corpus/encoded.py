@@ -19,12 +19,13 @@ from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.tensors import read_tensors
 
 FORMAT = 2
-IDS, OFFSETS, COUNTS, WORDS, DOCUMENTS, ABOUT = (
+IDS, OFFSETS, COUNTS, WORDS, DOCUMENTS, RARE, ABOUT = (
     "ids.bin",  # int32, little endian
     "offsets.bin",  # int64, little endian
     "counts.bin",  # int64, little endian
     "words.json",
     "documents.safetensors",  # described in records.py
+    "rare.safetensors",  # hashes of dropped words (uint64, sorted), and the documents that hold them (int32)
     "corpus.json",  # written last: a folder without it is unfinished
 )
 _CHECKED_AT_ONCE = 1 << 20
@@ -123,6 +124,13 @@ class EncodedCorpus:
             for array in (self.ids, self.offsets):
                 pages: mmap.mmap = array._mmap  # type: ignore[union-attr]
                 pages.madvise(mmap.MADV_DONTNEED)
+
+    def rare_words(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
+        """Hashes of the words that were dropped, sorted, and for each occurrence the document that it stands in."""
+        if not (self.folder / RARE).is_file():
+            return np.zeros(0, np.uint64), np.zeros(0, np.int32)
+        tensors = read_tensors(self.folder / RARE, memory_map=False)
+        return tensors["hashes"], tensors["rows"]
 
     def forget_files(self) -> None:
         """Remove the files behind the maps, which live on without names: nobody can cut short what is being read."""

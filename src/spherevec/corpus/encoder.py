@@ -24,6 +24,7 @@ from spherevec.corpus import tokenizer_kernel as kernel
 from spherevec.corpus.counting import Table, count, tables_and_batches
 from spherevec.corpus.encoded import EncodedCorpus
 from spherevec.corpus.options import ReadOptions
+from spherevec.corpus.rare import RareWords
 from spherevec.corpus.readers import Document, open_documents, open_source
 from spherevec.corpus.spill import Spill, SpilledBlock, new_folder, writable
 from spherevec.corpus.streams import BLOCK_SIZE
@@ -90,7 +91,8 @@ def encode(
         worker_numbers = [numbers, *(numbers[in_first] for in_first in numbers_in_first)]
         if opened.documents is not None:
             tokenizer = Tokenizer(TOKENS)
-        numbered = _Numbered(spilled, spills, worker_numbers, marks=phrases)
+        rare = stack.enter_context(RareWords(folder))
+        numbered = _Numbered(spilled, spills, worker_numbers, tables, rare, marks=phrases)
         n_words = len(vocabulary)
         if phrases:
             vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
@@ -103,8 +105,9 @@ def encode(
         )  # fmt: skip
         if len(vocabulary) > n_words:
             summary = summary.with_(notes=(*summary.notes, f"{len(vocabulary) - n_words:,} phrases found"))
-        if records:
-            with writable(folder):
+        with writable(folder):
+            rare.write(folder / encoded.RARE)
+            if records:
                 records.write(folder / encoded.DOCUMENTS)
         about = {
             "format": encoded.FORMAT,
@@ -206,9 +209,14 @@ class _Numbered:
         spilled: Sequence[SpilledBlock],
         spills: Sequence[Spill],
         worker_numbers: Sequence[npt.NDArray[np.int32]],
+        tables: Sequence[Table],
+        rare: RareWords,
         marks: bool,
     ) -> None:
         self._spilled, self._spills, self._worker_numbers, self._marks = spilled, spills, worker_numbers, marks
+        self._hashes = [table.hashes() for table in tables]
+        self._rare = rare
+        self._n_documents = 0
         self.n_kept = self.n_empty = self.n_unknown = 0
 
     def __iter__(self) -> Iterator[NumberedBlock]:
@@ -229,9 +237,17 @@ class _Numbered:
             self.n_empty += int(np.count_nonzero(raw_lengths == 0))
             self.n_unknown += int(np.count_nonzero((raw_lengths > 0) & (lengths == 0)))
             self.n_kept += len(ids)
+            self._add_rare(raw_ids & kernel.ID_MASK, raw_ends, block.worker)
             raw_length = len(raw_ids) - int(raw_ends[-1]) if len(raw_ends) else raw_length + len(raw_ids)
             length = len(ids) - int(ends[-1]) if len(ends) else length + len(ids)
             yield ids, ends
+
+    def _add_rare(self, ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], worker: int) -> None:
+        """Note in which documents the dropped words of a block stand."""
+        places = np.flatnonzero(self._worker_numbers[worker][ids] < 0)
+        rows = self._n_documents + np.searchsorted(ends, places, "right")
+        self._rare.add(self._hashes[worker][ids[places]], rows.astype(np.int32))
+        self._n_documents += len(ends)
 
 
 def _warnings(summary: CorpusSummary, table: Table, tokenizer: Tokenizer) -> tuple[str, ...]:

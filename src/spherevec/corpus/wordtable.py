@@ -11,6 +11,7 @@ from spherevec.corpus import tokenizer_kernel as kernel
 from spherevec.corpus.compiled import block_tokenizer
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
+from spherevec.storage.text_column import TextColumn
 
 _FIRST_WORDS = 1 << 14
 _MOST_WORDS = kernel.ID_MASK  # ids are int32, and one bit marks punctuation
@@ -46,6 +47,10 @@ class WordTable:
         arena = self._arena.data
         starts, stops = self._starts[places].tolist(), self._starts[places + 1].tolist()
         return [str(arena[start:stop], "utf-8") for start, stop in zip(starts, stops, strict=True)]
+
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """64 bits for each word, as `TextColumn` gives them."""
+        return TextColumn(self._starts[: self._n_words + 1], self._arena).hashes()
 
     def feed(self, block: bytes) -> Fed:
         """Count the words of a block."""

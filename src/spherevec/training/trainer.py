@@ -154,8 +154,7 @@ def train_corpus(
 
     def build(learned: Learned) -> None:
         with working_folder(workdir) as folder:  # what is mapped from there lives on without a name
-            documents = config.documents
-            terms = count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder) if documents else None
+            terms = counted_terms(corpus, folder) if config.documents else None
             built.append(build_model(learned.tables, corpus, config, learned.record, learned.biases, terms))
         if finish is not None:
             finish(built[0])
@@ -389,6 +388,11 @@ def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
         f"{config.epochs} epochs over {corpus.n_tokens:,} kept tokens: short texts need more passes",
         f"subsampling threshold {config.sample:.2g} for a vocabulary of {len(corpus.vocabulary):,} words",
     ]
+
+
+def counted_terms(corpus: EncodedCorpus, folder: Path) -> DocumentTerms:
+    """Which words each document of a corpus holds, the dropped ones included."""
+    return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, corpus.rare_words())
 
 
 def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -52,7 +52,8 @@ def test_attributes(text_file, tmp_path):
         assert corpus.summary.documents == len(LINES)
         assert corpus.document(0).tolist() == [corpus.vocabulary.index("the"), corpus.vocabulary.index("cat")]
         assert sorted(path.name for path in corpus.folder.iterdir()) == [
-            "corpus.json", "counts.bin", "documents.safetensors", "ids.bin", "offsets.bin", "words.json",
+            "corpus.json", "counts.bin", "documents.safetensors", "ids.bin", "offsets.bin",
+            "rare.safetensors", "words.json",
         ]  # fmt: skip
         for number in (-1, len(LINES)):
             with pytest.raises(IndexError, match=f"document {number} of 6"):

@@ -85,6 +85,18 @@ def test_filters_come_before_the_search(model):
     assert len(model.search("refund", where={"team": "nobody"})) == 0
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rare_words_and_codes_are_found(threads):
+    texts = [*TEXTS, "one more with the code qx77 and qx77 again", "zebra9 alone", "unseen words here"]
+    model = spherevec.train(texts, min_count=2, vector_size=8, epochs=2, threads=threads, phrases=False)
+    assert "zebra9" not in model.words
+    for mode in ("hybrid", "lexical"):
+        assert [hit.row for hit in model.search("zebra9", mode=mode)] == [len(TEXTS) + 1]
+        assert model.search("login qx77", mode=mode, top=1)[0].row == len(TEXTS)
+    assert len(model.search("zebra9", mode="dense")) == 0
+    assert model.terms.lengths.tolist() == [len(text.split()) for text in texts]
+
+
 def test_answers_have_identity(model):
     hit = model.search("refund not received", top=1)[0]
     assert hit.id == f"T-{hit.row}" and hit.title.startswith("refund not received")

@@ -1,0 +1,56 @@
+"""Which documents hold the words that are too rare for a vector, as hashes and rows, so that search finds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from spherevec.storage.tensors import write_tensors
+
+MOST_PAIRS = 1 << 26  # beyond, nothing is kept: sorting them would take more than a gigabyte
+
+Hashes = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int32]
+
+
+class RareWords:
+    """Collects a hash and a row for each occurrence of a dropped word, in a file, until all are sorted.
+
+    Args:
+        folder: where the files are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._paths = folder / "rare-hashes.bin", folder / "rare-rows.bin"
+        self._hashes, self._rows = (path.open("wb") for path in self._paths)
+        self._n_pairs = 0
+
+    def add(self, hashes: Hashes, rows: Rows) -> None:
+        """Some occurrences: the hash of the word, and the document that it stands in."""
+        self._n_pairs += len(hashes)
+        if self._n_pairs <= MOST_PAIRS:
+            self._hashes.write(hashes.data)
+            self._rows.write(rows.data)
+
+    def write(self, path: Path) -> None:
+        """Write all pairs, sorted by hash and row; none where there are too many."""
+        self._hashes.flush()
+        self._rows.flush()
+        few = self._n_pairs <= MOST_PAIRS
+        hashes = np.fromfile(self._paths[0], np.uint64) if few else np.zeros(0, np.uint64)
+        rows = np.fromfile(self._paths[1], np.int32) if few else np.zeros(0, np.int32)
+        order = np.argsort(hashes, kind="stable")  # rows are in ascending order already
+        write_tensors(path, {"hashes": hashes[order], "rows": rows[order]})
+
+    def __enter__(self) -> RareWords:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file, path in zip((self._hashes, self._rows), self._paths, strict=True):
+            file.close()
+            path.unlink(missing_ok=True)
