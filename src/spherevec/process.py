@@ -92,6 +92,17 @@ def effective_jobs(n_jobs: int | None) -> int:
     return max(1, usable_cores() + 1 + (-1 if n_jobs is None else n_jobs))
 
 
+def files_to_spare() -> int:
+    """How many files may be opened for work: a quarter of what the system allows this process, at least one."""
+    try:
+        import resource
+
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except ImportError:
+        return 128
+    return 1024 if allowed == resource.RLIM_INFINITY else max(1, allowed // 4)
+
+
 def warn(message: str, stacklevel: int = 1) -> None:
     """Warn without ever ending what goes on, even where warnings are errors or cannot be shown."""
     try:

@@ -27,7 +27,28 @@ TEAMS = {
     "delivery": "parcel courier shipping address late package tracking warehouse",
     "app": "crash screen update button phone install freeze version",
 }
-COMMON = "the my is not and please help again since yesterday cannot still with after a to i have was it".split()
+COMMON = [
+    "the",
+    "my",
+    "is",
+    "not",
+    "and",
+    "please",
+    "help",
+    "again",
+    "since",
+    "yesterday",
+    "cannot",
+    "still",
+    "with",
+    "after",
+    "a",
+    "to",
+    "i",
+    "have",
+    "was",
+    "it",
+]
 
 
 def write_tickets(path: Path, first: int, count: int, seed: int) -> None:

@@ -198,8 +198,9 @@ def summary(model: Model) -> str:
     if model.docs is not None:
         parts.append(f"{len(model.docs):,} documents")
     parts.append(f"dimension {model.vector_size}")
-    if model.record:
-        parts.append(f"trained in {sum(epoch['seconds'] for epoch in model.record):.1f} s")
+    seconds = [epoch.get("seconds") for epoch in model.record]
+    if seconds and all(isinstance(one, int | float) for one in seconds):
+        parts.append(f"trained in {sum(seconds):.1f} s")
     return ", ".join(parts)
 
 

@@ -24,6 +24,7 @@ _COMMANDS = {
     "export": "Write vectors for other programs.",
     "import": "Make a model of vectors from elsewhere.",
     "info": "What a model holds and how it was trained.",
+    "check": "Compare every byte of a model with its checksums.",
 }
 
 

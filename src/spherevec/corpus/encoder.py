@@ -34,6 +34,7 @@ from spherevec.corpus.vocabulary import Vocabulary, choose_words
 from spherevec.corpus.wordtable import Fed, WordTable
 from spherevec.corpus.writing import NumberedBlock, add_phrases, write_numbers
 from spherevec.errors import ConfigError
+from spherevec.process import files_to_spare
 
 _WORDS_LOOKED_AT = 100_000  # for warnings about what words look like
 
@@ -78,7 +79,9 @@ def encode(
     with new_folder(folder), ExitStack() as stack:
         opened = open_source(source, options, _block_size, records_in=folder)
         records = stack.enter_context(opened.records) if opened.records else None
-        tables, batches = tables_and_batches(opened, tokenizer, threads, _block_size)
+        # Each worker keeps a file open; the result is the same for any number of them.
+        workers = min(threads, files_to_spare())
+        tables, batches = tables_and_batches(opened, tokenizer, workers, _block_size)
 
         def report() -> None:
             if progress:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spherevec.corpus import markup, tables
+from spherevec.corpus.budget import bounded
 from spherevec.corpus.frames import frame_rows, is_frame
 from spherevec.corpus.objects import documents_of, paths_of
 from spherevec.corpus.options import ReadOptions
@@ -118,8 +119,8 @@ def _open_files(
             )
     sizes = [item.size for item in items]
     meter = Meter(total=None if None in sizes else sum(one for one in sizes if one is not None))
-    pieces = _file_pieces(items, options, size, meter, builder, notes)
     name = str(items[0].path) if len(items) == 1 else "the corpus"
+    pieces = bounded(_file_pieces(items, options, size, meter, builder, notes), name)
     return Source(pieces=pieces, records=builder, meter=meter, name=name, notes=notes)
 
 

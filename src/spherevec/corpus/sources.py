@@ -180,10 +180,12 @@ def _note_skipped(folder: Path, skipped: Iterable[Path], notes: list[str]) -> No
 
 
 def _visible_files(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.name.startswith("."):
-            continue
-        if path.is_file():
-            yield path
-        elif path.is_dir() and not path.is_symlink():  # a link may lead back up
-            yield from _visible_files(path)
+    waiting = [folder]
+    while waiting:
+        for path in waiting.pop().iterdir():
+            if path.name.startswith("."):
+                continue
+            if path.is_file():
+                yield path
+            elif path.is_dir() and not path.is_symlink():  # a link may lead back up
+                waiting.append(path)

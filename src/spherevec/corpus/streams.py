@@ -15,6 +15,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
+from spherevec.corpus.budget import Unfolding
 from spherevec.corpus.html_cleaning import LONGEST_TAG
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 
@@ -208,9 +209,12 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
     name = codecs.lookup(encoding).name
     decoder = codecs.getincrementaldecoder(encoding)()
     lines, last, first, old_mac = 0, b"", True, False
+    unfolding, done_before = Unfolding(path) if path.suffix.lower() in COMPRESSED else None, meter.done
     with readable(path), unchanged(path), open_stream(path, meter) as stream:
         while True:
             raw = stream.read(max(size, 4))  # 4 bytes hold a whole character, so a byte order mark is seen at once
+            if unfolding is not None:
+                unfolding.add(len(raw), meter.done - done_before)
             if first and raw.startswith(b"%PDF-"):
                 raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
             if first and b"\0" in raw and not name.startswith(_WIDE_ENCODINGS):

@@ -25,7 +25,7 @@ from spherevec.corpus.tokenizer import TokenizerLike
 from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.errors import CorpusError
+from spherevec.errors import CorpusError, FormatError
 from spherevec.model.search import Query
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class DocumentFitter:
         bias: float,
         fallback: Callable[[], Floats],
     ) -> None:
+        _check_finite(inputs)
         if counts is None:
             counts, config = np.ones(len(inputs), np.int64), config.with_(sample=0.0)
         counts = np.maximum(counts, 1)
@@ -159,6 +160,18 @@ class DocumentFitter:
         return rows
 
 
+def _check_finite(inputs: Floats) -> None:
+    """Refuse damaged vectors: kernels would make some vector of NaN, and nobody would notice."""
+    for start in range(0, len(inputs), _ROWS_SUMMED):
+        sums = inputs[start : start + _ROWS_SUMMED].sum(axis=1)
+        if not np.isfinite(sums).all():
+            row = start + int(np.argmin(np.isfinite(sums)))
+            raise FormatError(
+                f"input vector {row} holds NaN or infinity; check the model (spherevec check MODEL), "
+                "and copy or train it again"
+            )
+
+
 def infer_batches(
     model: Model,
     texts: Iterable[Document],
@@ -176,6 +189,12 @@ def infer_batches(
     for documents, _ in _batches(texts, text_field):
         ids, offsets, unknown = encode_texts(documents, vocabulary, model.tokenizer if tokenizer is None else tokenizer)
         vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
+        if not np.isfinite(vectors).all():
+            damaged = int(np.argmin(np.isfinite(vectors).all(axis=1)))
+            raise FormatError(
+                f"the vector of document {damaged + 1} came out as NaN: the model's vectors are damaged; "
+                "check the model (spherevec check MODEL) and copy or train it again"
+            )
         yield Inferred(vectors, np.diff(offsets), unknown)
 
 

@@ -90,6 +90,10 @@ class KeyedVectors:
         self.spelling: Callable[[str], str] | None = None
         self._ann: AnnIndex | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but an attached index, which belongs to this process."""
+        return {**self.__dict__, "_ann": None}
+
     @property
     def named(self) -> bool:
         """False where the keys are just positions."""

@@ -17,3 +17,6 @@ from spherevec.cli.options import json_option, model_argument
 def info(folder: Path, as_json: bool) -> None:
     """What a model holds and how it was trained."""
     display.print_info(load_model(folder).describe(), as_json)
+    if not as_json:
+        display.echo()
+        display.echo("files: sizes and sampled checksums agree; 'spherevec check' compares every byte")

@@ -1,0 +1,233 @@
+"""Files from strangers: bombs are refused, text is shown and not obeyed, damage does not go unnoticed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spherevec.cli import main
+from spherevec.corpus import read_documents
+from spherevec.errors import CorpusError, FormatError
+from spherevec.model import KeyedVectors, Model
+from spherevec.storage import checksums
+from spherevec.terminal import visible, visible_json
+
+HOSTILE = ["\x1b]52;c;aGk=\x07", "a\nb", "\u202eexe.txt", "\x9b31m", "plain", "tab\there", "\ud800half", "=1+1"]
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def unit(n, dim=4):
+    rows = np.random.default_rng(1).standard_normal((n, dim)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A model of which every text tries to talk to the terminal."""
+    folder = tmp_path_factory.mktemp("hostile") / "m"
+    count = len(HOSTILE)
+    words = KeyedVectors(HOSTILE, unit(count), np.arange(count, 0, -1))
+    docs = KeyedVectors([f"{name}.txt" for name in HOSTILE], unit(count))
+    model = Model(words, words, docs, provenance={"\x1b[31mkey": "\x1b[32mvalue\nline"}, record=[{"\x07": 1.0}])
+    model.save(folder)
+    return folder
+
+
+COMMANDS = [
+    ["info", "MODEL"],
+    ["check", "MODEL"],
+    ["neighbors", "MODEL", "plain"],
+    ["neighbors", "MODEL", "--doc", "plain.txt"],
+    ["neighbors", "MODEL", "\x1b[31mred"],
+    ["analogy", "MODEL", "plain", "=1+1", "a\nb"],
+    ["cluster", "MODEL", "--k", "2", "--out", "OUT"],
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_text_is_shown_and_not_obeyed(hostile, tmp_path, capsysbinary, arguments, as_json):
+    place = {"MODEL": str(hostile), "OUT": str(tmp_path / "out")}
+    main([place.get(one, one) for one in arguments] + (["--json"] if as_json else []))
+    out, err = (stream.decode("utf-8") for stream in capsysbinary.readouterr())
+    assert not OBEYED.search(out), repr(out)
+    assert not OBEYED.search(err) and err.count("\n") <= 1, repr(err)
+    if as_json and out:
+        assert json.loads(out)
+
+
+def test_what_is_written_out_says_the_same_in_json():
+    for text in HOSTILE:
+        assert json.loads(visible_json(json.dumps([text], ensure_ascii=False))) == [text]
+        assert not OBEYED.search(visible(text)) and "\n" not in visible(text)
+    for harmless in ("naïve", "שלום", "می‌خواهم", "👩‍🚀", "日本"):
+        assert visible(harmless) == harmless and visible_json(harmless) == harmless
+
+
+def test_commands_print_through_the_display_alone():
+    """Which is where text is made harmless."""
+    folder = Path(sys.modules["spherevec.cli"].__file__).parent
+    for path in folder.rglob("*.py"):
+        if path.name not in ("display.py", "options.py", "group.py"):
+            assert not re.search(r"click\.s?echo|\bprint\(|sys\.std(out|err)\.write", path.read_text()), path
+
+
+def test_json_is_utf8_in_any_locale(tmp_path):
+    Model(KeyedVectors(["é", "日本"], unit(2))).save(tmp_path / "m")
+    code = "import sys; from spherevec.cli import main; sys.exit(main(['neighbors', sys.argv[1], '--json', '\\xe9']))"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    for encoding in ("ascii", "latin-1"):
+        environment["PYTHONIOENCODING"] = encoding
+        done = subprocess.run([sys.executable, "-c", code, tmp_path / "m"], capture_output=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        (answer,) = json.loads(done.stdout.decode("utf-8"))
+        assert answer["query"] == "é" and answer["neighbors"][0]["key"] == "日本"
+
+
+# --- bombs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "variable"), [("\n", "MAX_EMPTY_DOCUMENTS"), ("ab cd \n", "MAX_EXPANSION")])
+def test_a_bomb_is_refused_with_the_arithmetic(tmp_path, text, variable):
+    path = tmp_path / "bomb.txt.gz"
+    path.write_bytes(gzip.compress(text.encode() * ((1 << 24) // len(text)), 9))
+    assert path.stat().st_size < 80_000
+    with pytest.raises(CorpusError, match=rf"bomb.txt.gz: .*over .*; set SPHEREVEC_{variable} higher if that is meant"):
+        list(read_documents(path))
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "says"),
+    [
+        ("SPHEREVEC_MAX_DOCUMENTS", "a b\n" * 2000, "over 1,000 documents; at 408 bytes each that is over 0.0 GB"),
+        ("SPHEREVEC_MAX_EMPTY_DOCUMENTS", "\n" * 4000, "over 1,000 empty documents"),
+        ("SPHEREVEC_MAX_BYTES", "some words\n" * 500, "over 1,000 bytes of text"),
+    ],
+)
+def test_bounds_can_be_set_and_are_told(tmp_path, monkeypatch, variable, text, says):
+    (tmp_path / "c.txt").write_text(text)
+    list(read_documents(tmp_path / "c.txt"))
+    monkeypatch.setenv(variable, "1000")
+    with pytest.raises(CorpusError, match=f"c.txt: {says}.*{variable}"):
+        list(read_documents(tmp_path / "c.txt"))
+    monkeypatch.setenv(variable, "many")
+    with pytest.raises(ValueError, match=f"{variable} must be a whole number above 0, not 'many'"):
+        list(read_documents(tmp_path / "c.txt"))
+
+
+def test_a_description_of_megabytes_is_refused(tmp_path):
+    Model(KeyedVectors(["a"], unit(1))).save(tmp_path / "m")
+    path = tmp_path / "m" / "model.json"
+    about = json.loads(path.read_text())
+    about["record"] = [{"a": 0}] * 1_000_000
+    path.write_text(json.dumps(checksums.sealed(about)))
+    with pytest.raises(FormatError, match="too large to be a model's description"):
+        Model.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"record": [{"a": 1}, {"b": 2}]},
+        {"record": [{"a": 1}, {}]},
+        {"parameters": {"document_bias": "x"}},
+        {"parameters": {"document_bias": [1]}},
+        {"provenance": {"documents": {"a": [[[[[[[[[[[[1]]]]]]]]]]]]}}},
+        {"config": {"vector_size": 10**400}},
+        {"tokenizer": ["words"]},
+    ],
+    ids=str,
+)
+def test_a_crafted_description_is_refused_in_one_line(tmp_path, capsys, damage):
+    Model(KeyedVectors(["a"], unit(1))).save(tmp_path / "m")
+    path = tmp_path / "m" / "model.json"
+    path.write_text(json.dumps(checksums.sealed({**json.loads(path.read_text()), **damage})))
+    assert main(["info", str(tmp_path / "m")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "model.json: " in error
+
+
+def test_a_folder_of_a_thousand_levels_is_read_or_refused(tmp_path):
+    """Deeper than Python recurses, and deeper than a path may be long."""
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1300):
+        os.mkdir("dddd", dir_fd=folder)
+        below = os.open("dddd", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    try:
+        with pytest.raises(CorpusError) as caught:
+            list(read_documents(tmp_path))
+        assert "\n" not in str(caught.value)
+    finally:
+        subprocess.run(["rm", "-rf", str(tmp_path / "dddd")], check=True)
+
+
+# --- damage -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A model too large to be read whole on opening, with two bytes of a word's vector damaged between the samples."""
+    count = 3000
+    names = [f"w{i}" for i in range(count)]
+    words = KeyedVectors(names, unit(count, 100), np.full(count, 9))
+    Model(words, docs=KeyedVectors(None, unit(10, 100))).save(tmp_path / "m")
+    path = tmp_path / "m" / "words.safetensors"
+    content = bytearray(path.read_bytes())
+    assert len(content) > checksums.SMALL_FILE
+    start = len(content) - 8 * count - 400 * count
+    # Row 40 is not in a sampled block; its first number becomes NaN.
+    place = start + 400 * 40
+    content[place : place + 4] = np.array([np.nan], "<f4").tobytes()
+    path.write_bytes(content)
+    return tmp_path / "m"
+
+
+def test_damage_is_found_by_check_and_never_passed_on(damaged, tmp_path, capsys):
+    assert main(["check", str(damaged)]) == 2
+    assert "words.safetensors: corrupt" in capsys.readouterr().err
+    Model.load(damaged)  # a sample of the file is what it was
+    (tmp_path / "c.txt").write_text("w40 w41\n")
+    assert main(["infer", str(damaged), str(tmp_path / "c.txt"), "--out", str(tmp_path / "v.npy")]) == 2
+    assert "input vector 40 holds NaN" in capsys.readouterr().err and not (tmp_path / "v.npy").exists()
+    assert main(["neighbors", str(damaged), "w1"]) == 2
+    assert "vector 40 holds NaN" in capsys.readouterr().err
+
+
+def test_a_sound_model_is_told_so(hostile, capsys):
+    assert main(["check", str(hostile)]) == 0
+    assert "sound" in capsys.readouterr().out
+
+
+def test_a_model_with_an_index_is_copied_without_it():
+    pytest.importorskip("usearch")
+    from spherevec.model.neighbors import AnnIndex
+
+    words = KeyedVectors([f"w{i}" for i in range(50)], unit(50))
+    words.use_index(AnnIndex.build(words.vectors, threads=1))
+    copy = pickle.loads(pickle.dumps(words))
+    assert copy.most_similar("w1") == words.most_similar("w1")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs limits")
+def test_a_thousand_threads_need_no_thousand_files(tmp_path):
+    (tmp_path / "c.txt").write_text("a b c d e\n" * 50)
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64));"
+        "from spherevec.corpus import encode; encode(sys.argv[1], sys.argv[2], min_count=1, threads=1024)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "c.txt", tmp_path / "e"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
