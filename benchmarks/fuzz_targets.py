@@ -80,8 +80,6 @@ def _import_any(data: bytes, folder: Path) -> None:
 
 # --- the native format ------------------------------------------------------------------------------------------------
 
-_MODEL_FILES = ("model.json", "vocabulary.json", "documents.json", "words.safetensors", "docs.safetensors")
-
 
 def model_files() -> dict[str, bytes]:
     from spherevec.model import KeyedVectors, Model
@@ -115,32 +113,49 @@ def _write(path: Path, content: bytes) -> None:
 def _model_seeds() -> list[bytes]:
     files = _cached("model", model_files)
     return [
-        bytes([number + 5 * fitting]) + files[name] for number, name in enumerate(_MODEL_FILES) for fitting in (0, 1)
+        bytes([2 * number + fitting, opening]) + files[name]
+        for number, name in enumerate(sorted(files))
+        for fitting in (0, 1)
+        for opening in (0, 3)
     ]
 
 
 def _load_model(data: bytes, folder: Path) -> None:
-    """The first byte picks the file that the rest replaces, whether the manifest is made to fit, and how to open it."""
+    """The first byte picks the file and whether the manifest is made to fit, the second how to open the model."""
     from spherevec.model import Model
+    from spherevec.storage import checksums
 
-    mode = data[0] if data else 0
+    mode, opening, content = data[0] if data else 0, data[1] if len(data) > 1 else 0, data[2:]
     place = folder / "m"
     if not place.exists():
         place.mkdir()
     files = dict(_cached("model", model_files))
-    name = _MODEL_FILES[mode % 5]
-    files[name] = data[1:]
-    if mode // 5 % 2 and name != "model.json":
+    name = sorted(files)[mode // 2 % len(files)]
+    files[name] = content
+    if mode % 2 and name == "model.json":
+        files[name] = _resealed(content)
+    elif mode % 2:
         manifest = json.loads(files["model.json"])
-        manifest["files"][name] = {"bytes": len(data) - 1, "sha256": hashlib.sha256(data[1:]).hexdigest()}
-        files["model.json"] = json.dumps(manifest).encode()
-    for one, content in files.items():
-        _write(place / one, content)
-    model = Model.load(place, mmap=bool(mode // 10 % 2), verify=bool(mode // 20 % 2))
+        manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        files["model.json"] = json.dumps(checksums.sealed(manifest)).encode()
+    for one, written in files.items():
+        _write(place / one, written)
+    model = Model.load(place, mmap=bool(opening % 2), verify=bool(opening // 2 % 2))
     json.dumps(model.describe())
     repr(model)
-    if mode // 20 % 2:
+    if opening // 2 % 2:
         model.check()
+
+
+def _resealed(data: bytes) -> bytes:
+    """A description whose checksum fits what became of it, so that what comes after the checksum is tried, too."""
+    from spherevec.storage import checksums
+
+    try:
+        description = json.loads(data)
+        return json.dumps(checksums.sealed(description)).encode() if isinstance(description, dict) else data
+    except (ValueError, RecursionError):
+        return data
 
 
 def _use_model(data: bytes, folder: Path) -> None:
@@ -278,9 +293,6 @@ def _read_packed(ending: str) -> Callable[[bytes, Path], None]:
     return read
 
 
-_CORPUS_FILES = ("corpus.json", "words.json", "documents.json", "ids.bin", "offsets.bin", "counts.bin")
-
-
 def _corpus_files() -> dict[str, bytes]:
     from spherevec.corpus import encode
 
@@ -295,7 +307,7 @@ def _corpus_files() -> dict[str, bytes]:
 
 def _corpus_seeds() -> list[bytes]:
     files = _cached("corpus", _corpus_files)
-    return [bytes([number]) + files[name] for number, name in enumerate(_CORPUS_FILES)]
+    return [bytes([number]) + files[name] for number, name in enumerate(sorted(files))]
 
 
 def _open_corpus(data: bytes, folder: Path) -> None:
@@ -307,7 +319,7 @@ def _open_corpus(data: bytes, folder: Path) -> None:
     if not place.exists():
         place.mkdir()
     files = dict(_cached("corpus", _corpus_files))
-    files[_CORPUS_FILES[(data[0] if data else 0) % 6]] = data[1:]
+    files[sorted(files)[(data[0] if data else 0) % len(files)]] = data[1:]
     for one, content in files.items():
         _write(place / one, content)
     with EncodedCorpus.open(place) as corpus:
