@@ -198,8 +198,8 @@ def summary(model: Model) -> str:
     if model.docs is not None:
         parts.append(f"{len(model.docs):,} documents")
     parts.append(f"dimension {model.vector_size}")
-    seconds = [epoch.get("seconds") for epoch in model.record]
-    if seconds and all(isinstance(one, int | float) for one in seconds):
+    seconds = [spent for epoch in model.record if isinstance(spent := epoch.get("seconds"), int | float)]
+    if seconds:
         parts.append(f"trained in {sum(seconds):.1f} s")
     return ", ".join(parts)
 
