@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +17,19 @@ from spherevec.explore.graph import CellIndex, Floats, Rows, row_runner
 from spherevec.explore.layout import place_on_globe
 from spherevec.explore.page import save_page
 from spherevec.model.inference import fitter_of
+from spherevec.topics import find_topics
 
 if TYPE_CHECKING:
     from spherevec.model import Model
     from spherevec.model.documents import DocumentTable
+    from spherevec.topics import Topics
 
 WORD_BYTES = 6_000_000  # of word vectors in a page, unless the caller says how many words
 NEGATIVES = 1024  # sampled once, for the expectation over negative samples
 MOST_PLACE_NAMES = 3000
 _PLACE_NAME_RANKS = 20_000  # place names are looked for among the most frequent words
 _PLACE_NAME_NEIGHBOURS = 15
-_NAME_WORDS, _TOPIC_WORDS = 3, 10
+FEWEST_DOCUMENTS = 4  # for topics
 _CATEGORIES = 200  # a text field with at most so many values is shown as a category
 _MICROSECONDS = 1e6
 
@@ -37,7 +38,7 @@ def write_page(
     model: Model,
     path: str | Path,
     *,
-    topics: Any = None,
+    topics: Topics | None = None,
     words: int | None = None,
     title: str | None = None,
     seed: int = 1,
@@ -69,7 +70,7 @@ def write_page(
 def page_data(
     model: Model,
     *,
-    topics: Any = None,
+    topics: Topics | None = None,
     words: int | None = None,
     title: str | None = None,
     seed: int = 1,
@@ -83,8 +84,8 @@ def page_data(
     embedded = min(vocabulary, max(1, WORD_BYTES // dim) if words is None else words)
     inputs = np.asarray(model.inputs.vectors)
     names = list((model.words.names or [])[:vocabulary])
-    found = topic_table(model, topics, seed)
-    place_names = telling_words(docs, inputs, names, model.counts, seed, threads)
+    found = topic_table(model, topics, seed, threads)
+    place_names = telling_words(docs, inputs, names, name_weights(model), seed, threads)
     place_names = place_names[place_names < embedded] if embedded else place_names[:0]
     places = place_on_globe(docs, inputs[place_names], found.vectors, seed=seed, threads=threads)
     table = model.documents
@@ -128,28 +129,29 @@ class TopicTable:
         self.labels: Rows = new[labels]
 
 
-def topic_table(model: Model, topics: Any, seed: int) -> TopicTable:
-    """The topics of a page; clusters of the documents where there are no others."""
-    from spherevec.clustering import SphericalKMeans, name_clusters
-
+def topic_table(model: Model, topics: Topics | None, seed: int, threads: int) -> TopicTable:
+    """The topics of a page; found anew where none are given. Too few documents for topics have none."""
     n = 0 if model.docs is None else len(model.docs)
-    if n == 0:
-        return TopicTable([], [], np.zeros((0, model.vector_size), np.float32), np.zeros(0, np.int32))
-    assert model.docs is not None
-    k = min(n, max(1, min(40, round(math.sqrt(n / 30)))))
-    found = SphericalKMeans(k, n_init=2, random_state=seed).fit(model.docs.vectors)
-    words = name_clusters(found.cluster_centers_, model.inputs, _TOPIC_WORDS, distinctive=True)  # type: ignore[arg-type]
-    names = [", ".join(some[:_NAME_WORDS]) for some in words]
-    return TopicTable(names, words, found.cluster_centers_, found.labels_.astype(np.int32))
+    if topics is None and n >= FEWEST_DOCUMENTS:
+        topics = find_topics(model, seed=seed, threads=threads)
+    if topics is None:
+        return TopicTable([], [], np.zeros((0, model.vector_size), np.float32), np.full(n, -1, np.int32))
+    if len(topics.labels) != n:
+        raise ConfigError(f"the topics are of {len(topics.labels)} documents, the model has {n}; find them anew")
+    directions = np.asarray(topics.components.directions_of_topics(), np.float32)
+    return TopicTable(topics.titles, topics.words_by_place, directions, topics.labels.astype(np.int32))
 
 
 def telling_words(
-    docs: Floats, inputs: Floats, names: Sequence[str], counts: NDArray[np.int64] | None, seed: int, threads: int
+    docs: Floats, inputs: Floats, names: Sequence[str], weights: NDArray[np.float64], seed: int, threads: int
 ) -> Rows:
     """Rows of the words that make good place names, best first: frequent, and at the heart of some documents.
 
-    The score of a word is the logarithm of its count times its mean cosine to the documents nearest to it, which is
-    low for words that occur everywhere.
+    The score of a word is its weight times its mean cosine to the documents nearest to it, which is low for words that
+    occur everywhere.
+
+    Args:
+        weights: (V,) how much the frequency of each word speaks for it.
     """
     ranks = [
         row
@@ -162,25 +164,37 @@ def telling_words(
     with row_runner(threads) as run:
         index = CellIndex.build(docs, seed, run)
         _, cosines = index.search(inputs[rows], min(_PLACE_NAME_NEIGHBOURS, len(docs)), run)
-    weight = np.ones(len(rows)) if counts is None else np.log(np.maximum(counts[rows], 1) + 1.0)
-    score = weight * cosines.mean(axis=1, dtype=np.float64)
+    score = weights[rows] * cosines.mean(axis=1, dtype=np.float64)
     best: Rows = rows[np.argsort(-score, kind="stable")[:MOST_PLACE_NAMES]]
     return best
 
 
+def name_weights(model: Model) -> NDArray[np.float64]:
+    """The logarithm of a word's count times its keep probability: frequent words, but not the most frequent ones."""
+    if model.counts is None:
+        return np.ones(len(model.words))
+    return np.log(np.maximum(model.counts, 1) + 1.0) * keep_shares(model)
+
+
+def keep_shares(model: Model) -> NDArray[np.float64]:
+    """Keep probability of each word when documents are fitted; 1 where counts are not known."""
+    if model.counts is None:
+        return np.ones(len(model.words))
+    threshold = fitter_of(model).settings().sample_threshold
+    return np.asarray(keep_probabilities(np.maximum(model.counts, 1), threshold) / 2.0**32)
+
+
 def fit_of(model: Model, embedded: int) -> Fit:
     """How the model fits documents, with a fixed set of negative samples."""
-    fitter = fitter_of(model)
-    config = fitter.settings()
+    config = fitter_of(model).settings()
     counts = np.ones(len(model.words), np.int64) if model.counts is None else np.maximum(model.counts, 1)
-    sample = 0.0 if model.counts is None else config.sample_threshold
     # Evenly spaced in the cumulated distribution: each word as often as its probability says, within one.
     share = np.cumsum(counts**UNIGRAM_POWER)
     negatives = np.searchsorted(share, (np.arange(NEGATIVES) + 0.5) / NEGATIVES * share[-1])
     return Fit(
         objective=config.objective,
         negatives=np.asarray(model.inputs.vectors)[negatives],
-        keep=(keep_probabilities(counts, sample)[:embedded] / 2.0**32).astype(np.float32),
+        keep=keep_shares(model)[:embedded].astype(np.float32),
         alpha=config.alpha,
         epochs=config.epoch_count,
         least_steps=INFERENCE_STEPS,

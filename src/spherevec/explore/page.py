@@ -29,12 +29,12 @@ def page_html(data: PageData, budget: Budget | None = None) -> str:
     The page runs its own script and no other, and may reach nothing: its Content-Security-Policy names the script and
     the style by their hashes and forbids everything else.
     """
-    style, script = _template("page.css"), joined_scripts()
+    style, script = template("page.css"), joined_scripts()
     return fill(
-        _template("page.html"),
+        template("page.html"),
         policy=policy(script, style),
         generator=html.escape(data.generator),
-        title=html.escape(_CONTROL.sub(" ", data.title).strip() or "A map of text"),
+        title=html.escape(clean_title(data.title)) or "A map of text",
         style=style,
         script=script,
         sections="\n".join(sections(data, budget)),
@@ -58,19 +58,23 @@ def fill(template: str, **values: str) -> str:
 
 
 def policy(script: str, style: str) -> str:
-    """The Content-Security-Policy of a page with this script and this style."""
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    """The Content-Security-Policy of a page with this script, '' for none, and this style."""
+    scripts = f"script-src '{_hash(script)}'; " if script else ""
+    return f"default-src 'none'; {scripts}style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+
+
+def clean_title(text: str) -> str:
+    """A text in one line, without characters that change its direction or cannot be written."""
+    return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def joined_scripts() -> str:
     """The page's modules as one: imports name files of the same folder, and all names are unique."""
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _template(f"{name}.js"))) for name in SCRIPTS)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", template(f"{name}.js"))) for name in SCRIPTS)
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """A file of the templates' folder."""
     return (resources.files("spherevec.explore") / "templates" / name).read_text(encoding="utf-8")
 
 

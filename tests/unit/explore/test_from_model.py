@@ -103,7 +103,7 @@ def test_kept_fields_of_every_kind():
 def test_place_names_are_words_of_their_documents():
     docs = np.eye(3, dtype=np.float32)[[0] * 20 + [1] * 20]
     inputs = np.asarray([[1, 0, 0], [0.6, 0.6, 0.53], [0, 1, 0], [0, 0, 1]], np.float32)
-    rows = telling_words(docs, inputs, ["alpha", "the", "beta", "12345"], np.asarray([9, 9, 9, 9]), 1, 1)
+    rows = telling_words(docs, inputs, ["alpha", "the", "beta", "12345"], np.ones(4), 1, 1)
     assert rows.tolist()[:2] == [0, 2]
     assert 3 not in rows
 

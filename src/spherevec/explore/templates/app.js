@@ -79,8 +79,9 @@ export class App {
       canvas.height = Math.round(height * ratio);
     }
     const wide = width > 900;
-    const top = wide ? 8 : 152, bottom = byId("time").hidden ? 8 : wide ? 70 : 118;
-    // On a wide window the map keeps clear of the panel on the left.
+    const timed = byId("time").hidden ? 8 : wide ? 70 : 118;
+    // The map keeps clear of the panel: on the left of a wide window, at the bottom of a narrow one.
+    const top = wide ? 8 : 152, bottom = !wide && this.panel.open ? byId("panel").offsetHeight : timed;
     const left = wide && this.panel.open ? 376 : 0;
     const room = [Math.max(160, width - left), Math.max(160, height - top - bottom)];
     this.stage = { width, height, ratio, room, centre: [left + room[0] / 2, top + room[1] / 2] };
@@ -103,7 +104,7 @@ export class App {
     const { view, stage } = this;
     const theme = themeOf(document.documentElement);
     const frame = frameOf(view), radius = radiusOf(view, ...stage.room);
-    this.painter?.draw(view, stage, theme);
+    this.painter?.draw(view, stage, theme, this.filters.colourBy !== "topic");
     const context = this.names.getContext("2d");
     context.setTransform(stage.ratio, 0, 0, stage.ratio, 0, 0);
     context.clearRect(0, 0, stage.width, stage.height);

@@ -82,8 +82,9 @@ export class Painter {
     return Math.min(9, usual * view.zoom ** 0.35);
   }
 
-  // stage: {width, height, ratio, centre} in CSS pixels; theme: colours as numbers from 0 to 1.
-  draw(view, stage, theme) {
+  // stage: {width, height, ratio, centre, room} in CSS pixels; theme: colours as numbers from 0 to 1; faded: the land
+  // steps back, where points have other colours than topics.
+  draw(view, stage, theme, faded) {
     const { gl } = this;
     const { width, height, ratio } = stage;
     const frame = frameOf(view);
@@ -103,7 +104,7 @@ export class Painter {
     share(this.land);
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
     for (const name of ["sky", "sea", "ink"]) gl.uniform3fv(this.land.uniforms.get(name), theme[name]);
-    gl.uniform1f(this.land.uniforms.get("strength"), theme.strength);
+    gl.uniform1f(this.land.uniforms.get("strength"), faded ? theme.strength * 0.3 : theme.strength);
     gl.uniform1f(this.land.uniforms.get("dark"), theme.dark ? 1 : 0);
     gl.bindVertexArray(this.landArray);
     gl.drawArrays(gl.TRIANGLES, 0, 3);

@@ -49,9 +49,15 @@ export class Panel {
     return this.#rows(heading, found, ({ row, cosine }) => element(
       "button", { class: "plain", type: "button", "data-doc": row, onclick: () => this.actions.openDocument(row) },
       element("span", { class: "dot", colour: css(world.topicColour(world.docTopics[row])) }),
-      quoted(world.title(row), "span", { class: "what" }),
+      element("span", { class: "what" }, quoted(world.title(row)), this.#beginning(row)),
       cosine === undefined ? null : element("span", { class: "score" }, cosine.toFixed(2)),
     ));
+  }
+
+  // One line of the text, where it says more than the title.
+  #beginning(row) {
+    const snippet = this.world.snippet(row), title = this.world.title(row).replace(/[\s…]+$/, "");
+    return snippet && !snippet.startsWith(title) ? quoted(snippet.slice(0, 90), "small") : null;
   }
 
   #topics(heading, found) {

@@ -1,0 +1,187 @@
+"""A printable page of topics: sizes, names, words, examples and the course over time. It runs no script."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spherevec.explore.page import clean_title, fill, policy, template
+
+if TYPE_CHECKING:
+    from spherevec.topics import Topics
+
+EXAMPLES = 3
+_LONGEST_TEXT = 160
+_BAR, _COURSE_WIDTH, _COURSE_HEIGHT = 220, 240, 44
+# A course over time has at least so many periods, where a finer unit gives them, and at most so many.
+_FEW_PERIODS, _MANY_PERIODS = 6, 120
+
+
+@dataclass(frozen=True)
+class ReportTopic:
+    """A topic in the report.
+
+    Attributes:
+        number, title, words, size: as of the topic.
+        examples: id and title of documents that stand for it.
+        course: its share of the documents of each period; empty without a date.
+    """
+
+    number: int
+    title: str
+    words: Sequence[str]
+    size: int
+    examples: Sequence[tuple[str, str]] = ()
+    course: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """All that the report shows.
+
+    Attributes:
+        documents: how many there are in all.
+        topics: in the order of the report.
+        periods: names of the periods of all courses.
+        field: the date that they were counted by.
+        notes: sentences at the beginning.
+    """
+
+    title: str
+    documents: int
+    topics: Sequence[ReportTopic]
+    periods: Sequence[str] = ()
+    field: str = ""
+    notes: Sequence[str] = ()
+    generator: str = "spherevec"
+
+
+def write_report(topics: Topics, path: str | Path, *, title: str | None = None, overwrite: bool = False) -> Path:
+    """Write a printable page of topics.
+
+    Args:
+        topics: what `spherevec.topics.find_topics` gave.
+        title: of the page; by default it says how many topics there are.
+        overwrite: replace a file that is there.
+
+    Returns:
+        The path of the page.
+    """
+    from spherevec.storage.files import atomic_file
+
+    text = report_html(report_data(topics, title))
+    with atomic_file(path, overwrite=overwrite) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
+
+
+def report_data(topics: Topics, title: str | None = None) -> ReportData:
+    """What the report of some topics shows; their course over the first kept date, if there is one."""
+    table = topics.model.documents
+    dates = [] if table is None else [name for name, kind in table.fields.items() if kind == "date"]
+    breakdown = _over_time(topics, dates[0]) if dates else None
+    entries = [
+        ReportTopic(
+            topic.number,
+            topic.title,
+            topic.words,
+            topic.size,
+            [topics.document(row) for row in topics.examples(topic.number, EXAMPLES)],
+            [] if breakdown is None else breakdown.shares[:, place].tolist(),
+        )
+        for place, topic in enumerate(topics)
+    ]
+    notes = []
+    if breakdown is not None:
+        for name, titles in (("Rising", breakdown.rising()), ("Falling", breakdown.falling())):
+            if titles:
+                notes.append(f"{name} over time: {'; '.join(titles[:5])}.")
+    return ReportData(
+        title or f"{len(topics)} topics of {len(topics.labels):,} documents",
+        len(topics.labels),
+        entries,
+        [] if breakdown is None else breakdown.groups,
+        dates[0] if breakdown is not None else "",
+        notes,
+        f"spherevec {topics.model.version}",
+    )
+
+
+def _over_time(topics: Topics, field: str) -> Any:
+    """The topics over periods of a date: the coarsest unit that gives enough of them; None where none does."""
+    for unit in ("year", "month", "week", "day"):
+        breakdown = topics.over(field, unit)
+        if len(breakdown.groups) >= _FEW_PERIODS:
+            return breakdown if len(breakdown.groups) <= _MANY_PERIODS else None
+    return breakdown if len(breakdown.groups) > 1 else None
+
+
+def report_html(data: ReportData) -> str:
+    """The report as text; every word of the corpus is escaped."""
+    style = template("report.css")
+    title = html.escape(clean_title(data.title))
+    most = max((topic.size for topic in data.topics), default=0)
+    return fill(
+        template("report.html"),
+        policy=policy("", style),
+        generator=html.escape(data.generator),
+        title=title,
+        style=style,
+        notes="\n".join(f"<p>{_shown(note)}</p>" for note in data.notes),
+        rows="\n".join(_row(topic, data, most) for topic in data.topics),
+        topics="\n".join(_section(topic, data) for topic in data.topics),
+    )
+
+
+def _row(topic: ReportTopic, data: ReportData, most: int) -> str:
+    share = topic.size / max(data.documents, 1)
+    width = round(_BAR * topic.size / max(most, 1), 1)
+    return (
+        f'<tr><th scope="row"><a href="#topic-{topic.number}">{_shown(topic.title)}</a></th>'
+        f'<td class="number">{topic.size:,}</td><td class="number">{share:.1%}</td>'
+        f'<td><svg class="bar" width="{_BAR}" height="12" aria-hidden="true">'
+        f'<rect width="{width}" height="12" rx="2"/></svg></td></tr>'
+    )
+
+
+def _section(topic: ReportTopic, data: ReportData) -> str:
+    parts = [
+        f'<section id="topic-{topic.number}">',
+        f"<h2>{_shown(topic.title)}</h2>",
+        f'<p class="size">{topic.size:,} documents, {topic.size / max(data.documents, 1):.1%}</p>',
+        f'<p class="words">{", ".join(map(_shown, topic.words))}</p>',
+    ]
+    if topic.course:
+        parts.append(_course(topic, data))
+    if topic.examples:
+        rows = "".join(f'<li>{_shown(name)} <span class="id">{_shown(id_)}</span></li>' for id_, name in topic.examples)
+        parts.append(f"<h3>Typical documents</h3><ul>{rows}</ul>")
+    return "\n".join([*parts, "</section>"])
+
+
+def _course(topic: ReportTopic, data: ReportData) -> str:
+    """The share of a topic in each period as a line, with its figures for screen readers."""
+    values = np.asarray(topic.course)
+    highest = max(float(values.max()), 1e-9)
+    across = np.linspace(2, _COURSE_WIDTH - 2, len(values)) if len(values) > 1 else np.asarray([_COURSE_WIDTH / 2])
+    down = _COURSE_HEIGHT - 3 - values / highest * (_COURSE_HEIGHT - 8)
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down, strict=True))
+    first, last = _shown(data.periods[0]), _shown(data.periods[-1])
+    label = f"Share of documents from {first} to {last}, at most {highest:.1%}"
+    size = f'width="{_COURSE_WIDTH}" height="{_COURSE_HEIGHT}"'
+    return (
+        f'<figure><svg class="course" role="img" aria-label="{label}" {size}>'
+        f'<polyline points="{line}"/></svg>'
+        f"<figcaption>{first} to {last} by {_shown(data.field)}, at most {highest:.1%}</figcaption></figure>"
+    )
+
+
+def _shown(text: str) -> str:
+    """Text of the corpus as HTML, in one line."""
+    line = clean_title(text)
+    return html.escape(line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…")
