@@ -48,9 +48,21 @@ class Tour:
     source: Path | None = None
 
 
-def tour(corpus: Path | None = None, quiet: bool = False) -> None:
-    """Train on docstrings, or on the user's own text, and print what was learned."""
-    show(tour_of_docstrings(quiet) if corpus is None else tour_of_text(corpus, quiet))
+def tour(corpus: Path | None = None, quiet: bool = False, out: Path | None = None, open_page: bool = False) -> None:
+    """Train on docstrings, or on the user's own text, print what was learned, and write its map.
+
+    Args:
+        out: the page of the map; by default in a new temporary folder.
+        open_page: show the page in a browser.
+    """
+    found = tour_of_docstrings(quiet) if corpus is None else tour_of_text(corpus, quiet)
+    show(found)
+    page = write_map(found, out)
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(page.absolute().as_uri())
+    display.tell(f"{page}: the map of it all" if open_page else f"{page}: the map of it all; open it in a browser")
 
 
 def tour_of_docstrings(quiet: bool) -> Tour:
@@ -97,6 +109,29 @@ def show(tour: Tour) -> None:
         console.print("\nNow with your own text:", "  spherevec demo --corpus FILE", sep="\n")
     else:
         console.print("\nTo keep a model:", f"  spherevec train {tour.source} --out MODEL", sep="\n", soft_wrap=True)
+
+
+def write_map(tour: Tour, out: Path | None) -> Path:
+    """Write the page of the tour's model; an old one is replaced."""
+    import tempfile
+    from dataclasses import replace
+
+    from spherevec.explore import page_data, save_page
+    from spherevec.explore.data import Field
+
+    path = Path(tempfile.mkdtemp(prefix="spherevec-")) / "map.html" if out is None else out
+    data = page_data(tour.model)
+    if tour.labels is not None and tour.model.docs is not None:
+        packages, codes = np.unique(tour.labels, return_inverse=True)
+        data = replace(
+            data,
+            title="The docstrings of Python, numpy, scipy and scikit-learn",
+            ids=list(tour.model.docs.names or []),
+            titles=list(tour.model.docs.names or []),
+            snippets=[_beginning(text) for text in tour.texts],
+            fields=[Field("package", "category", codes.astype(np.int32), packages.tolist())],
+        )
+    return save_page(data, path, overwrite=True)
 
 
 def _train(source: Any, quiet: bool, settings: dict[str, Any]) -> Model:

@@ -6,17 +6,23 @@ from pathlib import Path
 
 import click
 
-from spherevec.cli.options import PATH, quiet_option
+from spherevec.cli.checks import check_free
+from spherevec.cli.options import PATH, force_option, quiet_option
 
 
 @click.command()
 @click.option("--corpus", type=PATH, help="Tour your own text instead: one document a line, or a folder of files.")
+@click.option("--out", type=PATH, metavar="PAGE.html", help="File for the map. Default: in a temporary folder.")
+@click.option("--open", "open_page", is_flag=True, help="Show the map in a browser.")
+@force_option
 @quiet_option
-def demo(corpus: Path | None, quiet: bool) -> None:
-    """Train, then show neighbours and clusters: no download.
+def demo(corpus: Path | None, out: Path | None, open_page: bool, force: bool, quiet: bool) -> None:
+    """Train, then show neighbours, clusters and a map: no download.
 
     The text is the docstrings of Python, numpy, scipy and scikit-learn, found on this machine.
     """
     from spherevec.cli.tour import tour
 
-    tour(corpus, quiet)
+    if out is not None:
+        check_free(out, force)
+    tour(corpus, quiet, out, open_page)

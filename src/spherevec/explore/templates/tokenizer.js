@@ -1,10 +1,12 @@
 // The model's tokenizers: the same words as training sees.
 
+import { scan } from "./scanner.js";
+
 const WORD_CHARACTER = /[\p{L}\p{N}\p{M}_]/u;
 const APOSTROPHES = "'’";
 
-// A word is a run of letters, digits, `_` and combining marks, each lower-cased by itself; an apostrophe between two
-// of these belongs to the word.
+// The tokenizer of release 0.1: a run of letters, digits, `_` and combining marks, each lower-cased by itself; an
+// apostrophe between two of these belongs to the word.
 function splitWords(text) {
   const characters = [...text];
   const words = [];
@@ -24,27 +26,27 @@ function splitWords(text) {
   return words;
 }
 
-const SPLITTERS = {
-  words: splitWords,
-  whitespace: (text) => text.split(/[ \t\n\r\f\v]+/).filter((word) => word),
-};
-
-// Pairs of words that the model knows as one ("new_york") are joined, longest first.
-function joinPhrases(words, ids, joiner, longest) {
-  const joined = [];
-  for (let i = 0; i < words.length; ) {
-    let size = Math.min(longest, words.length - i);
-    while (size > 1 && !ids.has(words.slice(i, i + size).join(joiner))) size--;
-    joined.push(words.slice(i, i + size).join(joiner));
-    i += size;
-  }
-  return joined;
+// The tokens of a text: [{word, broken}], broken where punctuation stands before the word.
+function tokensOf(text, { name, options, ranges }) {
+  if (options) return scan(text, options, ranges);
+  const words = name === "whitespace" ? text.split(/[ \t\n\r\f\v]+/).filter((word) => word) : splitWords(text);
+  return words.map((word) => ({ word, broken: false }));
 }
 
-// The words of a text. `ids` holds the words that the model knows.
+// The words of a text. Behind the words of each phrase that the model knows stands the phrase itself, the longest from
+// each place on; no phrase goes over punctuation. `ids` holds what the model knows.
 export function tokenize(text, description, ids) {
-  const words = (SPLITTERS[description.name] ?? splitWords)(text);
-  return description.longest > 1 ? joinPhrases(words, ids, description.joiner, description.longest) : words;
+  const tokens = tokensOf(text, description);
+  const words = [];
+  for (let i = 0; i < tokens.length; ) {
+    let size = Math.max(1, Math.min(description.longest ?? 1, tokens.length - i));
+    const run = () => tokens.slice(i, i + size).map(({ word }) => word);
+    while (size > 1 && (tokens.slice(i + 1, i + size).some(({ broken }) => broken) || !ids.has(run().join(" ")))) size--;
+    words.push(...run());
+    if (size > 1) words.push(run().join(" "));
+    i += size;
+  }
+  return words;
 }
 
 // The numbers of the known words of a text, and the words that are not known.
