@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.tokenizer import tokenizer_of
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
 from spherevec.explore.layout import place_on_globe
+from spherevec.explore.tokenizers import description
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -89,7 +91,7 @@ def small_page(
         "word_counts": np.arange(words, 0, -1, dtype=np.int64),
         "place_names": np.arange(min(60, words), dtype=np.int32),
         "word_places": places.words,
-        "tokenizer": "words",
+        "tokenizer": description(tokenizer_of("words-0.1"), False),
         "fit": Fit("vmf", vectors[:64], np.ones(words, np.float32), 0.01, 10, 1000, 6.0, 2.5, 0.15, 5),
         "vocabulary": words,
         "model_facts": [("Documents", str(n))],

@@ -1,6 +1,6 @@
 """The pictures of the guide to the map: a page in a real browser, photographed.
 
-    python -m experiments.map.pictures MODEL docs/pictures --sentence "war against terror in iraq"
+python -m experiments.map.pictures MODEL docs/pictures --sentence "war against terror in iraq"
 """
 
 from __future__ import annotations

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from page_helpers import HOSTILE, small_page
+from spherevec.corpus.tokenizer import tokenizer_of
 from spherevec.explore.notebook import NotebookPage
 from spherevec.explore.page import save_page
+from spherevec.explore.tokenizers import description
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -189,7 +191,7 @@ def test_filters_and_the_time_slider_change_what_is_drawn(browser, file, data):
         team = one.page.locator("#settings select[data-field='0']")
         team.select_option("1")
         assert shown(one) == int((np.asarray(data.fields[0].values) == 1).sum())
-        assert "documents shown" in one.text("#legend")
+        assert "of 300 documents shown" in one.text("#legend")
         one.page.click("#clear")
         assert shown(one) == 300
         one.page.locator("#settings input[data-end='low']").fill("250")
@@ -324,7 +326,7 @@ def test_hostile_text_is_text_everywhere(browser, tmp_path):
         {"n": 40, "k": 0, "kept": False, "ids": None, "titles": None, "snippets": None},
         {"n": 0, "k": 0, "kept": False},
         {"fit": None},
-        {"tokenizer": "custom", "word_counts": None},
+        {"tokenizer": description(tokenizer_of(str.split), False), "word_counts": None},
     ],
     ids=["one document", "one topic", "nothing kept", "words only", "no search", "another tokenizer"],
 )
@@ -406,19 +408,44 @@ def test_the_browser_fits_as_the_model_does(browser, tmp_path):
     assert cosines.min() > 0.98
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Don’t stop", "İstanbul naïve CAFÉ x_1 ²", "a'b 'c d' l’été", "日本語 привет ΣΑΣ", "\tone\u00a0two\u200bthree"],
+TEXTS = (
+    "Don’t stop; COVID-19 isn't C++17 or C#, .NET, ASP.NET and node.js! well-known e-mail",
+    "İstanbul naïve CAFÉ x_1 ² U.S. U.S.A. e.g. a.b 3.14 1,000 192.168.0.1. 5-6 a++b f# #1 c##",
+    "see (https://www.example.com/a_(b).html), http://x.org/?q=1, www.test.de. mail me@host.example.com, a@b",
+    "#hashtag @mention #1st @_x 👍🏽 👩‍👩‍👧 🇩🇪 🇩 ☀️ ✂ 🏴\U000e0067\U000e007f",
+    "日本語のテキスト 漢 ภาษาไทย привет ΟΔΟΣ ΣΑΣ Σ l’été",
+    "'quoted' a'b-c -d- co\u00adop zero\u200bwidth می\u200cخواهم e\u0301",
+    "",
 )
-def test_the_browser_tokenizes_as_training_does(browser, file, text):
-    from spherevec.corpus.tokenizer import tokenize
 
+
+@pytest.mark.parametrize(
+    "name",
+    ["words-0.1", "whitespace", "words:unspaced=bigrams", "words:unspaced=whole,hyphens=join,urls=keep,emails=keep",
+     "words:unspaced=bigrams,urls=split,emails=drop,tags=off,emoji=off,symbols=off,numbers=off,abbreviations=off",
+     "words:unspaced=bigrams,urls=drop,emails=split,lowercase=off,hyphens=split"],
+)  # fmt: skip
+def test_the_browser_tokenizes_as_training_does(browser, file, name):
+    tokenizer = tokenizer_of(name)
     with visit(browser, file) as one:
-        words = one.page.evaluate("text => spherevec.words(text, { name: 'words', longest: 1 })", text)
-        assert words == tokenize(text, "words")
-        assert one.page.evaluate("text => spherevec.words(text, { name: 'whitespace' })", text) == tokenize(
-            text, "whitespace"
+        for text in TEXTS:
+            words = one.page.evaluate(
+                "([text, how]) => spherevec.words(text, how)", [text, description(tokenizer, False)]
+            )
+            assert words == tokenizer.words(text)
+
+
+def test_the_browser_finds_phrases_as_training_does(browser, file):
+    known = ["new", "york", "times", "new york", "new york times"]
+    how = description(tokenizer_of("words:unspaced=bigrams"), True)
+    with visit(browser, file) as one:
+        one.page.evaluate(
+            "known => { spherevec.world.wordIds = new Map(known.map((word, row) => [word, row])) }", known
         )
+        words = one.page.evaluate(
+            "([text, how]) => spherevec.words(text, how)", ["New York Times, New. York, new york city", how]
+        )
+    assert words == ["new", "york", "times", "new york times", "new", "york", "new", "york", "new york", "city"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -62,7 +62,8 @@ def tour(corpus: Path | None = None, quiet: bool = False, out: Path | None = Non
         import webbrowser
 
         webbrowser.open(page.absolute().as_uri())
-    display.tell(f"{page}: the map of it all" if open_page else f"{page}: the map of it all; open it in a browser")
+    if not quiet:
+        display.tell(f"{page}: the map of it all{'' if open_page else '; open it in a browser, or ask for --open'}")
 
 
 def tour_of_docstrings(quiet: bool) -> Tour:

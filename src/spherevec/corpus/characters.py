@@ -32,9 +32,9 @@ UNSPACED_RANGES = (
     (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1B000, 0x1B16F), (0x20000, 0x3FFFF),
 )  # fmt: skip
 # Pictographs, whatever their category: the blocks of emoji, with room for those to come.
-_EMOJI_RANGES = ((0x1F300, 0x1F64F), (0x1F680, 0x1F6FF), (0x1F7E0, 0x1F7EF), (0x1F900, 0x1F9FF), (0x1FA70, 0x1FAFF))
+EMOJI_RANGES = ((0x1F300, 0x1F64F), (0x1F680, 0x1F6FF), (0x1F7E0, 0x1F7EF), (0x1F900, 0x1F9FF), (0x1FA70, 0x1FAFF))
 # Older symbols that are drawn as emoji; only those that Unicode calls symbols.
-_SYMBOL_RANGES = (
+SYMBOL_RANGES = (
     (0x231A, 0x231B), (0x23E9, 0x23FA), (0x2600, 0x27BF), (0x2B1B, 0x2B1C), (0x2B50, 0x2B50), (0x2B55, 0x2B55),
     (0x1F004, 0x1F004), (0x1F0CF, 0x1F0CF), (0x1F18E, 0x1F18E), (0x1F191, 0x1F19A), (0x1F200, 0x1F265),
 )  # fmt: skip
@@ -43,7 +43,7 @@ SKIN_TONES = (0x1F3FB, 0x1F3FF)
 TAGS = (0xE0020, 0xE007F)  # spell the flags of regions
 ZERO_WIDTH_JOINER = 0x200D
 _JOINERS = (0x200C, ZERO_WIDTH_JOINER)
-_VARIATION_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x180B, 0x180F))
+VARIATION_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x180B, 0x180F))
 _APOSTROPHES = (0x27, 0x2019)
 _HYPHENS = (0x2D, 0x2010, 0x2011)
 _ZERO_WIDTH_SPACE = 0x200B
@@ -81,7 +81,7 @@ def kind_of(character: str) -> int:
         return JOINER
     if code == _ZERO_WIDTH_SPACE or category in ("Zs", "Zl", "Zp") or character in "\t\n\r\f\v\x85":
         return SPACE
-    if category == "Cf" or within(code, _VARIATION_SELECTORS):
+    if category == "Cf" or within(code, VARIATION_SELECTORS):
         return IGNORED
     if category.startswith("M"):
         return MARK
@@ -89,7 +89,7 @@ def kind_of(character: str) -> int:
         return UNSPACED if within(code, UNSPACED_RANGES) else WORD
     if within(code, (REGIONAL_INDICATORS,)):
         return REGIONAL
-    if within(code, _EMOJI_RANGES) or (category == "So" and within(code, _SYMBOL_RANGES)):
+    if within(code, EMOJI_RANGES) or (category == "So" and within(code, SYMBOL_RANGES)):
         return EMOJI
     return OTHER
 

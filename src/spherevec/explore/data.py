@@ -85,8 +85,7 @@ class PageData:
         words: names of the words to search with, most frequent first; word_vectors: (W, dim) input vectors.
         word_counts: (W,) or None.
         place_names: rows of `words` that lie on the map, most telling first; word_places: (their number, 3).
-        tokenizer: name of a tokenizer that the page has, or anything else for one that it does not have.
-        phrase_joiner, longest_phrase: how words are joined to phrases; 1 for none.
+        tokenizer: how the page splits a typed sentence, see `spherevec.explore.tokenizers.description`.
         fit: how sentences are placed; None to switch that off.
         vocabulary: how many words the model has.
         model_facts, settings: what the page says about the model, as names and values.
@@ -108,11 +107,9 @@ class PageData:
     word_counts: NDArray[np.int64] | None
     place_names: NDArray[np.int32]
     word_places: Floats
-    tokenizer: str
+    tokenizer: Mapping[str, Any]
     fit: Fit | None
     vocabulary: int
-    phrase_joiner: str = "_"
-    longest_phrase: int = 1
     model_facts: Sequence[tuple[str, str]] = ()
     settings: Sequence[tuple[str, str]] = ()
     generator: str = "spherevec"

@@ -16,6 +16,7 @@ from spherevec.explore.data import Field, Fit, PageData, PageTopic
 from spherevec.explore.graph import CellIndex, Floats, Rows, row_runner
 from spherevec.explore.layout import place_on_globe
 from spherevec.explore.page import save_page
+from spherevec.explore.tokenizers import description
 from spherevec.model.inference import fitter_of
 from spherevec.topics import find_topics
 
@@ -107,7 +108,7 @@ def page_data(
         word_counts=None if model.counts is None else model.counts[:embedded],
         place_names=place_names,
         word_places=places.words,
-        tokenizer={"words-0.1": "words"}.get(model.tokenizer.name, str(model.tokenizer)),
+        tokenizer=description(model.tokenizer, bool((model.config or {}).get("phrases"))),
         fit=fit_of(model, embedded) if embedded and vocabulary > 1 else None,
         vocabulary=vocabulary,
         model_facts=_facts(model),

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from spherevec.explore.data import Budget, PageData
 from spherevec.explore.graph import Floats
 
-_TOKENIZERS = ("words", "whitespace")  # those that the page has in JavaScript
 _PCA_ROWS = 20_000
 
 
@@ -48,12 +47,7 @@ def sections(data: PageData, budget: Budget | None = None) -> Iterator[str]:
     facts = {
         "title": data.title,
         "dim": dim,
-        "tokenizer": {
-            "name": data.tokenizer,
-            "exact": data.tokenizer in _TOKENIZERS,
-            "joiner": data.phrase_joiner,
-            "longest": data.longest_phrase,
-        },
+        "tokenizer": dict(data.tokenizer),
         "fit": None if data.fit is None else _fit_settings(data),
         "vocabulary": data.vocabulary,
         "model": [list(entry) for entry in data.model_facts],

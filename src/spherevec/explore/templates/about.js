@@ -1,6 +1,6 @@
 // What the model is, and how to use the page.
 
-import { byId, element, quoted, whole } from "./elements.js";
+import { byId, counted, element, quoted, whole } from "./elements.js";
 import { plain } from "./world.js";
 
 export function fillAbout(world) {
@@ -12,7 +12,7 @@ export function fillAbout(world) {
   dialog.replaceChildren(
     close,
     quoted(plain(facts.title), "h2", { id: "about-title" }),
-    element("p", { class: "note" }, `${whole(world.count)} documents, ${whole(world.placeNames.length)} words and ${whole(world.topics.length)} topics on one globe. Near on the map means near in the model, as far as a map can show that.`),
+    element("p", { class: "note" }, `${counted(world.count)}, ${whole(world.placeNames.length)} words and ${whole(world.topics.length)} topics on one globe. Near on the map means near in the model, as far as a map can show that.`),
     element("h3", {}, "The model"), rows(facts.model),
     facts.settings.length ? element("h3", {}, "How it was trained") : "", facts.settings.length ? rows(facts.settings) : "",
     element("h3", {}, "This page"),

@@ -43,7 +43,7 @@ export class App {
     this.settings = new Settings(world, this.filters, () => this.#refilter());
     const context = this.names.getContext("2d");
     this.labels = new Labels(context, world.topics.map((topic, row) => ({ name: world.topicName(row), row })), world.topicPlaces,
-      world.placeNames.map((row) => ({ name: world.words[row], row })), world.wordPlaces);
+      world.placeNames.map((row) => ({ name: world.words[row], row })), world.wordPlaces, world.count < 100);
     this.marks = new Marks(context);
     fillAbout(world);
   }

@@ -23,6 +23,8 @@ export function byId(id) {
 
 export const whole = (number) => number.toLocaleString("en");
 
+export const counted = (documents) => `${whole(documents)} ${documents === 1 ? "document" : "documents"}`;
+
 // Saves a text as a file, without a server.
 export function download(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type }));

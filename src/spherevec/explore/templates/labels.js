@@ -26,9 +26,11 @@ function overlaps(box, placed) {
 }
 
 export class Labels {
-  // topics: [{name, size}], words: [{name}], both most important first; places: (n, 3) flat for each.
-  constructor(context, topics, topicPlaces, words, wordPlaces) {
+  // topics: [{name, size}], words: [{name}], both most important first; places: (n, 3) flat for each;
+  // sparse: whether there are few documents.
+  constructor(context, topics, topicPlaces, words, wordPlaces, sparse) {
     this.context = context;
+    this.sparse = sparse;
     this.entries = [
       ...this.#entries(topics, topicPlaces, "topic"),
       ...this.#entries(words, wordPlaces, "word"),
@@ -55,6 +57,11 @@ export class Labels {
     return entry;
   }
 
+  // Names of a few documents stand above the points rather than on them.
+  get lift() {
+    return this.sparse ? 18 : 0;
+  }
+
   // Chooses which names are seen. `obstacles`: boxes [left, top, right, bottom] that stay free.
   place(view, frame, radius, stage, obstacles, dimmed) {
     const placed = obstacles.map((box) => [...box]);
@@ -70,7 +77,7 @@ export class Labels {
       const [x, y, z] = entry.place;
       project(frame, view.flat, x, y, z, out);
       if (out[2] < EDGE) continue;
-      const left = stage.centre[0] + radius * out[0], top = stage.centre[1] - radius * out[1];
+      const left = stage.centre[0] + radius * out[0], top = stage.centre[1] - radius * out[1] - this.lift;
       if (left < -40 || top < -20 || left > stage.width + 40 || top > stage.height + 20) continue;
       this.#measure(entry, view.zoom, phone);
       const half = Math.max(...entry.widths) / 2 + (entry.kind === "topic" ? 7 : 5);

@@ -1,6 +1,6 @@
 // The panel of details: a placed sentence, a document, a word, a topic, or a selection.
 
-import { byId, download, element, quoted, whole } from "./elements.js";
+import { byId, counted, download, element, quoted, whole } from "./elements.js";
 import { shownValue } from "./filters.js";
 import { css } from "./palette.js";
 import { plain } from "./world.js";
@@ -146,7 +146,7 @@ export class Panel {
     const docs = world.nearestDocs(world.topicVector(row), NEAR, (doc) => world.docTopics[doc] === row);
     this.#show(
       `Topic ${world.topicName(row)}`, quoted(world.topicName(row), "h2"),
-      element("p", { class: "note" }, `${whole(topic.size)} documents, ${((100 * topic.size) / Math.max(1, world.count)).toFixed(1)} %`),
+      element("p", { class: "note" }, `${counted(topic.size)}, ${((100 * topic.size) / Math.max(1, world.count)).toFixed(1)} %`),
       this.#words("Its words", words),
       this.#documents("Most typical documents", docs),
     );
@@ -165,8 +165,8 @@ export class Panel {
     const save = element("button", { type: "button", id: "save-csv", onclick: () => download("selection.csv", this.csv(rows), "text/csv") },
       "Save as CSV");
     this.#show(
-      `${whole(rows.length)} documents selected`,
-      element("h2", {}, `${whole(rows.length)} ${rows.length === 1 ? "document" : "documents"} selected`),
+      `${counted(rows.length)} selected`,
+      element("h2", {}, `${counted(rows.length)} selected`),
       element("div", { class: "actions" }, save),
       this.#words("Words that set them apart", world.distinctiveWords(rows, 16)),
       this.#topics("Topics", topics.map(([row]) => ({ row }))),

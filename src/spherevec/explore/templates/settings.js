@@ -1,6 +1,6 @@
 // The box for colour, size and filters, the legend, and the slider over time.
 
-import { byId, element, quoted, whole } from "./elements.js";
+import { byId, counted, element, quoted, whole } from "./elements.js";
 import { shownValue } from "./filters.js";
 import { css, scaleColour } from "./palette.js";
 import { plain } from "./world.js";
@@ -102,7 +102,7 @@ export class Settings {
 
   say() {
     const { filters, world } = this;
-    const what = filters.active ? `${whole(filters.shown)} of ${whole(world.count)} documents shown` : `${whole(world.count)} documents`;
+    const what = filters.active ? `${whole(filters.shown)} of ${counted(world.count)} shown` : counted(world.count);
     this.count.textContent = filters.shown === 0 && world.count ? `No document matches. ${what}.` : what;
     return this.count.textContent;
   }
