@@ -45,7 +45,8 @@ def tell_corpus(model: Model) -> None:
 
     stored = model.provenance.get("summary")
     if isinstance(stored, dict):
-        tell(str(CorpusSummary.from_dict(stored)))
+        for line in str(CorpusSummary.from_dict(stored)).splitlines():
+            tell(line)
 
 
 def print_json(value: Any) -> None:
@@ -55,7 +56,7 @@ def print_json(value: Any) -> None:
 
 
 def print_hits(results: Sequence[SearchResult]) -> None:
-    """One line an answer: score, id, title or beginning; the query above them where there are several."""
+    """One line an answer: cosine, id, title or beginning; the query above them where there are several."""
     for number, result in enumerate(results):
         if len(results) > 1:
             if number:
@@ -63,7 +64,8 @@ def print_hits(results: Sequence[SearchResult]) -> None:
             echo(result.query)
         width = max((len(hit.id) for hit in result), default=0)
         for hit in result:
-            echo(f"{hit.score:6.3f}  {hit.id.ljust(min(width, 40))}  {hit.title}".rstrip())
+            cosine = "     –" if hit.cosine is None else f"{hit.cosine:6.3f}"
+            echo(f"{cosine}  {hit.id.ljust(min(width, 40))}  {hit.title}".rstrip())
 
 
 def print_neighbors(

@@ -22,6 +22,7 @@ class Hit:
         snippet: the beginning of its text.
         row: its row among the model's documents, or words.
         fields: its kept fields.
+        cosine: to the query; None where no word of the query has a vector.
     """
 
     id: str
@@ -30,10 +31,11 @@ class Hit:
     snippet: str = ""
     row: int = -1
     fields: dict[str, Any] = field(default_factory=dict)
+    cosine: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        shown = {"id": self.id, "score": self.score, "row": self.row}
+        shown: dict[str, Any] = {"id": self.id, "score": self.score, "cosine": self.cosine, "row": self.row}
         if self.title or self.snippet or self.fields:
             shown |= {"title": self.title, "snippet": self.snippet, **({"fields": self.fields} if self.fields else {})}
         return shown

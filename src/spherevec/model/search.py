@@ -19,6 +19,7 @@ from spherevec.model.neighbors import exact_products, top_k
 from spherevec.model.results import Hit, SearchResult, SearchResults
 
 if TYPE_CHECKING:
+    from spherevec.model.documents import DocumentTable
     from spherevec.model.model import Model
 
 Float32 = NDArray[np.float32]
@@ -30,6 +31,7 @@ LEXICAL_WEIGHT = np.float32(1.0)  # of the best BM25 score, in cosines
 
 _SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
 _ROWS_MULTIPLIED = 1 << 16
+_VALUES_SHOWN = 10
 _SPARE = 64  # candidates beyond those asked for, which are scored again in float64
 
 
@@ -144,11 +146,17 @@ def search_documents(
     found = ranked(queries, model.docs.vectors, lexical, mode, top, rows)
     for query, (chosen, scores) in zip(queries, found, strict=True):
         hits = []
-        for row, score in zip(chosen.tolist(), scores.tolist(), strict=True):
+        cosines: list[float | None] = [None] * len(chosen)
+        if query.vector is not None:
+            cosines = exact_products(model.docs.vectors[chosen], query.vector).tolist()
+        for row, score, cosine in zip(chosen.tolist(), scores.tolist(), cosines, strict=True):
             record = table.record(row)
             id, title = record.pop("id"), record.pop("title")
-            hits.append(Hit(id, score, title, table.snippet(row), row, record))
-        results.append(SearchResult(query.text, hits, _note(model, query, len(hits))))
+            hits.append(Hit(id, score, title, table.snippet(row), row, record, cosine))
+        note = _note(model, query, len(hits))
+        if rows is not None and len(rows) == 0:
+            note = f"no document has {_shown_conditions(where)}; {_values_of(table, where)}"
+        results.append(SearchResult(query.text, hits, note))
     return SearchResults(results)
 
 
@@ -165,7 +173,7 @@ def search_words(model: Model, queries: Sequence[Query], top: int) -> SearchResu
             exclude = [query.words.tolist()] if alone else None
             rows, cosines = top_k(vector[None, :], table.vectors, top, exclude)
             hits = [
-                Hit(names[row], cosine, row=row)
+                Hit(names[row], cosine, row=row, cosine=cosine)
                 for row, cosine in zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
                 if row >= 0
             ]
@@ -182,6 +190,19 @@ def query_texts(query: Any) -> list[str]:
     if not isinstance(query, Sequence) or not all(isinstance(text, str) for text in query):
         raise ConfigError(f"search takes a text, a list of texts or a vector, not {query!r:.60}")
     return list(query)
+
+
+def _shown_conditions(where: Mapping[str, Any] | None) -> str:
+    given = (where or {}).items()
+    single = {field: value[0] if isinstance(value, list) and len(value) == 1 else value for field, value in given}
+    return ", ".join(f"{field} {value!r:.60}" for field, value in single.items())
+
+
+def _values_of(table: DocumentTable, where: Mapping[str, Any] | None) -> str:
+    """The values that the categories among the conditions have, to choose another."""
+    known = [name for name in where or {} if table.fields.get(name) == "category"]
+    lists = [f"{name} is one of {', '.join(map(repr, table.codes(name)[1][:_VALUES_SHOWN]))}" for name in known]
+    return "; ".join(lists) or "give other conditions"
 
 
 def _note(model: Model, query: Query, answers: int) -> str:

@@ -140,3 +140,17 @@ def test_the_command(model, tmp_path):
     assert {one["fields"]["size"] for one in json.loads(done.stdout)[0]["answers"]} == {3, 4, 5, 6, 7}
     done = run("search", tmp_path / "m", "login", "--where", "size")
     assert done.exit_code == 2 and "--where 'size' is no condition" in done.output
+
+
+def test_answers_have_their_cosine_whatever_they_are_sorted_by(model):
+    for mode in ("hybrid", "dense"):
+        for hit in model.search("refund order", mode=mode):
+            vector = model.infer(["refund order"])[0].astype(np.float64)
+            assert hit.cosine == pytest.approx(float(model.docs.vectors[hit.row] @ vector), abs=1e-6)
+            assert hit.as_dict()["cosine"] == hit.cosine
+
+
+def test_a_filter_that_nothing_passes_names_the_values(model):
+    found = model.search("refund", where={"team": "support"})
+    assert len(found) == 0
+    assert found.note == "no document has team 'support'; team is one of 'billing', 'login', 'none'"

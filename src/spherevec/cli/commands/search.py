@@ -45,7 +45,8 @@ def search(
 ) -> None:
     """Find documents by what they say.
 
-    One list for each TEXT: score, id, title or beginning. A TEXT of - reads texts from standard input, one a line.
+    One list for each TEXT: cosine, id, title or beginning, best first by cosine and shared words. A TEXT of - reads
+    texts from standard input, one a line.
 
     --where takes =, !=, <, <=, >, >= and may be given several times, all of which must hold; values of one field
     separated by | stand for any of them: --where 'team=billing|sales' --where 'created>=2024-01-01'.
