@@ -13,6 +13,7 @@ from spherevec import __version__
 _COMMANDS = {
     "demo": "A minute's tour: train, then show neighbours and clusters.",
     "train": "Learn vectors from text.",
+    "update": "More documents and new words for a model.",
     "infer": "Vectors for documents that the model has never seen.",
     "search": "Find documents by what they say.",
     "neighbors": "Nearest words, or documents, with their cosines.",

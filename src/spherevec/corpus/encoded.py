@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from spherevec.corpus.rare_counts import RareCounts
 from spherevec.corpus.summary import CorpusSummary
 from spherevec.corpus.tokenizer import stored_tokenizer
 from spherevec.corpus.vocabulary import Vocabulary
@@ -19,13 +20,14 @@ from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.tensors import read_tensors
 
 FORMAT = 2
-IDS, OFFSETS, COUNTS, WORDS, DOCUMENTS, RARE, ABOUT = (
+IDS, OFFSETS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
     "ids.bin",  # int32, little endian
     "offsets.bin",  # int64, little endian
     "counts.bin",  # int64, little endian
     "words.json",
     "documents.safetensors",  # described in records.py
     "rare.safetensors",  # hashes of dropped words (uint64, sorted), and the documents that hold them (int32)
+    "rare_counts.safetensors",  # described in rare_counts.py
     "corpus.json",  # written last: a folder without it is unfinished
 )
 _CHECKED_AT_ONCE = 1 << 20
@@ -39,6 +41,7 @@ class EncodedCorpus:
         folder: where its files are.
         vocabulary: the words behind the ids.
         documents_file: the table of documents; None where nothing of them was kept.
+        rare_counts: words that were left out, with their counts.
         summary: what was read, what was left out and what looks wrong.
         raw_tokens: how many words were read, before the rare ones were left out.
         tokenizer: how the text was cut into words.
@@ -49,6 +52,8 @@ class EncodedCorpus:
         self.folder = folder
         self.vocabulary = vocabulary
         self.documents_file = folder / DOCUMENTS if (folder / DOCUMENTS).is_file() else None
+        rare = folder / RARE_COUNTS
+        self.rare_counts = RareCounts.open(rare, memory_map=False) if rare.is_file() else RareCounts.of({})
         self.summary = CorpusSummary.from_dict(about["summary"])
         self.n_tokens: int = about["n_tokens"]
         self.n_documents: int = about["n_documents"]

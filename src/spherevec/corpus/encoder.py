@@ -25,6 +25,7 @@ from spherevec.corpus.counting import Table, count, tables_and_batches
 from spherevec.corpus.encoded import EncodedCorpus
 from spherevec.corpus.options import ReadOptions
 from spherevec.corpus.rare import RareWords
+from spherevec.corpus.rare_counts import RareCounts
 from spherevec.corpus.readers import Document, open_documents, open_source
 from spherevec.corpus.spill import Spill, SpilledBlock, new_folder, writable
 from spherevec.corpus.streams import BLOCK_SIZE
@@ -110,6 +111,7 @@ def encode(
             summary = summary.with_(notes=(*summary.notes, f"{len(vocabulary) - n_words:,} phrases found"))
         with writable(folder):
             rare.write(folder / encoded.RARE)
+            RareCounts.left_out(tables[0].counts, numbers, tables[0].words_at).save(folder / encoded.RARE_COUNTS)
             if records:
                 records.write(folder / encoded.DOCUMENTS)
         about = {
@@ -121,7 +123,7 @@ def encode(
             "n_documents": n_documents,
             "summary": summary.with_(warnings=_warnings(summary, tables[0], tokenizer)).as_dict(),
         }
-        _write_words(folder, about, vocabulary)
+        write_words(folder, about, vocabulary)
     corpus = EncodedCorpus.open(folder)
     corpus.tokenizer = tokenizer  # with the user's function, which no file holds
     return corpus
@@ -270,7 +272,8 @@ def _warnings(summary: CorpusSummary, table: Table, tokenizer: Tokenizer) -> tup
     )
 
 
-def _write_words(folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
+def write_words(folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
+    """Finish an encoded corpus: its words and counts, then what it is."""
     with writable(folder):
         (folder / encoded.WORDS).write_text(json.dumps(vocabulary.words, ensure_ascii=False), "utf-8")
         (folder / encoded.COUNTS).write_bytes(vocabulary.counts.astype(encoded.OFFSET_TYPE).tobytes())

@@ -101,6 +101,11 @@ class DocumentTerms:
         here = slice(int(self.places[word]), int(self.places[word + 1]))
         return self.rows[here], self.often[here]
 
+    @property
+    def rare(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Hashes of words too rare for a vector, ascending, and a row that holds each."""
+        return self._tensors["rare_hashes"], self._tensors["rare_rows"]
+
     def rare_postings(self, word: str) -> NDArray[np.int32]:
         """The rows that hold a word which was too rare for a vector, each as often as it occurs there."""
         from spherevec.storage.text_column import TextColumn

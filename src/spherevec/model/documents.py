@@ -275,6 +275,15 @@ class DocumentTable:
         """One table after another; a field that a table does not have is missing there. Ids become explicit."""
         return _joined([(table, np.arange(len(table))) for table in tables])
 
+    def with_ids(self, ids: Sequence[str]) -> DocumentTable:
+        """The same documents by other ids, one each; all must differ."""
+        return _joined([(self, np.arange(len(self)))], ids)
+
+    @property
+    def has_own_ids(self) -> bool:
+        """Whether ids were given, rather than made of the names of files and positions in them."""
+        return "id" in self._roles
+
     def _field(self, name: str) -> _Column:
         if name not in self._fields:
             there = [*self._fields][:_NAMES_SHOWN]
@@ -406,8 +415,8 @@ def _plain(cell: Any) -> Any:
     return cell if cell != "" else None
 
 
-def _joined(parts: Sequence[tuple[DocumentTable, Rows]]) -> DocumentTable:
-    """Some rows of several tables as one table in memory."""
+def _joined(parts: Sequence[tuple[DocumentTable, Rows]], other_ids: Sequence[str] | None = None) -> DocumentTable:
+    """Some rows of several tables as one table in memory, by their own ids or by others."""
     n_rows = sum(len(rows) for _, rows in parts)
     schema: list[dict[str, str]] = []
     tensors: dict[str, NDArray[Any]] = {}
@@ -421,8 +430,8 @@ def _joined(parts: Sequence[tuple[DocumentTable, Rows]]) -> DocumentTable:
             column: Sequence[str] | None = table.ids if role == "id" else table._roles.get(role)
             yield from ("" if column is None else column[int(row)] for row in rows)
 
-    if any(table.named for table, _ in parts):
-        ids = TextColumn.of(texts("id"))
+    if other_ids is not None or any(table.named for table, _ in parts):
+        ids = TextColumn.of(texts("id") if other_ids is None else other_ids)
         twins = ids.first_duplicate()
         if twins:
             raise ConfigError(f"{ids[twins[1]]!r:.60} is the id of two documents; ids must be unique")

@@ -8,6 +8,7 @@
     vocabulary.json         the words, one a line
     documents.safetensors   the table of documents: ids, titles, the beginning of the text, kept fields; optional
     terms.safetensors       which words each document holds, and how often; optional
+    rare_counts.safetensors words too rare for a vector, with their counts, for when more text comes; optional
     documents.json          the names of documents, as release 0.1.0 wrote them
 
 File names are fixed: nothing in `model.json` can point elsewhere.
@@ -29,6 +30,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from spherevec.config import settings_of_0_1
+from spherevec.corpus.rare_counts import RareCounts
 from spherevec.errors import FormatError
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
@@ -47,11 +49,12 @@ VOCABULARY = "vocabulary.json"
 NAMES_OF_FORMAT_1 = "documents.json"
 DOCUMENTS = "documents.safetensors"
 TERMS = "terms.safetensors"
+RARE = "rare_counts.safetensors"
 _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "inputs", "docs")}
 # Format 1, of release 0.1.0, is read, and replaced as our own.
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
-FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, *_TENSORS.values()}
+FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, *_TENSORS.values()}
 FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values()}
 _LONGEST_MANIFEST = 1 << 22
 _OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
@@ -87,6 +90,7 @@ class StoredModel:
     inputs: KeyedVectors | None = None
     documents: DocumentTable | None = None
     terms: DocumentTerms | None = None
+    rare_counts: RareCounts | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -103,6 +107,8 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
             stored.documents.save(new / DOCUMENTS)
         if stored.terms is not None:
             stored.terms.save(new / TERMS)
+        if stored.rare_counts is not None:
+            stored.rare_counts.save(new / RARE)
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -149,10 +155,13 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
         tables: dict[str, KeyedVectors] = {}
         documents: DocumentTable | None = None
         terms: DocumentTerms | None = None
+        rare: RareCounts | None = None
         if DOCUMENTS in files:
             documents = DocumentTable.open(folder / DOCUMENTS, memory_map=memory_map, opened=files[DOCUMENTS])
         if TERMS in files:
             terms = DocumentTerms.open(folder / TERMS, memory_map=memory_map, opened=files[TERMS])
+        if RARE in files:
+            rare = RareCounts.open(folder / RARE, memory_map=memory_map, opened=files[RARE])
         old = manifest["format_version"] == 1
         for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
             if file not in files:
@@ -175,7 +184,7 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
             raise FormatError(f"{folder}: was changed while it was read; open it again")
     about = {key: value for key, value in manifest.items() if key not in _OF_THE_FOLDER}
     about = _from_format_1(about) if old else about
-    return StoredModel(**tables, documents=documents, terms=terms, about=about)
+    return StoredModel(**tables, documents=documents, terms=terms, rare_counts=rare, about=about)
 
 
 def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:

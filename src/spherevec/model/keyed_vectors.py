@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.model.neighbors import AnnIndex, top_k, top_k_multiplicative
+
+if TYPE_CHECKING:
+    from spherevec.model.index import GrowingIndex
+    from spherevec.model.subwords import Spellings
 
 Float32 = NDArray[np.float32]
 Key: TypeAlias = str | int
@@ -88,7 +92,10 @@ class KeyedVectors:
         self._positions: dict[str, int] | None = None
         # How a model's text spells a word; asked for keys that are not found as they stand.
         self.spelling: Callable[[str], str] | None = None
-        self._ann: AnnIndex | None = None
+        self._ann: AnnIndex | GrowingIndex | None = None
+        self._spellings: Spellings | None = None
+        #: Whether an unknown word is answered with a guess from its spelling instead of an `UnknownKeyError`.
+        self.guesses = False
 
     def __getstate__(self) -> dict[str, Any]:
         """All but an attached index, which belongs to this process."""
@@ -140,9 +147,34 @@ class KeyedVectors:
         return f"KeyedVectors({len(self):,} of dimension {self.vector_size}: {examples}{more})"
 
     def get_vector(self, key: Key) -> Float32:
-        """The unit vector (dim,) of `key`; raises `UnknownKeyError`, a `KeyError` that suggests spellings."""
+        """The unit vector (dim,) of `key`; raises `UnknownKeyError`, a `KeyError` that suggests spellings.
+
+        With `guesses` an unknown word gets the vector that `guess` gives.
+        """
+        if self.guesses and self._is_unknown_word(key):
+            return self.guess(str(key))
         row: Float32 = self.vectors[self.position(key)]
         return row
+
+    def guess(self, word: str) -> Float32:
+        """A unit vector (dim,) for a word of any spelling, from the known words spelled like it; it says so: `guessed`.
+
+        >>> vectors = KeyedVectors(["refund", "login"], np.eye(2, dtype=np.float32))
+        >>> guess = vectors.guess("refundd")
+        >>> guess.guessed, int(guess.argmax())
+        (True, 0)
+        """
+        from spherevec.model.subwords import GuessedVector, Spellings
+
+        if self.names is None:
+            raise ConfigError("these vectors have no names: nothing is spelled alike")
+        if self._spellings is None:
+            self._spellings = Spellings(self.names)
+        guess: GuessedVector = self._spellings.guess([word], self.vectors)[0].view(GuessedVector)
+        return guess
+
+    def _is_unknown_word(self, key: object) -> bool:
+        return isinstance(key, str) and self.named and key not in self
 
     def position(self, key: Key) -> int:
         """The row of `key`."""
@@ -262,7 +294,7 @@ class KeyedVectors:
             total -= self.unit(query)
         if topn is None:
             return np.asarray(np.clip(self._first(restrict) @ self.unit(total), -1, 1))
-        given = [self.position(query) for query in wanted + unwanted if not isinstance(query, np.ndarray)]
+        given = self._positions_of(wanted + unwanted)
         return self.similar_by_vector(total, topn, exclude=given, restrict=restrict)
 
     def similar_by_vector(
@@ -278,7 +310,7 @@ class KeyedVectors:
         rows, cosines = top_k(query, self._first(restrict), topn, [exclude])
         return self._labelled(rows[0], cosines[0])
 
-    def use_index(self, index: AnnIndex | None) -> None:
+    def use_index(self, index: AnnIndex | GrowingIndex | None) -> None:
         """Answer `most_similar` through an approximate index of these vectors; None goes back to exact search."""
         if index is not None and not index.fits(self.vectors):
             raise ConfigError(
@@ -300,7 +332,7 @@ class KeyedVectors:
             raise ConfigError(f"method must be add or mul, not {method!r}")
         near = np.stack([self.unit(b), self.unit(c)])[None]
         far = self.unit(a)[None, None]
-        given = [self.position(query) for query in (a, b, c) if not isinstance(query, np.ndarray)]
+        given = self._positions_of([a, b, c])
         rows, scores = top_k_multiplicative(near, far, self.vectors, topn, [given])
         return self._labelled(rows[0], scores[0])
 
@@ -332,6 +364,11 @@ class KeyedVectors:
         if len(self.key_to_index) == len(self.names):
             return None
         return next(name for row, name in enumerate(self.names) if self.key_to_index[name] != row)
+
+    def _positions_of(self, queries: Sequence[Query]) -> list[int]:
+        """The rows of the keys among some queries; a word that is guessed has none."""
+        keys = [query for query in queries if not isinstance(query, np.ndarray)]
+        return [self.position(key) for key in keys if not (self.guesses and self._is_unknown_word(key))]
 
     def _first(self, restrict: int | None) -> Float32:
         if restrict is not None and restrict < 1:

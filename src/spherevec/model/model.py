@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.rare_counts import RareCounts
 from spherevec.corpus.tokenizer import TokenizerLike, stored_tokenizer, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
@@ -48,6 +49,7 @@ class Model:
         provenance: anything else worth knowing about where the vectors come from.
         documents: the table of documents; by default one of their names alone.
         terms: which words each document holds; None where that is not kept.
+        rare_counts: words too rare for a vector, with their counts; None where that is not known.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Model:
         provenance: Mapping[str, Any] | None = None,
         documents: DocumentTable | None = None,
         terms: DocumentTerms | None = None,
+        rare_counts: RareCounts | None = None,
     ) -> None:
         if not words.named:
             raise FormatError("the words of a model need names; give KeyedVectors a list of words")
@@ -97,6 +100,7 @@ class Model:
         self._documents = documents
         self.terms = terms
         self._lexical: LexicalIndex | None = None
+        self.rare_counts = rare_counts
         self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -348,6 +352,24 @@ class Model:
         """The topics of the documents; see `spherevec.topics.find_topics` for the options."""
         return _higher("topics").find_topics(self, **options)
 
+    def update(self, source: Any, *, add_only: bool = False, replay: Any = None, **options: Any) -> Model:
+        """A new model that also holds the documents of `source` and, unless `add_only`, the words that they bring.
+
+        Args:
+            source: new documents: what `train` takes. One with the id of an old document takes its place.
+            add_only: fit the documents to the words as they are; all old vectors keep their bits.
+            replay: old text that is still at hand, so that old words stay closer to where they were.
+            **options: see `spherevec.training.update.update`.
+        """
+        grown: Model = _higher("training.update").update(self, source, add_only=add_only, replay=replay, **options)
+        return grown
+
+    def remove(self, ids: Iterable[str]) -> Model:
+        """A new model without some documents, given by their ids; what stays keeps its bits and its ids."""
+        from spherevec.model.editing import remove
+
+        return remove(self, ids)
+
     def check(self) -> None:
         """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
         for name in (*_TABLES, "inputs"):
@@ -383,7 +405,7 @@ class Model:
             "record": self.record,
         }
         stored = folders.StoredModel(
-            self.words, self.contexts, self.docs, self._inputs, self.documents, self.terms, about
+            self.words, self.contexts, self.docs, self._inputs, self.documents, self.terms, self.rare_counts, about
         )
         folders.save(stored, folder, overwrite=overwrite)
 
@@ -404,6 +426,7 @@ class Model:
                 inputs=stored.inputs,
                 documents=stored.documents,
                 terms=stored.terms,
+                rare_counts=stored.rare_counts,
                 **_understood(stored.about),
             )
         except FormatError as error:

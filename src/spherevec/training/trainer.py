@@ -379,6 +379,7 @@ def build_model(
         provenance=provenance,
         documents=documents,
         terms=terms,
+        rare_counts=corpus.rare_counts,
     )
 
 

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spherevec.corpus.rare_counts import RareCounts
 from spherevec.errors import FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model import folder as native
@@ -45,6 +46,7 @@ def a_model(n=20, seed=0, **extra):
         inputs=KeyedVectors(names, unit(n, seed=seed + 3)),
         config={"objective": "vmf", "epochs": 3},
         record=[{"epoch": 1, "loss": 0.5}],
+        rare_counts=RareCounts.of({"heron": 2, "egret": 1}),
         **extra,
     )
 
@@ -59,6 +61,7 @@ def same(a, b):
             assert (ours.counts is None) == (theirs.counts is None)
             if ours.counts is not None:
                 np.testing.assert_array_equal(ours.counts, theirs.counts)
+    assert (a.rare_counts and a.rare_counts.as_dict()) == (b.rare_counts and b.rare_counts.as_dict())
     assert (a.config, a.record, a.tokenizer, a.parameters) == (b.config, b.record, b.tokenizer, b.parameters)
     assert a.provenance == b.provenance
     return True

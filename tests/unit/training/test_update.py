@@ -1,0 +1,269 @@
+"""Models that grow: what is added, what is learned, what stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import spherevec
+from spherevec import KeyedVectors, Model
+from spherevec.corpus.rare_counts import RareCounts
+from spherevec.errors import ConfigError, CorpusError, SpherevecError
+from spherevec.model.editing import arranged
+from spherevec.training.arrivals import grown_words
+from spherevec.training.update import mean_cosine
+
+SMALL = {"vector_size": 16, "epochs": 20, "threads": 1}
+TOPICS = [[f"{name}{i}" for i in range(20)] for name in ("sea", "sky", "ash")]
+
+
+def texts(n, topics, seed, length=30):
+    """Documents of one topic each, all 20 words of a topic alike."""
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(TOPICS[topics[i % len(topics)]], length)) for i in range(n)]
+
+
+def named(prefix, documents):
+    return [(f"{prefix}{i}", text) for i, text in enumerate(documents)]
+
+
+@pytest.fixture(scope="module")
+def old_texts():
+    return texts(120, [0, 1], 1)
+
+
+@pytest.fixture(scope="module")
+def model(old_texts):
+    return spherevec.train(named("a", old_texts), ids=True, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def grown(model):
+    return model.update(named("b", texts(60, [1, 2], 2)), ids=True, threads=1)
+
+
+def test_add_only_keeps_every_old_bit_and_fits_as_infer_does(model):
+    new = texts(7, [0, 1], 5)
+    more = model.update(named("b", new), ids=True, add_only=True, threads=1)
+    assert more.words.vectors.tobytes() == model.words.vectors.tobytes()
+    assert more.docs.vectors[:120].tobytes() == model.docs.vectors.tobytes()
+    assert more.docs.vectors[120:].tobytes() == model.infer(new, threads=1).tobytes()
+    assert list(more.documents.ids[118:122]) == ["a118", "a119", "b0", "b1"]
+    assert more.document_terms.shape == (127, len(model.words))
+    assert more.documents.title(120).startswith(new[0][:20])
+    more.check()
+
+
+def test_new_words_join_and_gather_with_their_topic(model, grown):
+    assert len(grown.words) == 60 and len(model.words) == 40
+    assert grown.words.names[:40] == model.words.names
+    assert all(word.startswith("ash") for word, _ in grown.words.most_similar("ash3", topn=5))
+    nearest = grown.docs.vectors @ grown.docs.vectors[121]  # b1 is about ash
+    about = [grown.documents.snippet(row)[:3] for row in np.argsort(-nearest)[:10]]
+    assert about == ["ash"] * 10
+    grown.check()
+
+
+def test_what_was_known_stays(model, grown):
+    assert mean_cosine(model, grown) > 0.99
+    # Words that the new text lacks keep their bits.
+    for word in TOPICS[0]:
+        assert grown.words[word].tobytes() == model.words[word].tobytes()
+    assert grown.docs.vectors[:120].tobytes() == model.docs.vectors.tobytes()
+
+
+def test_an_update_is_on_record(model, grown):
+    (entry,) = grown.provenance["updates"]
+    assert (entry["added"], entry["replaced"], entry["unchanged"], entry["new_words"]) == (60, 0, 0, 20)
+    assert entry["epochs"] == 10 and entry["tokens"] == 1800
+    assert grown.provenance["documents"] == 180 and "updates" not in model.provenance
+    assert grown.counts.sum() == model.counts.sum() + 1800
+
+
+def test_the_same_twice_adds_nothing(model, grown):
+    again = named("b", texts(60, [1, 2], 2))
+    assert grown.update(again, ids=True, threads=1) is grown
+    # Nor with something new beside it, since ids decide.
+    more = grown.update([*again, ("c", " ".join(TOPICS[2]))], ids=True, threads=1)
+    assert more.provenance["updates"][-1]["added"] == 1
+    assert more.provenance["updates"][-1]["unchanged"] == 60
+    assert more.counts.sum() == grown.counts.sum() + 20
+
+
+def test_a_changed_document_takes_its_place(model):
+    more = model.update([("a3", " ".join(TOPICS[0])), ("new", " ".join(TOPICS[1]))], ids=True, add_only=True, threads=1)
+    assert len(more.docs) == 121 and more.documents.row_of("a3") == 3 and more.documents.row_of("new") == 120
+    others = np.delete(np.arange(120), 3)
+    assert more.docs.vectors[others].tobytes() == model.docs.vectors[others].tobytes()
+    assert more.docs.vectors[3].tobytes() != model.docs.vectors[3].tobytes()
+    assert more.documents.snippet(3).startswith("sea0 sea1")
+    assert more.document_terms[[3]].sum() == 20
+
+
+def test_documents_are_removed_by_their_ids(model, grown):
+    less = grown.remove(["a0", "b59"])
+    assert len(less.docs) == 178 and less.documents.ids[0] == "a1"
+    assert less.docs["b0"].tobytes() == grown.docs["b0"].tobytes()
+    assert less.document_terms.shape[0] == 178
+    assert (less.document_terms[[less.documents.row_of("b7")]] != grown.document_terms[[127]]).nnz == 0
+    with pytest.raises(KeyError, match="no document has the id 'a0'"):
+        less.remove(["a0"])
+    with pytest.raises(ConfigError, match="put it into a list"):
+        less.remove("a1")
+
+
+def test_ids_survive_removal_where_they_were_positions(old_texts):
+    plain = spherevec.train(old_texts[:30], **SMALL | {"epochs": 2})
+    less = plain.remove(["4"])
+    assert list(less.documents.ids[3:6]) == ["3", "5", "6"]
+    more = less.update(old_texts[30:32], add_only=True, threads=1)
+    assert list(more.documents.ids[-3:]) == ["29", "30", "31"]
+
+
+def test_a_grown_model_is_saved_and_grows_on(grown, tmp_path):
+    grown.save(tmp_path / "model")
+    again = spherevec.load(tmp_path / "model", verify=True)
+    assert again.provenance["updates"] == grown.provenance["updates"]
+    more = again.update(named("d", texts(10, [2], 9)), ids=True, threads=1)
+    assert len(more.docs) == 190 and len(more.provenance["updates"]) == 2
+    more.check()
+
+
+def test_below_the_threshold_words_are_counted_until_they_join(old_texts):
+    start = spherevec.train(named("a", [*old_texts[:40], "heron heron heron"]), ids=True, **SMALL)
+    assert "heron" not in start.words and start.rare_counts.count("heron") == 3
+    still = start.update([("x", "heron " + old_texts[0])], ids=True, threads=1)
+    assert "heron" not in still.words and still.rare_counts.count("heron") == 4
+    joined = still.update([("y", "heron " + old_texts[1])], ids=True, threads=1)
+    assert "heron" in joined.words and joined.rare_counts.count("heron") == 0
+    assert joined.counts[joined.words.position("heron")] == 5
+
+
+def test_rare_counts_are_bounded(tmp_path):
+    rare = RareCounts.of({"a": 1, "b": 3, "c": 2, "d": 1}, most=3)
+    assert rare.as_dict() == {"b": 3, "c": 2, "a": 1}
+    assert rare.merged({"d": 4, "a": 1}, without=["b"], most=2).as_dict() == {"d": 4, "a": 2}
+    rare.save(tmp_path / "rare")
+    assert RareCounts.open(tmp_path / "rare").as_dict() == rare.as_dict()
+    counts, numbers = np.array([5, 1, 2, 1, 3]), np.array([0, -1, -1, -1, -1], np.int32)
+    words = np.array(list("vwxyz"))
+    assert RareCounts.left_out(counts, numbers, lambda at: words[at].tolist(), most=2).as_dict() == {"z": 3, "x": 2}
+
+
+def test_words_join_up_to_the_size_of_the_vocabulary(model):
+    counts = np.array([6, 9, 4, 7])
+    words = grown_words(model, counts, ["p", "q", "r", "sea1"], min_count=5, max_vocab=41)
+    assert words.vocabulary.words[40:] == ["q"] and words.numbers.tolist() == [-1, 40, -1, model.words.position("sea1")]
+    assert words.new[40] == 9 and words.rare.as_dict() == {"p": 6, "r": 4}
+
+
+def test_replay_keeps_old_words_closer(model, old_texts):
+    new = named("b", texts(60, [0, 2], 3))
+    alone = model.update(new, ids=True, threads=1)
+    both = model.update(new, ids=True, threads=1, replay=old_texts)
+    assert len(both.docs) == len(alone.docs) == 180
+    assert mean_cosine(model, both) > 0.99
+
+
+def test_one_seed_gives_the_same_bits_for_any_number_of_threads(model):
+    new = named("b", texts(30, [1, 2], 4))
+    one, two = (model.update(new, ids=True, threads=threads, deterministic=True) for threads in (1, 2))
+    assert one.words.vectors.tobytes() == two.words.vectors.tobytes()
+    assert one.docs.vectors.tobytes() == two.docs.vectors.tobytes()
+
+
+def test_an_interrupted_update_goes_on(model, tmp_path, monkeypatch):
+    new = named("b", texts(30, [1, 2], 4))
+    how = {
+        "ids": True,
+        "deterministic": True,
+        "threads": 1,
+        "checkpoint": tmp_path / "unfinished",
+        "checkpoint_every": "1e",
+    }
+    whole = model.update(new, ids=True, deterministic=True, threads=1)
+    from spherevec.training.prior import WordPrior
+
+    pull = WordPrior.pull
+
+    def stop(self, backend, epoch):
+        pull(self, backend, epoch)
+        if epoch == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(WordPrior, "pull", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.update(new, **how)
+    monkeypatch.setattr(WordPrior, "pull", pull)
+    resumed = model.update(new, **how, resume=True)
+    assert mean_cosine(whole, resumed) > 0.999
+
+
+def test_drift_is_told_from_none(model):
+    alike = model.update(named("b", texts(40, [0, 1], 7)), ids=True, add_only=True, threads=1)
+    other = model.update(named("c", texts(40, [2], 8)), ids=True, threads=1)
+    steady, drift = (one.provenance["updates"][0]["drift"] for one in (alike, other))
+    assert steady["advice"] == "The new text is like the old: updates are enough."
+    assert steady["unknown"] == 0 and not steady["joined"]
+    assert drift["unknown"] == 1 and "Train anew" in drift["advice"] and drift["joined"][0].startswith("ash")
+
+
+def test_words_alone_grow_too(old_texts):
+    words = spherevec.train(old_texts, documents=False, **SMALL)
+    more = words.update(texts(40, [2], 5), threads=1)
+    assert more.docs is None and len(more.words) == 60
+    with pytest.raises(ConfigError, match="no documents to add to"):
+        words.update(old_texts, add_only=True)
+
+
+def test_other_settings_tokenizers_and_models_are_refused(model, old_texts):
+    with pytest.raises(ConfigError, match="keeps the model's vector_size, which is 16, not 20"):
+        model.update(old_texts, vector_size=20)
+    with pytest.raises(ConfigError, match=r"split by 'words-0.2.*', the new text by 'whitespace'"):
+        model.update(old_texts, tokenizer="whitespace")
+    with pytest.raises(ConfigError, match=r"split by 'words-0.2.*', the new text by 'tokens'"):
+        model.update([text.split() for text in old_texts])
+    imported = Model(KeyedVectors(["a", "b"], np.eye(2, dtype=np.float32)))
+    with pytest.raises(ConfigError, match="not trained here"):
+        imported.update(["a b"])
+
+
+def test_names_of_files_and_lines_are_ids_that_may_not_change_their_text(old_texts, tmp_path):
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for file, some in zip(files, (old_texts[:60], old_texts[60:]), strict=True):
+        file.write_text("\n".join(some))
+    known = spherevec.train(files, **SMALL | {"epochs": 2})
+    assert known.update(files, threads=1) is known
+    files[0].write_text("\n".join(texts(20, [1], 3)))
+    with pytest.raises(CorpusError, match=r"a\.txt:1' is in the model already, with another text"):
+        known.update(files, threads=1)
+
+
+def test_bad_rows_are_named_and_the_model_stays(model):
+    before = model.words.vectors.tobytes()
+    with pytest.raises(SpherevecError, match="'x'"):
+        model.update([("x", "sea1 sea2"), ("x", "sea3 sea4")], ids=True)
+    with pytest.raises(SpherevecError):
+        model.update([("x", "sea1"), ("y", None)], ids=True)
+    assert model.words.vectors.tobytes() == before
+
+
+def test_arrangements_put_replaced_rows_in_place():
+    where = arranged(4, np.array([0, 1, 3]), np.array([2, -1, -1]))
+    assert where.kept.tolist() == [0, 1, 3]
+    assert where.origin.tolist() == [0, 1, -1, 3, -1, -1]
+    stacked = np.array([10, 11, 13, 90, 91, 93])
+    assert stacked[where.order].tolist() == [10, 11, 90, 13, 91, 93]
+
+
+def test_an_unknown_word_is_answered_with_a_guess_when_asked_for(model):
+    with pytest.raises(KeyError):
+        model.words["seaa1"]
+    guess = model.words.guess("seaa1")
+    assert guess.guessed and not getattr(model.words["sea1"], "guessed", False)
+    model.words.guesses = True
+    try:
+        assert model.words["seaa1"].guessed and "seaa1" not in model.words
+        assert model.words.most_similar("seaa1", topn=1)[0][0].startswith("sea")
+    finally:
+        model.words.guesses = False
