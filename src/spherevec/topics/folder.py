@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spherevec.model import Model
 
 TOPICS, ASSIGNMENTS, COMPONENTS = "topics.json", "assignments.csv", "components.safetensors"
+REPORT = "report.html"  # written by `spherevec topics --out`, see spherevec.explore.report
 _FORMAT = 1
 _EXAMPLES = 3
 
@@ -35,7 +36,7 @@ def save_topics(
     Args:
         breakdowns: by fields or over time, for topics.json.
     """
-    with atomic_folder(folder, overwrite=overwrite, ours={TOPICS, ASSIGNMENTS, COMPONENTS}) as place:
+    with atomic_folder(folder, overwrite=overwrite, ours={TOPICS, ASSIGNMENTS, COMPONENTS, REPORT}) as place:
         described = {**describe(topics), "by": [one.as_dict() for one in breakdowns]}
         (place / TOPICS).write_text(json.dumps(described, ensure_ascii=False, indent=1), encoding="utf-8")
         _write_assignments(topics, place / ASSIGNMENTS)

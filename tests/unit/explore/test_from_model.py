@@ -117,6 +117,26 @@ def test_a_model_without_documents(table):
     assert len(data.word_places) == len(data.place_names) > 0
 
 
+def test_given_topics_are_the_ones_of_the_page(model):
+    topics = model.topics(names={"first": ["w1"], "second": ["w2"]}, only_names=True)
+    data = page_data(model, topics=topics, threads=1)
+    assert {topic.name for topic in data.topics} == {"first", "second"}
+    other = spherevec.train(["a b c d"] * 6, vector_size=24, min_count=1, epochs=1, threads=1)
+    with pytest.raises(ConfigError, match="the topics are of 240 documents, the model has 6"):
+        page_data(other, topics=topics)
+
+
+def test_the_report_of_topics(model, table, tmp_path):
+    model.save(tmp_path / "model")
+    out = tmp_path / "topics"
+    assert main(["topics", str(tmp_path / "model"), "--k", "4", "--out", str(out), "--quiet"]) == 0
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert report.count("<section") == 4
+    assert "2024-01 to 2024-09 by day" in report
+    assert "Ticket " in report
+    assert main(["topics", str(tmp_path / "model"), "--k", "4", "--out", str(out), "--quiet", "--force"]) == 0
+
+
 def test_the_command(model, tmp_path, capsys):
     model.save(tmp_path / "model")
     page = tmp_path / "page.html"

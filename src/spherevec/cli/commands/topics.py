@@ -59,8 +59,9 @@ def topics(
     model = load_model(folder)
     documents_of(model, folder)
 
+    from spherevec.explore.report import write_report
     from spherevec.topics import find_topics
-    from spherevec.topics.folder import describe, save_topics
+    from spherevec.topics.folder import REPORT, describe, save_topics
 
     if not quiet:
         display.tell(f"looking for topics among {len(model.docs or ()):,} documents")
@@ -68,6 +69,7 @@ def topics(
     breakdowns = [_breakdown(found, field) for field in fields]
     if out is not None:
         save_topics(found, out, overwrite=force, breakdowns=breakdowns)
+        write_report(found, out / REPORT, overwrite=True)
     if as_json:
         display.print_json({**describe(found), "by": [one.as_dict() for one in breakdowns]})
     else:
