@@ -2,8 +2,8 @@
 
     python -m benchmarks.gpu [--only tests,limits,speed,quality,crowd,phases,inference] [--corpora DIR] [--docs PAGE]
 
-Needs CuPy, an NVIDIA GPU and the data sets (SPHEREVEC_DATA). Writes its figures into docs/measured/gpu.md, between two marks;
-the text around them stays. `--corpora` names a folder with the corpora already encoded, as `wiki20m` and `20news`.
+Needs CuPy, an NVIDIA GPU and the data sets (SPHEREVEC_DATA). Writes its figures into docs/measured/gpu.md, between two
+marks; the text around them stays. `--corpora` names a folder with the corpora encoded, as `wiki20m` and `20news`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.corpus.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
 from spherevec.engine.cuda import backend as cuda
+from spherevec.engine.fit import FitPlan
 from spherevec.engine.schedule import epoch_blocks
 from spherevec.evaluation import (
     SIMILARITY_SETS,
@@ -364,7 +365,7 @@ def inference(corpora: Corpora) -> Iterator[str]:
     found = []
     for _ in range(4):
         started = time.perf_counter()
-        backend.refit_documents(0, corpus.n_documents, config, 1.0, 1000)
+        backend.refit_documents(0, corpus.n_documents, FitPlan(config, 1.0, 1000))
         found.append(time.perf_counter() - started)
     best = statistics.median(found[1:])
     yield (

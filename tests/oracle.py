@@ -21,6 +21,7 @@ from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, TrainingData
 from spherevec.engine.figures import Sums
+from spherevec.engine.fit import FitPlan
 
 Doubles = NDArray[np.float64]
 Row = tuple[str, int]  # table, row
@@ -165,9 +166,18 @@ class OracleBackend:
             else:
                 self._train_batches(unit, randoms, alpha)
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
+    def host_inputs(self) -> Floats:
+        return self.vectors["inputs"].astype(np.float32)
+
+    def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         """Documents against fixed words, one word at a time; what is sampled depends on a document's text alone."""
-        data = self._data
+        data, config, bias, least_steps = self._data, plan.config, plan.bias, plan.least_steps
+        if plan.tables is not None:
+            for document, (start, stop) in enumerate(pairwise(data.offsets[first : last + 1].tolist()), first):
+                fitted = fitted_document(data.ids[start:stop], self.vectors["inputs"], plan)
+                if fitted is not None:
+                    self.vectors["docs"][document] = fitted
+            return
         for document, (start, stop) in enumerate(pairwise(data.offsets[first : last + 1].tolist()), first):
             words = data.ids[start:stop].tolist()
             if words:
@@ -397,3 +407,53 @@ def _counting(word: int, negative: list[int]) -> NDArray[np.bool_]:
 def _around(words: Sequence[int], center: int, before: int, after: int) -> list[int]:
     """The words at most `before` places before and `after` places after `center`."""
     return [*words[max(0, center - before) : center], *words[center + 1 : center + 1 + after]]
+
+
+def fitted_document(words: NDArray[np.int32], inputs: NDArray[np.float64], plan: FitPlan) -> NDArray[np.float64] | None:
+    """The vector of a document at the maximum of its expected likelihood; None where its words have no direction."""
+    assert plan.tables is not None
+    tables, config = plan.tables, plan.config
+    kappa, bias = config.concentration, plan.bias
+    rows, weights = inputs[words].astype(np.float64), tables.weights[words].astype(np.float64)
+    mean, covariance = tables.mean.astype(np.float64), tables.covariance.astype(np.float64)
+    start = weights @ rows
+    if np.linalg.norm(start) < 1e-6:
+        return None
+    vector = start / np.linalg.norm(start)
+    for _ in range(config.epoch_count):
+        pull = (weights * _sigmoid(bias - kappa * rows @ vector)) @ rows
+        spread = covariance @ vector
+        variance = kappa**2 * vector @ spread
+        root = np.sqrt(1 + np.pi / 8 * variance)
+        likely = _sigmoid((kappa * mean @ vector - bias) / root)
+        slope = likely * (1 - likely) / root
+        negatives = weights.sum() * config.negative
+        curvature = np.linalg.norm(pull) + negatives * slope * variance
+        gradient = sphere.tangent_projection(vector, pull - negatives * (likely * mean + slope * kappa * spread))
+        vector = vector + config.alpha * gradient / curvature
+        vector /= np.linalg.norm(vector)
+    return vector
+
+
+def word_nearness(
+    documents: list[list[int]], inputs: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """How much nearer each word is to the rest of its documents than to all documents, and which words have a rest."""
+    sums = [
+        sum((weights[word] * inputs[word] for word in document), np.zeros(inputs.shape[1])) for document in documents
+    ]
+    common = np.mean([total / np.linalg.norm(total) for total in sums], axis=0)
+    near: dict[int, list[float]] = {}
+    for document, total in zip(documents, sums, strict=True):
+        for word in set(document):
+            rest = total - document.count(word) * weights[word] * inputs[word]
+            if np.linalg.norm(rest) > 1e-6:
+                near.setdefault(word, []).append(float(inputs[word] @ rest / np.linalg.norm(rest)))
+    nearness = np.zeros(len(inputs))
+    for word, cosines in near.items():
+        nearness[word] = np.mean(cosines) - inputs[word] @ common
+    return nearness, np.array([word in near for word in range(len(inputs))])
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))

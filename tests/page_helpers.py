@@ -71,6 +71,7 @@ def small_page(
         Field("created", "date", np.where(rng.random(n) < 0.1, np.nan, 1.3e9 + days * 86400)),
         Field("remark", "text", texts[:n] if texts else [f"remark {row}" for row in range(n)]),
     ]  # fmt: skip
+    moments = np.vstack([np.cov(vectors.T, ddof=0), vectors.mean(axis=0)]).astype(np.float32)
     values: dict[str, Any] = {
         "title": texts[0] if texts else "Test page",
         "doc_places": places.docs,
@@ -92,7 +93,7 @@ def small_page(
         "place_names": np.arange(min(60, words), dtype=np.int32),
         "word_places": places.words,
         "tokenizer": description(tokenizer_of("words-0.1"), False),
-        "fit": Fit("vmf", vectors[:64], np.ones(words, np.float32), 0.01, 10, 1000, 6.0, 2.5, 0.15, 5),
+        "fit": Fit("vmf", np.ones(words, np.float32), moments, vectors[:0], 0.7, 4, 1000, 6.0, 2.5, 0.15, 5),
         "vocabulary": words,
         "model_facts": [("Documents", str(n))],
         "settings": [("objective", "vmf")],

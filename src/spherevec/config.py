@@ -29,7 +29,9 @@ FEWEST_EPOCHS, MOST_EPOCHS = 10, 40
 FEWEST_TRAINED_TOKENS, MOST_EPOCHS_OF_TINY_TEXTS = 4_000_000, 100
 SMALLEST_SAMPLE = 3e-5
 
-# Fitting a document to fixed words: passes over it, but at least so many steps.
+# Fitting a document to fixed words that have weights: passes over it, and how far each goes.
+WEIGHTED_EPOCHS, WEIGHTED_ALPHA = 4, 0.7
+# Fitting it by sampled steps: passes over it, but at least so many steps.
 INFERENCE_EPOCHS, INFERENCE_STEPS = 10, 1000
 # The likelihood is fitted with a share of `sample`: frequent words say little of a document.
 INFERENCE_SAMPLE = 1 / 3
@@ -237,12 +239,25 @@ class TrainConfig:
             sample = max(SMALLEST_SAMPLE, 1 / max(words, 1))
         return replace(self, epochs=epochs, sample=sample)
 
-    def for_inference(self, epochs: int | None = None, alpha: float | None = None) -> TrainConfig:
-        """How to fit documents to the words of a training with this configuration."""
+    def for_inference(
+        self, epochs: int | None = None, alpha: float | None = None, *, weighted: bool = False
+    ) -> TrainConfig:
+        """How to fit documents to the words of a training with this configuration.
+
+        Args:
+            epochs: passes over each document.
+            alpha: the share of a step that a pass takes, 0 to 1, with weights; otherwise the learning rate.
+            weighted: the words have weights; see `spherevec.engine.fit`.
+        """
+        if weighted and alpha is not None and not 0 <= alpha <= 1:
+            raise ConfigError(f"alpha must be between 0 and 1 where words have weights, not {alpha!r}")
+        by_default = (
+            (WEIGHTED_EPOCHS, WEIGHTED_ALPHA) if weighted else (INFERENCE_EPOCHS, self.objective_info.refit_alpha)
+        )
         config = replace(
             self,
-            epochs=INFERENCE_EPOCHS if epochs is None else epochs,
-            alpha=self.objective_info.refit_alpha if alpha is None else alpha,
+            epochs=by_default[0] if epochs is None else epochs,
+            alpha=by_default[1] if alpha is None else alpha,
         )
         if not self.objective_info.likelihood:
             return config

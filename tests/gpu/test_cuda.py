@@ -11,6 +11,7 @@ import oracle
 from spherevec.config import TrainConfig
 from spherevec.engine.base import PIECE, Block, TrainingData
 from spherevec.engine.cuda import backend as cuda
+from spherevec.engine.fit import FitPlan, FitTables, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import SpherevecError
 from spherevec.training import trainer
@@ -222,7 +223,7 @@ def test_a_streamed_text_gives_the_same_bits_as_one_on_the_device():
     for backend in backends:
         for first, last in ((0, 100), (100, 200), (200, data.units)):
             backend.train(0, Block(first, last, 5, 6, 0.02, 0.01, 1.0, 1.0))
-        backend.refit_documents(0, 150, config.with_(alpha=0.03), 0.7, 60)
+        backend.refit_documents(0, 150, FitPlan(config.with_(alpha=0.03), 0.7, 60))
     assert largest_difference(*backends) == 0
     assert backends[0].sums() == backends[1].sums()
 
@@ -247,12 +248,36 @@ def test_documents_are_refitted_as_by_the_oracle(settings):
     load_random_vectors(np.random.default_rng(1), ours, theirs)
     before = {table: ours.read(table, 0, 10**9) for table in TABLES}
     for backend in (ours, theirs):
-        backend.refit_documents(0, 30, config, 0.7, least_steps=60)
-        backend.refit_documents(30, len(documents), config, 0.7, least_steps=60)
+        backend.refit_documents(0, 30, FitPlan(config, 0.7, 60))
+        backend.refit_documents(30, len(documents), FitPlan(config, 0.7, 60))
     assert largest_difference(ours, theirs) < 2e-5
     for fixed in ("inputs", "contexts"):
         np.testing.assert_array_equal(ours.read(fixed, 0, 10**9), before[fixed])
     moved = np.abs(ours.read("docs", 0, 10**9) - before["docs"]).max(axis=1)
+    filled = np.array([len(document) > 0 for document in documents])
+    assert (moved[~filled] == 0).all()
+    assert moved[filled].mean() > 0.05
+
+
+@needs_gpu
+@pytest.mark.parametrize("dimension", [18, 50, 100, 300])
+def test_documents_are_fitted_with_weights_as_by_the_oracle(dimension):
+    config = TrainConfig(vector_size=dimension, epochs=4, alpha=0.5, concentration=6.0)
+    documents = zipf_documents(np.random.default_rng(3))
+    data = plain_data(documents, 60)
+    ours, theirs = both(data, config)
+    rng = np.random.default_rng(1)
+    load_random_vectors(rng, ours, theirs)
+    inputs = ours.host_inputs()[:, :dimension]
+    np.testing.assert_array_equal(inputs, ours.read("inputs", 0, 60))
+    moments = negative_moments(inputs, rng.integers(1, 99, size=60))
+    plan = FitPlan(config, 0.7, tables=FitTables(rng.random(60, np.float32), *moments))
+    before = ours.read("docs", 0, 10**9)
+    for backend in (ours, theirs):
+        backend.refit_documents(0, 30, plan)
+        backend.refit_documents(30, len(documents), plan)
+    assert largest_difference(ours, theirs) < 2e-5
+    moved = np.abs(ours.read("docs", 0, 10**9) - before).max(axis=1)
     filled = np.array([len(document) > 0 for document in documents])
     assert (moved[~filled] == 0).all()
     assert moved[filled].mean() > 0.05

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.engine.figures import Sums
+from spherevec.engine.fit import FitPlan
 
 Floats = NDArray[np.float32]
 
@@ -111,8 +112,11 @@ class Backend(Protocol):
     def learned_biases(self) -> tuple[float, float] | None:
         """Biases of words and documents that the backend learns while it trains; None where the trainer does."""
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
-        """Fit the documents [first, last) anew to the words, which stay fixed, in at least so many steps each."""
+    def host_inputs(self) -> Floats:
+        """The input vectors in host memory, (V, stride) padded rows; not to be written to."""
+
+    def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
+        """Fit the documents [first, last) anew to the words, which stay fixed."""
 
     def take(self) -> dict[str, Floats]:
         """Give the vectors away, (n, width) each and contiguous; the backend is used up."""
@@ -144,14 +148,10 @@ class DocumentFit(Protocol):
         ids: NDArray[np.int32],
         offsets: NDArray[np.int64],
         start: Floats,
-        config: TrainConfig,
-        bias: float,
-        least_steps: int,
+        plan: FitPlan,
     ) -> Floats:
         """The vectors (N, dim) of documents that have the words ids[offsets[d]:offsets[d + 1]].
 
         Args:
             start: (N, dim), what a document keeps whose words have no direction.
-            config: `epochs` and `alpha` are those of the fit.
-            least_steps: short documents take more passes, until they have made so many steps.
         """

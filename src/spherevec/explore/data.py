@@ -52,16 +52,18 @@ class Fit:
 
     Attributes:
         objective: "vmf", "hinge" or "joint".
-        negatives: (m, dim) input vectors of words sampled as training samples negatives.
-        keep: keep probability of each embedded word under subsampling.
-        alpha, epochs, least_steps: the schedule of learning rates.
+        weights: what each embedded word says of its document; its keep probability where the model has no weights.
+        moments: (dim + 1, dim) covariance and mean of negative samples; (0, dim) where the model has no weights.
+        negatives: (m, dim) input vectors of words sampled as training samples negatives, where it has none.
+        alpha, epochs, least_steps: how far a pass goes and how many there are; the schedule of learning rates.
         concentration, bias: of the von Mises–Fisher likelihood; margin: of the hinges.
         negative: negative samples of one step.
     """
 
     objective: str
+    weights: Floats
+    moments: Floats
     negatives: Floats
-    keep: Floats
     alpha: float
     epochs: int
     least_steps: int

@@ -186,16 +186,25 @@ def keep_shares(model: Model) -> NDArray[np.float64]:
 
 
 def fit_of(model: Model, embedded: int) -> Fit:
-    """How the model fits documents, with a fixed set of negative samples."""
+    """How the model fits documents: with its weights, or with a fixed set of negative samples."""
     config = fitter_of(model).settings()
-    counts = np.ones(len(model.words), np.int64) if model.counts is None else np.maximum(model.counts, 1)
-    # Evenly spaced in the cumulated distribution: each word as often as its probability says, within one.
-    share = np.cumsum(counts**UNIGRAM_POWER)
-    negatives = np.searchsorted(share, (np.arange(NEGATIVES) + 0.5) / NEGATIVES * share[-1])
+    dim = model.vector_size
+    if model.fit is None:
+        counts = np.ones(len(model.words), np.int64) if model.counts is None else np.maximum(model.counts, 1)
+        weights = keep_shares(model)[:embedded].astype(np.float32)
+        moments = np.zeros((0, dim), np.float32)
+        # Evenly spaced in the cumulated distribution: each word as often as its probability says, within one.
+        share = np.cumsum(counts**UNIGRAM_POWER)
+        negatives = np.searchsorted(share, (np.arange(NEGATIVES) + 0.5) / NEGATIVES * share[-1])
+    else:
+        weights = model.fit.weights[:embedded]
+        moments = np.vstack([model.fit.covariance, model.fit.mean[None, :]])
+        negatives = np.zeros(0, np.intp)
     return Fit(
         objective=config.objective,
+        weights=weights,
+        moments=moments,
         negatives=np.asarray(model.inputs.vectors)[negatives],
-        keep=keep_shares(model)[:embedded].astype(np.float32),
         alpha=config.alpha,
         epochs=config.epoch_count,
         least_steps=INFERENCE_STEPS,

@@ -79,7 +79,8 @@ def sections(data: PageData, budget: Budget | None = None) -> Iterator[str]:
     yield _array("topic_vectors", quantized(data.topic_vectors), np.int8)
     yield _array("word_places", data.word_places, np.float32)
     yield _array("word_vectors", quantized(data.word_vectors), np.int8)
-    yield _array("keep", np.ones(len(data.words)) if data.fit is None else data.fit.keep, np.float32)
+    yield _array("weights", np.ones(len(data.words)) if data.fit is None else data.fit.weights, np.float32)
+    yield _array("moments", np.zeros(0) if data.fit is None else data.fit.moments, np.float32)
     negatives = np.zeros((0, dim), np.float32) if data.fit is None else data.fit.negatives
     yield _array("negatives", quantized(negatives), np.int8)
     yield from _fields(data)

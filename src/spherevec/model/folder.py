@@ -5,6 +5,8 @@
     contexts.safetensors    the same words as contexts; optional
     inputs.safetensors      the input vectors of the words, where `words` are their sum with `contexts`; optional
     docs.safetensors        one vector a document; optional
+    fit.safetensors         what documents are fitted with: `weights` (n,) of the words, `mean` (dim,) and `covariance`
+                            (dim, dim) of negative samples; optional
     vocabulary.json         the words, one a line
     documents.safetensors   the table of documents: ids, titles, the beginning of the text, kept fields; optional
     terms.safetensors       which words each document holds, and how often; optional
@@ -31,6 +33,7 @@ import numpy as np
 
 from spherevec.config import settings_of_0_1
 from spherevec.corpus.rare_counts import RareCounts
+from spherevec.engine.fit import FitTables
 from spherevec.errors import FormatError
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
@@ -50,11 +53,12 @@ NAMES_OF_FORMAT_1 = "documents.json"
 DOCUMENTS = "documents.safetensors"
 TERMS = "terms.safetensors"
 RARE = "rare_counts.safetensors"
+FIT = "fit.safetensors"
 _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "inputs", "docs")}
 # Format 1, of release 0.1.0, is read, and replaced as our own.
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
-FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, *_TENSORS.values()}
+FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, FIT, *_TENSORS.values()}
 FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values()}
 _LONGEST_MANIFEST = 1 << 22
 _OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
@@ -92,6 +96,7 @@ class StoredModel:
     terms: DocumentTerms | None = None
     rare_counts: RareCounts | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    fit: FitTables | None = None
 
 
 def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -102,6 +107,8 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
             if table is not None:
                 counts = {} if table.counts is None else {"counts": table.counts}
                 write_tensors(new / _TENSORS[name], {"vectors": table.vectors, **counts})
+        if stored.fit is not None:
+            write_tensors(new / FIT, stored.fit._asdict())
         _write_names(new / VOCABULARY, stored.words.index_to_key)
         if stored.documents is not None:
             stored.documents.save(new / DOCUMENTS)
@@ -176,6 +183,7 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
             if names is not None and len(names) != len(vectors):
                 raise FormatError(f"{folder / file}: {len(vectors)} vectors do not fit {len(names)} names")
             tables[name] = KeyedVectors(names, vectors, counts)
+        fit = _read_fit(folder / FIT, files[FIT], tables) if FIT in files else None
     if "words" not in tables:
         raise FormatError(f"{folder}: holds no {_TENSORS['words']}; copy the whole folder again")
     # A folder that was replaced may be gone by now; one that is still there must still be the same.
@@ -184,7 +192,21 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
             raise FormatError(f"{folder}: was changed while it was read; open it again")
     about = {key: value for key, value in manifest.items() if key not in _OF_THE_FOLDER}
     about = _from_format_1(about) if old else about
-    return StoredModel(**tables, documents=documents, terms=terms, rare_counts=rare, about=about)
+    return StoredModel(**tables, documents=documents, terms=terms, rare_counts=rare, about=about, fit=fit)
+
+
+def _read_fit(path: Path, file: BinaryIO, tables: Mapping[str, KeyedVectors]) -> FitTables:
+    """What documents are fitted with, of the shapes that suit the words."""
+    tensors = read_tensors(path, memory_map=False, opened=file)
+    words, dim = tables["words"].vectors.shape if "words" in tables else (0, 0)
+    shapes = FitTables((words,), (dim,), (dim, dim))._asdict()  # type: ignore[arg-type]
+    for name, shape in shapes.items():
+        found = tensors.get(name)
+        if found is None or found.dtype != np.float32 or found.shape != shape or not np.isfinite(found).all():
+            raise FormatError(f"{path}: holds no finite float32 array {name!r} of shape {shape}; copy it again")
+    if not (tensors["weights"] >= 0).all():
+        raise FormatError(f"{path}: 'weights' must not be negative; copy it again")
+    return FitTables(**{name: tensors[name] for name in shapes})
 
 
 def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:

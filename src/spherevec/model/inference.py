@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from spherevec.corpus.summary import CorpusSummary, warnings_about
 from spherevec.corpus.tokenizer import TokenizerLike
 from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
+from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import CorpusError, FormatError
 from spherevec.model.search import Query
@@ -89,6 +91,7 @@ class DocumentFitter:
         config: the objective as the words were trained with.
         bias: the learned bias of pairs of a word and a document.
         fallback: gives the vector (dim,) of a document without any word; asked once, when first needed.
+        tables: the weights of the words and the moments of negative samples; None for a fit by sampled steps.
     """
 
     def __init__(
@@ -98,13 +101,14 @@ class DocumentFitter:
         config: TrainConfig,
         bias: float,
         fallback: Callable[[], Floats],
+        tables: FitTables | None = None,
     ) -> None:
         _check_finite(inputs)
         if counts is None:
             counts, config = np.ones(len(inputs), np.int64), config.with_(sample=0.0)
         counts = np.maximum(counts, 1)
         config = config.settled(int(counts.sum()), len(counts))
-        self._config, self._bias, self._inputs = config, bias, inputs
+        self._config, self._bias, self._inputs, self._tables = config, bias, inputs, tables
         keep_probability = keep_probabilities(counts, config.for_inference().sample_threshold)
         self._sampling = Sampling(keep_probability, *alias_table(counts))
         self._fallback: Floats | None = None
@@ -123,19 +127,22 @@ class DocumentFitter:
     ) -> Floats:
         """Unit vectors of documents, (N, dim); document d has the words ids[offsets[d]:offsets[d + 1]].
 
-        A document starts at the mean direction of its words, each weighted by its keep probability, and takes `epochs`
-        passes over them; by default ten, and more if that makes less than a thousand steps.
+        A document starts at the weighted mean direction of its words and takes `epochs` passes over them, by default
+        four. Without tables the weight is a word's keep probability, and there are ten passes by default, and more if
+        that makes less than a thousand steps.
         """
         config = self.settings(epochs, alpha, threads, device)
         least_steps = INFERENCE_STEPS if epochs is None else 0
         start = self._start_rows(ids, offsets)
-        return self._fit_on(config).fit(ids, offsets, start, config, self._bias, least_steps)
+        plan = FitPlan(config, self._bias, least_steps, self._tables)
+        return self._fit_on(config).fit(ids, offsets, start, plan)
 
     def settings(
         self, epochs: int | None = None, alpha: float | None = None, threads: int = 0, device: str = "cpu"
     ) -> TrainConfig:
         """What a fit with these arguments uses; a value out of range, or a GPU that is missing, is refused."""
-        config = self._config.for_inference(epochs, alpha).with_(threads=threads, device=device)
+        weighted = self._tables is not None
+        config = self._config.for_inference(epochs, alpha, weighted=weighted).with_(threads=threads, device=device)
         self._fit_on(config)
         return config
 
@@ -219,7 +226,8 @@ def fitter_of(model: Model) -> DocumentFitter:
     config = TrainConfig(vector_size=model.vector_size, **shared)
     bias = model.parameters.get("document_bias", config.bias)
     tables = [table for table in (model.docs, model.words) if table is not None]
-    return DocumentFitter(model.inputs.vectors, model.counts, config, bias, lambda: _common_direction(tables))
+    fallback = partial(_common_direction, tables)
+    return DocumentFitter(model.inputs.vectors, model.counts, config, bias, fallback, model.fit)
 
 
 def vocabulary_of(model: Model) -> Vocabulary:

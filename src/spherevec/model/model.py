@@ -24,6 +24,7 @@ from spherevec.model.results import SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from spherevec.corpus import Vocabulary
+    from spherevec.engine.fit import FitTables
     from spherevec.model.inference import DocumentFitter
 
 __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
@@ -42,6 +43,7 @@ class Model:
         docs: one vector a document.
         inputs: the input vectors of the words, to which documents are fitted, where `words` are the direction of their
             sum with `contexts`; by default `words` themselves.
+        fit: what documents are fitted with, as training made it; without it they are fitted by sampled steps.
         config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
         record: one mapping of figures an epoch.
         tokenizer: how text was cut into words; words are looked up in the same spelling.
@@ -59,6 +61,7 @@ class Model:
         docs: KeyedVectors | None = None,
         *,
         inputs: KeyedVectors | None = None,
+        fit: FitTables | None = None,
         config: Mapping[str, Any] | None = None,
         record: Iterable[Mapping[str, Any]] = (),
         tokenizer: TokenizerLike = "words",
@@ -85,10 +88,13 @@ class Model:
                 raise FormatError(f"the {name} {count} rows, but there are {len(docs)} documents")
         if terms is not None and terms.n_words != len(words):
             raise FormatError(f"the document terms are of {terms.n_words} words, but there are {len(words)}")
+        if fit is not None and (len(fit.weights), len(fit.mean)) != words.vectors.shape:
+            raise FormatError(f"fit has {len(fit.weights)} weights of words and a mean of dimension {len(fit.mean)}")
         self.words = words
         self.contexts = contexts
         self.docs = docs
         self._inputs = inputs
+        self.fit = fit
         self.config: dict[str, Any] | None = None if config is None else dict(config)
         self.record: list[dict[str, Any]] = [dict(epoch) for epoch in record]
         self.tokenizer = tokenizer_of(tokenizer)
@@ -128,6 +134,14 @@ class Model:
     def document_terms(self) -> Any:
         """How often each word occurs in each document, or None: a csr_array (documents, words) of int32."""
         return None if self.terms is None else self.terms.counts
+
+    @property
+    def word_weights(self) -> NDArray[np.float32] | None:
+        """How much each word says of its documents, (n,): 1 on average over the text, nearly 0 for function words.
+
+        Documents are fitted with these weights. None for imported vectors and for models that have none.
+        """
+        return None if self.fit is None else self.fit.weights
 
     @property
     def vector_size(self) -> int:
@@ -305,8 +319,9 @@ class Model:
 
         Args:
             texts: an iterable of strings or of lists of words; with `text_field` a data frame, or records.
-            epochs: passes over each text; by default 10, and more over a text of less than 100 words.
-            alpha: learning rate at the start; by default 0.01, and 0.03 for the hinges.
+            epochs: passes over each text; by default 4. Without word weights 10, and more for less than 100 words.
+            alpha: the share of a step that a pass takes, by default 0.7. Without word weights the learning rate at the
+                start, by default 0.01, and 0.03 for the hinges.
             threads: 0 = all cores.
             device: "cpu", or "cuda" for an NVIDIA GPU, whose last bits differ from the CPU's.
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
@@ -405,7 +420,15 @@ class Model:
             "record": self.record,
         }
         stored = folders.StoredModel(
-            self.words, self.contexts, self.docs, self._inputs, self.documents, self.terms, self.rare_counts, about
+            self.words,
+            self.contexts,
+            self.docs,
+            self._inputs,
+            self.documents,
+            self.terms,
+            self.rare_counts,
+            about,
+            self.fit,
         )
         folders.save(stored, folder, overwrite=overwrite)
 
@@ -427,6 +450,7 @@ class Model:
                 documents=stored.documents,
                 terms=stored.terms,
                 rare_counts=stored.rare_counts,
+                fit=stored.fit,
                 **_understood(stored.about),
             )
         except FormatError as error:

@@ -17,6 +17,7 @@ from spherevec.devices import DEVICES
 from spherevec.engine.base import Backend, DeterministicBackend, TrainingData
 from spherevec.engine.bias import Biases
 from spherevec.engine.figures import reported
+from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks
 from spherevec.errors import TrainingError
 from spherevec.training.checkpoint import Saver
@@ -113,15 +114,16 @@ class Run:
         }
         self._state = (Position(position.epoch + 1, record=(*position.record, entry)), None)
 
-    def refit_documents(self) -> None:
+    def refit_documents(self, tables: FitTables | None) -> None:
         """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
         data, documents = self._data, self._data.documents
+        plan = refit_plan(self._config, self._biases, tables)
         while (first := self.position.refitted) < documents:
             self._report(Progress("finishing", first / documents))
             tokens = DEVICES[self._config.device].refit_tokens
             reached = np.searchsorted(data.offsets, data.offsets[first] + tokens)
             last = min(max(int(reached), first + 1), documents)
-            refit_range(self._backend, first, last, self._config, self._biases)
+            self._backend.refit_documents(first, last, plan)
             self._corpus.drop_pages()
             self._state = (replace(self.position, refitted=last), None)
             if self._pause():
@@ -169,8 +171,10 @@ def in_shares(config: TrainConfig) -> bool:
     return config.order == "file" and not config.deterministic
 
 
-def refit_range(backend: Backend, first: int, last: int, config: TrainConfig, biases: Biases) -> None:
-    backend.refit_documents(first, last, config.for_inference(), biases.documents, INFERENCE_STEPS)
+def refit_plan(config: TrainConfig, biases: Biases, tables: FitTables | None) -> FitPlan:
+    """How the documents of a run are fitted to its words, as `Model.infer` does it."""
+    settings = config.for_inference(weighted=tables is not None)
+    return FitPlan(settings, biases.documents, INFERENCE_STEPS, tables)
 
 
 def checked_resultant_length(backend: Backend, words: int, config: TrainConfig) -> float:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from spherevec import process, sphere
 from spherevec.config import KEEP_TEXT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.engine.backends import check_device, make_backend
+from spherevec.engine.backends import check_device, make_backend, make_fit_tables
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
+from spherevec.engine.fit import FitTables, blank_tables
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
 from spherevec.errors import ConfigError
@@ -30,7 +31,7 @@ from spherevec.storage.locks import owned
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.progress_bar import chosen_progress
-from spherevec.training.run import AfterEpoch, Run, refit_range
+from spherevec.training.run import AfterEpoch, Run, refit_plan
 
 CHECKPOINT_EVERY = "10m"
 
@@ -155,7 +156,9 @@ def train_corpus(
     def build(learned: Learned) -> None:
         with working_folder(workdir) as folder:  # what is mapped from there lives on without a name
             terms = counted_terms(corpus, folder) if config.documents else None
-            built.append(build_model(learned.tables, corpus, config, learned.record, learned.biases, terms))
+            built.append(
+                build_model(learned.tables, corpus, config, learned.record, learned.biases, terms, learned.fit)
+            )
         if finish is not None:
             finish(built[0])
 
@@ -181,6 +184,7 @@ class Learned(NamedTuple):
     tables: dict[str, NDArray[np.float32]]
     record: tuple[dict[str, Any], ...]
     biases: Biases
+    fit: FitTables | None
 
 
 def learn_tables(
@@ -241,7 +245,8 @@ def _learn(
     report(Progress("compiling"))
     backend.warm_up()
     if refits:
-        refit_range(backend, 0, 0, config, biases)  # of no document, to have it compiled
+        # Of no document, to have it compiled.
+        backend.refit_documents(0, 0, refit_plan(config, biases, blank_tables(len(corpus.vocabulary), config)))
     saver = checkpoints.Saver(checkpoint, every, backend, biases, config, corpus) if checkpoint and every else None
     run = Run(backend, data, config, corpus, biases, report, saved.position if saved else None, saver, after_epoch)
     if saved:
@@ -250,11 +255,13 @@ def _learn(
     learned: Learned | None = None
     try:
         record = run.train()
+        tables = make_fit_tables(backend, data, corpus.vocabulary.counts, config)
+        corpus.drop_pages()
         if refits:
-            run.refit_documents()
+            run.refit_documents(tables)
         report(Progress("finishing", 1.0))
         with process.signals_held_back():
-            learned = Learned(backend.take(), record, biases)
+            learned = Learned(backend.take(), record, biases, tables)
             if finish is not None:
                 finish(learned)
     except KeyboardInterrupt as interrupt:
@@ -341,11 +348,13 @@ def build_model(
     record: Iterable[Mapping[str, Any]],
     biases: Biases,
     terms: DocumentTerms | None = None,
+    fit: FitTables | None = None,
 ) -> Model:
     """The model that a run has learned.
 
     Args:
         terms: which words each document holds.
+        fit: what documents are fitted with.
     """
     vocabulary, likelihood = corpus.vocabulary, config.objective_info.likelihood
     contexts = KeyedVectors(vocabulary.words, tables["contexts"])
@@ -372,6 +381,7 @@ def build_model(
         contexts,
         docs,
         inputs=inputs,
+        fit=fit,
         config=replace(config, threads=config.thread_count).as_dict(),
         parameters={"word_bias": biases.words, "document_bias": biases.documents} if likelihood else {},
         record=record,

@@ -18,6 +18,7 @@ from spherevec.engine.base import Block, TrainingData
 from spherevec.engine.bias import Biases
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.backend import CpuBackend
+from spherevec.engine.fit import FitPlan
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.training import trainer, workers
 from spherevec.training.run import Run
@@ -255,7 +256,7 @@ def test_documents_are_refitted_as_by_the_oracle(small_corpus, settings):
     load_random_vectors(np.random.default_rng(1), ours, theirs)
     before = {table: ours.read(table, 0, 10**9) for table in TABLES}
     for backend in (ours, theirs):
-        backend.refit_documents(0, small_corpus.n_documents, config, 0.7, least_steps=60)
+        backend.refit_documents(0, small_corpus.n_documents, FitPlan(config, 0.7, 60))
     # float32 rounding, and for the likelihood the kernel's sigmoid: 3e-5 off at most, times alpha * kappa, for each of
     # the few steps that a document remembers while its later ones contract.
     allowed = 1e-5 + (4 * 3e-5 * config.alpha * config.concentration if config.objective == "vmf" else 0)

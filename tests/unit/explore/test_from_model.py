@@ -16,6 +16,7 @@ from spherevec.cli import main
 from spherevec.errors import ConfigError
 from spherevec.explore import page_data
 from spherevec.explore.from_model import fit_of, kept_field, telling_words
+from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
 
 
@@ -74,14 +75,18 @@ def test_fewer_words(model):
     data = page_data(model, words=50, threads=1)
     assert len(data.words) == 50
     assert (data.place_names < 50).all()
-    assert data.fit.keep.shape == (50,)
+    assert data.fit.weights.shape == (50,)
+    assert data.fit.moments.shape == (model.vector_size + 1, model.vector_size)
     assert page_data(model, words=0, threads=1).fit is None
     with pytest.raises(ConfigError, match="words must be 0 or more, not -1"):
         page_data(model, words=-1)
 
 
 def test_negatives_follow_their_distribution(model):
-    fit = fit_of(model, 10)
+    assert len(fit_of(model, 10).negatives) == 0
+    sampled = Model(model.words, inputs=model.inputs, config=model.config)
+    fit = fit_of(sampled, 10)
+    assert len(fit.moments) == 0
     weights = np.asarray(model.counts, float) ** 0.75
     expected = (weights[:, None] * model.inputs.vectors).sum(axis=0) / weights.sum()
     np.testing.assert_allclose(fit.negatives.mean(axis=0), expected, atol=0.01)

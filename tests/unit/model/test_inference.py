@@ -10,14 +10,15 @@ import pandas
 import pytest
 
 import spherevec
-from oracle import OracleBackend
+from oracle import OracleBackend, fitted_document
 from spherevec import sphere
 from spherevec.cli import main
-from spherevec.config import INFERENCE_EPOCHS, TrainConfig
+from spherevec.config import INFERENCE_EPOCHS, WEIGHTED_ALPHA, WEIGHTED_EPOCHS, TrainConfig
 from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu import backend as cpu
+from spherevec.engine.fit import FitPlan, FitTables, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.model import KeyedVectors, Model, inference
@@ -99,12 +100,45 @@ def test_documents_are_fitted_as_a_textbook_would(settings):
     oracle = OracleBackend(data, fit)
     oracle.load("inputs", 0, words)
     before = oracle.vectors["docs"][:] = fallback  # a document with words has another start
-    oracle.refit_documents(0, len(documents), fit, 0.7, least_steps=0)
+    oracle.refit_documents(0, len(documents), FitPlan(fit, 0.7))
     theirs = oracle.vectors["docs"]
     assert np.abs(ours - theirs).max() < 3e-5 < oracle.closest_call
     filled = [bool(document) for document in documents]
     assert np.abs(theirs - before).max(axis=1)[filled].min() > 0.05
     np.testing.assert_array_equal(ours[0], fallback)
+
+
+@pytest.mark.parametrize("settings", [{}, {"vector_size": 2}, {"concentration": 30.0, "negative": 20}], ids=str)
+def test_documents_are_fitted_with_weights_as_a_textbook_would(settings):
+    config = TrainConfig(**{"vector_size": 18} | settings)
+    rng = np.random.default_rng(3)
+    words = unit_rows(40, config.vector_size, seed=4)
+    counts = rng.integers(1, 200, size=40)
+    documents = [rng.integers(40, size=length).tolist() for length in (0, 1, 2, 30, 0, 200)]
+    ids = np.array([word for document in documents for word in document], np.int32)
+    offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
+    fallback = unit_rows(1, config.vector_size, seed=5)[0]
+    tables = FitTables(rng.random(40, np.float32), *negative_moments(words, counts))
+    ours = DocumentFitter(words, counts, config, 0.7, lambda: fallback, tables).fit(ids, offsets, threads=2)
+    fit = config.settled(1, 40).for_inference(weighted=True)
+    assert (fit.epochs, fit.alpha) == (WEIGHTED_EPOCHS, WEIGHTED_ALPHA)
+    for document, found in zip(documents, ours, strict=True):
+        expected = fitted_document(np.array(document, np.int32), words, FitPlan(fit, 0.7, tables=tables))
+        np.testing.assert_allclose(found, fallback if expected is None else expected, atol=1e-5)
+    # The order of words does not matter, beyond rounding.
+    turned = DocumentFitter(words, counts, config, 0.7, lambda: fallback, tables).fit(
+        ids[::-1].copy(), (offsets[-1] - offsets[::-1]).copy()
+    )
+    np.testing.assert_allclose(turned[::-1], ours, atol=1e-5)
+
+
+def test_moments_of_negative_samples_are_theirs(monkeypatch):
+    rows, counts = unit_rows(300, 6, seed=1), np.random.default_rng(1).integers(1, 500, size=300)
+    chosen = counts**0.75 / (counts**0.75).sum()
+    monkeypatch.setattr("spherevec.engine.fit._ROWS_AT_ONCE", 64)
+    mean, covariance = negative_moments(rows, counts)
+    np.testing.assert_allclose(mean, chosen @ rows, atol=1e-6)
+    np.testing.assert_allclose(covariance, np.cov(rows.T.astype(float), aweights=chosen, ddof=0), atol=1e-6)
 
 
 def test_training_texts_get_their_trained_vectors_to_the_bit(texts, default_model):
@@ -128,12 +162,18 @@ def test_vectors_are_unit_rows_in_plain_float32(model, new_texts):
 
 def test_longer_fits_and_other_rates_differ(default_model, new_texts):
     short, long = new_texts[:5], [" ".join(map(str, new_texts)) for _ in range(2)]
+    sampled = Model(default_model.words, inputs=default_model.inputs, config=default_model.config)
     settings = {"epochs": INFERENCE_EPOCHS, "alpha": OBJECTIVES["vmf"].refit_alpha}
-    np.testing.assert_array_equal(default_model.infer(long), default_model.infer(long, **settings))
+    np.testing.assert_array_equal(sampled.infer(long), sampled.infer(long, **settings))
     # Ten passes over a short text make too few steps.
-    assert not np.array_equal(default_model.infer(short), default_model.infer(short, **settings))
-    assert not np.array_equal(default_model.infer(long), default_model.infer(long, epochs=INFERENCE_EPOCHS + 1))
-    assert not np.array_equal(default_model.infer(long), default_model.infer(long, alpha=0.02))
+    assert not np.array_equal(sampled.infer(short), sampled.infer(short, **settings))
+    settings = {"epochs": WEIGHTED_EPOCHS, "alpha": WEIGHTED_ALPHA}
+    np.testing.assert_array_equal(default_model.infer(short), default_model.infer(short, **settings))
+    for fitted in (sampled, default_model):
+        assert not np.array_equal(fitted.infer(long), fitted.infer(long, epochs=INFERENCE_EPOCHS + 1))
+        assert not np.array_equal(fitted.infer(long), fitted.infer(long, alpha=0.02))
+    with pytest.raises(ConfigError, match="alpha must be between 0 and 1"):
+        default_model.infer(short, alpha=1.5)
 
 
 # --- the same text, the same bits -------------------------------------------------------------------------------------
@@ -218,7 +258,7 @@ def test_settings_of_another_release_do_not_stand_in_the_way(default_model, new_
 
 
 def test_the_learned_offset_matters(default_model, new_texts):
-    same = {"inputs": default_model.inputs, "config": default_model.config}
+    same = {"inputs": default_model.inputs, "config": default_model.config, "fit": default_model.fit}
     moved = Model(default_model.words, **same, parameters={"document_bias": 9.0})
     kept = Model(default_model.words, **same, parameters=default_model.parameters)
     with_words = [text for text in new_texts if text]
@@ -250,7 +290,7 @@ def test_no_texts_give_no_rows(default_model):
 
 @pytest.mark.parametrize("tokenizer", ["function", "tokens"])
 def test_a_model_that_cannot_split_text_says_so(default_model, tokenizer):
-    same = {name: getattr(default_model, name) for name in ("inputs", "config", "parameters")}
+    same = {name: getattr(default_model, name) for name in ("inputs", "fit", "config", "parameters")}
     own = Model(default_model.words, **same, tokenizer=Tokenizer(tokenizer))
     with pytest.raises(ConfigError, match=r"the model was trained (on|with).*give lists of words"):
         own.infer(["a1 b2"])

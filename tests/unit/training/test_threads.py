@@ -217,6 +217,7 @@ GUARDED = """
     sys.path.insert(0, {tests!r})
     from test_threads import *
     from spherevec.engine.cpu import backend as cpu, deterministic as deterministic_cpu, document_rows as document_table
+    from spherevec.engine.backends import make_fit_tables
     from spherevec.engine.cpu.vector_ops import padded_width
 
     PAGE, PROT_NONE = mmap.PAGESIZE, 0
@@ -245,7 +246,7 @@ GUARDED = """
                     settings = objective | changes | {"deterministic": deterministic}
                     backend, run = a_run(corpus, **settings, threads=2, epochs=3)
                     run.train()
-                    run.refit_documents()
+                    run.refit_documents(make_fit_tables(backend, run._data, corpus.vocabulary.counts, run._config))
                     last = int(sys.argv[2])
                     if last:  # proof that the guard works
                         table = backend._tables["inputs"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from itertools import pairwise
@@ -14,8 +15,10 @@ from spherevec.config import TrainConfig
 from spherevec.engine.base import Block, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.document_rows import document_rows
+from spherevec.engine.cpu.fit_kernels import WeightedFit, fit_weighted
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.figures import SLOTS, Sums
+from spherevec.engine.fit import FitPlan
 from spherevec.objectives import NEGATIVE_RULES
 from spherevec.storage.memory import available_memory
 
@@ -88,9 +91,12 @@ class CpuBackend:
     def learned_biases(self) -> None:
         """The trainer learns them."""
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
+    def host_inputs(self) -> Floats:
+        return self._tables["inputs"]
+
+    def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         corpus = corpus_of(self._data.ids, self._data.offsets[first : last + 1], self._data.refit_sampling)
-        fit_documents(corpus, self._tables["inputs"], self._tables["docs"][first:last], config, bias, least_steps)
+        fit_documents(corpus, self._tables["inputs"], self._tables["docs"][first:last], plan)
 
     def take(self) -> dict[str, Floats]:
         tables, self._tables = self._tables, {}
@@ -109,29 +115,49 @@ def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
     return flat[: rows * width].reshape(rows, width)
 
 
-def fit_documents(
-    corpus: kernel.Corpus, inputs: Floats, docs: Floats, config: TrainConfig, bias: float, least_steps: int = 0
-) -> None:
-    """Fit `docs` to fixed `inputs`, on threads; both padded. A document without words stays as it is.
+def fit_documents(corpus: kernel.Corpus, inputs: Floats, docs: Floats, plan: FitPlan) -> None:
+    """Fit `docs` to fixed `inputs`, on threads; both padded. A document without words stays as it is."""
+    fit = _sampled_fit(corpus, inputs, docs, plan) if plan.tables is None else _weighted_fit(corpus, inputs, docs, plan)
+    with ThreadPoolExecutor(plan.config.thread_count, thread_name_prefix="spherevec") as pool:
+        for _ in pool.map(fit, pairwise(_slices(corpus.offsets))):
+            pass
 
-    Args:
-        config: `epochs` and `alpha` are those of the fit.
-        bias: of the von Mises–Fisher likelihood.
-        least_steps: short documents take more passes, until they have made so many steps.
-    """
-    objective = config.objective_info
+
+def _sampled_fit(
+    corpus: kernel.Corpus, inputs: Floats, docs: Floats, plan: FitPlan
+) -> Callable[[tuple[int, int]], None]:
+    """Fits a slice of the documents by sampled steps."""
+    config, objective = plan.config, plan.config.objective_info
     settings = kernel.FitSettings(
-        config.epoch_count, least_steps, objective.code, config.step == "exponential", config.alpha,
-        config.concentration, float(bias), config.margin,
+        config.epoch_count, plan.least_steps, objective.code, config.step == "exponential", config.alpha,
+        config.concentration, float(plan.bias), config.margin,
     )  # fmt: skip
 
     def fit(slice_: tuple[int, int]) -> None:
         scratch = kernel.BatchScratch.make(config.vector_size, 1, config.negative, 1, objective.code)
         kernel.infer_documents(corpus, inputs, docs, scratch, *slice_, settings)
 
-    with ThreadPoolExecutor(config.thread_count, thread_name_prefix="spherevec") as pool:
-        for _ in pool.map(fit, pairwise(_slices(corpus.offsets))):
-            pass
+    return fit
+
+
+def _weighted_fit(
+    corpus: kernel.Corpus, inputs: Floats, docs: Floats, plan: FitPlan
+) -> Callable[[tuple[int, int]], None]:
+    """Fits a slice of the documents by expected likelihood."""
+    assert plan.tables is not None
+    config, tables, dim = plan.config, plan.tables, plan.config.vector_size
+    settings = WeightedFit(
+        config.epoch_count, config.alpha, config.concentration, float(plan.bias), float(config.negative)
+    )
+    moments: Floats = padded_rows(dim + 1, dim)
+    moments[:dim, :dim], moments[dim, :dim] = tables.covariance, tables.mean
+    weights = np.ascontiguousarray(tables.weights)
+
+    def fit(slice_: tuple[int, int]) -> None:
+        scratch = padded_rows(3, dim)
+        fit_weighted(corpus.ids, corpus.offsets, inputs, docs, *slice_, weights, moments, scratch, settings)
+
+    return fit
 
 
 def corpus_of(ids: NDArray[np.int32], offsets: NDArray[np.int64], sampling: Sampling) -> kernel.Corpus:
@@ -152,13 +178,11 @@ class DocumentFit:
         ids: NDArray[np.int32],
         offsets: NDArray[np.int64],
         start: Floats,
-        config: TrainConfig,
-        bias: float,
-        least_steps: int,
+        plan: FitPlan,
     ) -> Floats:
         docs: Floats = padded_rows(*start.shape)
         docs[:, : start.shape[1]] = start
-        fit_documents(corpus_of(ids, offsets, self._sampling), self._inputs, docs, config, bias, least_steps)
+        fit_documents(corpus_of(ids, offsets, self._sampling), self._inputs, docs, plan)
         return np.ascontiguousarray(docs[:, : start.shape[1]])
 
 

@@ -15,6 +15,7 @@ from spherevec.devices import DEVICES
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, Sampling, TrainingData
 from spherevec.engine.bias import DAMPING
 from spherevec.engine.figures import SLOTS, Sums
+from spherevec.engine.fit import FitPlan
 from spherevec.engine.sampling import UNIGRAM_POWER
 from spherevec.errors import ConfigError, MissingExtraError, TrainingError
 from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
@@ -308,16 +309,26 @@ class CudaBackend:
             self._sums.set(np.array(astuple(sums)))
         self._training.synchronize()
 
-    def refit_documents(self, first: int, last: int, config: TrainConfig, bias: float, least_steps: int) -> None:
+    def host_inputs(self) -> Floats:
+        from spherevec.engine.cpu.vector_ops import padded_rows
+
+        self._normalise_all()
+        count, width = self._sizes["inputs"], self._layout.width
+        rows: Floats = padded_rows(count, width)
+        for start in range(0, count, ROWS_COPIED):
+            rows[start : start + ROWS_COPIED, :width] = self.read("inputs", start, start + ROWS_COPIED)
+        return rows
+
+    def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         if first == last:
-            _module(compiler_options(inference_macros(config)))  # to have it compiled
+            _module(compiler_options(inference_macros(plan.config)))  # to have it compiled
             return
         self._normalise_all()
         with self._training:
             ids, shift = self._corpus.documents(first, last)
             fit_documents(
-                self._cupy, config, self._layout, ids, self._offsets[first : last + 1], shift, self._refit_sampling,
-                self._vectors, self._vectors[self._starts["docs"] + first :], bias, least_steps,
+                self._cupy, plan, self._layout, ids, self._offsets[first : last + 1], shift, self._refit_sampling,
+                self._vectors, self._vectors[self._starts["docs"] + first :],
             )  # fmt: skip
         self._training.synchronize()
 
@@ -551,27 +562,42 @@ def _team_bytes(settings: dict[str, int]) -> int:
 
 
 def fit_documents(
-    cupy: Any, config: TrainConfig, layout: Layout, ids: Any, offsets: Any, shift: int, sampling: _DeviceSampling,
-    words: Any, documents: Any, bias: float, least_steps: int,
+    cupy: Any, plan: FitPlan, layout: Layout, ids: Any, offsets: Any, shift: int, sampling: _DeviceSampling,
+    words: Any, documents: Any,
 ) -> None:  # fmt: skip
     """Fit rows of `documents` to rows of `words`, all on the device; a document without words stays as it is.
 
     Args:
         offsets: (N + 1,) of the documents in the corpus, of which `ids` starts at place `shift`.
-        config: `epochs` and `alpha` are those of the fit.
     """
-    count = len(offsets) - 1
+    config, count = plan.config, len(offsets) - 1
     order = cupy.argsort(offsets[:-1] - offsets[1:])
-    kernel = _module(compiler_options(inference_macros(config))).get_function("infer")
+    module = _module(compiler_options(inference_macros(config)))
     teams = cupy.cuda.Device().attributes["MultiProcessorCount"] * max(1, 20 // layout.team)
-    kernel(
-        (min(teams, count),),
-        (32 * layout.team,),
+    launch = (min(teams, count),), (32 * layout.team,)
+    following = cupy.zeros(1, np.uint64)
+    if plan.tables is not None:
+        moments = cupy.zeros((layout.width + 1, layout.stride), np.float32)
+        moments[: layout.width, : layout.width] = cupy.asarray(plan.tables.covariance)
+        moments[layout.width, : layout.width] = cupy.asarray(plan.tables.mean)
+        weights = cupy.asarray(np.ascontiguousarray(plan.tables.weights))
+        module.get_function("fit")(
+            *launch,
+            (
+                ids, offsets, order, weights, moments, words, documents, following, np.int64(count), np.int64(shift),
+                np.int32(layout.width), np.int32(config.epoch_count), np.float32(config.alpha),
+                np.float32(config.concentration), np.float32(plan.bias), np.float32(config.negative),
+            ),
+        )  # fmt: skip
+        return
+    module.get_function("infer")(
+        *launch,
         (
-            ids, offsets, order, *sampling.arrays, words, documents, cupy.zeros(1, np.uint64), np.int64(count),
+            ids, offsets, order, *sampling.arrays, words, documents, following, np.int64(count),
             np.int64(shift), np.uint32(len(sampling.keep_probability)), np.int64(config.epoch_count),
-            np.int64(least_steps),
-            np.float64(config.alpha), np.float32(config.concentration), np.float32(bias), np.float32(config.margin),
+            np.int64(plan.least_steps),
+            np.float64(config.alpha), np.float32(config.concentration), np.float32(plan.bias),
+            np.float32(config.margin),
         ),
     )  # fmt: skip
 
@@ -590,9 +616,7 @@ class DocumentFit:
         ids: NDArray[np.int32],
         offsets: NDArray[np.int64],
         start: Floats,
-        config: TrainConfig,
-        bias: float,
-        least_steps: int,
+        plan: FitPlan,
     ) -> Floats:
         """The vectors of documents, (N, dim); `start` is what those keep whose words have no direction."""
         if len(start) == 0:
@@ -600,8 +624,8 @@ class DocumentFit:
         cupy = self._cupy
         documents = self._padded(start)
         fit_documents(
-            cupy, config, self._layout, cupy.asarray(ids), cupy.asarray(offsets), 0, self._sampling,
-            self._words, documents, bias, least_steps,
+            cupy, plan, self._layout, cupy.asarray(ids), cupy.asarray(offsets), 0, self._sampling,
+            self._words, documents,
         )  # fmt: skip
         return np.ascontiguousarray(cupy.asnumpy(documents[:, : self._layout.width]))
 

@@ -1383,4 +1383,101 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) infer(
         fitted.store(document, own);
     }
 }
+
+struct FitTeam {
+    float totals[2 * 8 * TEAM];
+    float own[STRIDE];  // the document's vector, for all lanes
+    int document;
+};
+
+// Fit documents to the words by expected likelihood, as fit_weighted of cpu/fit_kernels.py; arguments as above.
+// `moments` holds the covariance of negative samples, `width` rows, and their mean in the row after it.
+extern "C" __global__ void __launch_bounds__(32 * TEAM) fit(
+    const int* __restrict__ ids, const i64* __restrict__ offsets, const i64* __restrict__ order,
+    const float* __restrict__ weights, float* moment_rows, float* word_rows, float* document_rows, u64* next, i64 count,
+    i64 shift, int width, int passes, float share, float kappa, float bias, float negative) {
+    __shared__ FitTeam team;
+    int lane = threadIdx.x % 32, turn = 0;
+    int own_floats = threadIdx.x / 32 * SLICE + lane * VEC;
+    Vectors vectors = vectors_of(word_rows), fitted = vectors_of(document_rows), moments = vectors_of(moment_rows);
+    Part mean = moments.load(width);
+    while (true) {
+        team_barrier();
+        if (threadIdx.x == 0) {
+            u64 taken = atomicAdd(next, 1ull);
+            team.document = taken < (u64)count ? (int)order[taken] : -1;
+        }
+        team_barrier();
+        int document = team.document;
+        if (document < 0) return;
+        i64 start = offsets[document] - shift, length = offsets[document + 1] - offsets[document];
+        const int* text = ids + start;
+
+        Part own = nothing();
+        float total = 0;
+        for (i64 from = 0; from < length; from += 32) {
+            int word = from + lane < length ? text[from + lane] : 0;
+            float weight = from + lane < length ? weights[word] : 0.f;
+            int here = min(32ll, length - from);
+#pragma unroll 4
+            for (int i = 0; i < here; i++) {
+                float one = __shfl_sync(FULL, weight, i);
+                add(own, one, vectors.load(__shfl_sync(FULL, word, i)));
+                total += one;
+            }
+        }
+        float square[1] = {product(own, own)};
+        team_totals<1>(square, team.totals, turn);
+        if (!(square[0] > 1e-12f)) continue;
+        own = scaled(rsqrtf(square[0]), own);
+
+        for (int pass = 0; pass < passes; pass++) {
+            Part pulled = nothing(), spread = nothing();
+            for (i64 from = 0; from < length; from += 32) {
+                int word = from + lane < length ? text[from + lane] : 0;
+                float weight = from + lane < length ? weights[word] : 0.f;
+                int here = min(32ll, length - from);
+                for (int i = 0; i < here; i += 4) {
+                    Part rows[4];
+                    float scores[4];
+#pragma unroll
+                    for (int t = 0; t < 4; t++) {
+                        rows[t] = vectors.load(__shfl_sync(FULL, word, i + t < here ? i + t : i));
+                        scores[t] = product(rows[t], own);
+                    }
+                    team_totals<4>(scores, team.totals, turn);
+#pragma unroll
+                    for (int t = 0; t < 4; t++) {
+                        float pull = __shfl_sync(FULL, weight, i + t < here ? i + t : i);
+                        if (i + t < here) add(pulled, __fdividef(pull, 1.f + __expf(kappa * scores[t] - bias)), rows[t]);
+                    }
+                }
+            }
+            team_barrier();
+            if (vectors.holds)
+#pragma unroll
+                for (int i = 0; i < VEC; i++) team.own[own_floats + i] = own.x[i];
+            team_barrier();
+#pragma unroll 4
+            for (int d = 0; d < width; d++) add(spread, team.own[d], moments.load(d));
+            float sums[3] = {product(mean, own), product(spread, own), product(pulled, pulled)};
+            team_totals<3>(sums, team.totals, turn);
+            float variance = kappa * kappa * sums[1], root = sqrtf(1.f + 0.39269908f * variance);
+            float likely = __fdividef(1.f, 1.f + __expf((bias - kappa * sums[0]) / root));
+            float slope = likely * (1.f - likely) / root, negatives = total * negative;
+            float curvature = sqrtf(sums[2]) + negatives * slope * variance;
+            if (!(curvature > 1e-12f)) break;
+            add(pulled, -negatives * likely, mean);
+            add(pulled, -negatives * slope * kappa, spread);
+            float along[1] = {product(pulled, own)};
+            team_totals<1>(along, team.totals, turn);
+            float step = share / curvature;
+            pulled = combined(1.f - step * along[0], own, step, pulled);
+            square[0] = product(pulled, pulled);
+            team_totals<1>(square, team.totals, turn);
+            if (square[0] > 1e-12f) own = scaled(rsqrtf(square[0]), pulled);
+        }
+        fitted.store(document, own);
+    }
+}
 #endif

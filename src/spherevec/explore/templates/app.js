@@ -351,7 +351,7 @@ export class App {
   place(text, fly = true) {
     const { world } = this;
     const { known, unknown } = readText(text, world.facts.tokenizer, world.wordIds);
-    const vector = world.searchable ? fitText(known, world.wordVectors, world.negatives, world.keep, world.facts.fit) : null;
+    const vector = world.searchable ? fitText(known, world.wordVectors, world, world.facts.fit) : null;
     const place = vector && world.placeOfVector(vector);
     const near = vector ? world.nearestDocs(vector, 10).map((found) => found.row) : [];
     this.#opened({ open: { kind: "q", value: text }, pin: place && { place, text }, near });

@@ -1,7 +1,8 @@
 // A typed sentence on the sphere: the model's own objective for new documents, with its words fixed.
 //
-// `Model.infer` takes steps with negative samples chosen by a hash of the text. Here each step uses the expectation
-// over a fixed set of negative samples, along the same schedule of learning rates: the same vector, without the noise.
+// Where the words have weights, this is `Model.infer` itself, over quantised vectors. Where they have none, `Model.infer`
+// takes steps with negative samples chosen by a hash of the text. Here each of these steps uses the expectation over a
+// fixed set of negative samples, along the same schedule of learning rates: the same vector, without the noise.
 
 const MICRO_STEPS = 4; // steps of the model's schedule that one step here stands for
 
@@ -75,17 +76,58 @@ function hingePulls(settings, weights, near, far, pulls, pushes) {
 }
 
 // The direction of a text, or null where no word is known.
-//   known: numbers of its words; words, negatives: tables; settings: how the model fits documents.
-export function fitText(known, words, negatives, keep, settings) {
+//   known: numbers of its words; words: a table; settings: how the model fits documents;
+//   with: weights of all words, and the moments or a table of negatives.
+export function fitText(known, words, { weights: all, moments, negatives }, settings) {
   if (known.length === 0) return null;
   const times = new Map();
   for (const word of known) times.set(word, (times.get(word) ?? 0) + 1);
   const rows = [...times.keys()];
-  const weights = rows.map((row) => times.get(row) * keep[row]);
+  const weights = rows.map((row) => times.get(row) * all[row]);
   const start = new Float64Array(words.dim);
   rows.forEach((row, i) => addRow(words, row, weights[i], start));
-  let place = normalized(start) ?? unitRow(words, known[0]);
+  const place = normalized(start);
+  if (place === null) return unitRow(words, known[0]);
+  return moments.length
+    ? fitWeighted(rows, weights, words, moments, settings, place)
+    : fitSampled(known, rows, weights, words, negatives, settings, place);
+}
 
+// Each pass takes a share of a step along the gradient: words pull, and negative samples push as they do on average.
+//   moments: the covariance of negative samples, a row a dimension, and their mean.
+function fitWeighted(rows, weights, words, moments, settings, start) {
+  const { concentration, bias, negative, alpha } = settings;
+  const dim = words.dim, mean = moments.subarray(dim * dim);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  let place = start;
+  for (let pass = 0; pass < settings.epochs; pass++) {
+    const pull = new Float64Array(dim), spread = new Float64Array(dim);
+    rows.forEach((row, i) => {
+      addRow(words, row, weights[i] * sigmoid(bias - concentration * cosine(words, row, place)), pull);
+    });
+    let along = 0, square = 0;
+    for (let i = 0; i < dim; i++) {
+      for (let d = 0; d < dim; d++) spread[d] += place[i] * moments[i * dim + d];
+      along += mean[i] * place[i];
+    }
+    for (let d = 0; d < dim; d++) square += spread[d] * place[d];
+    const variance = concentration ** 2 * square, root = Math.sqrt(1 + (Math.PI / 8) * variance);
+    const likely = sigmoid((concentration * along - bias) / root);
+    const slope = (likely * (1 - likely)) / root, negatives = total * negative;
+    const step = alpha / (Math.hypot(...pull) + negatives * slope * variance);
+    if (!Number.isFinite(step)) break;
+    let radial = 0;
+    for (let d = 0; d < dim; d++) {
+      pull[d] -= negatives * (likely * mean[d] + slope * concentration * spread[d]);
+      radial += pull[d] * place[d];
+    }
+    place = normalized(place.map((value, d) => value + step * (pull[d] - radial * value))) ?? place;
+  }
+  return place;
+}
+
+function fitSampled(known, rows, weights, words, negatives, settings, start) {
+  let place = start;
   const passes = Math.max(settings.epochs, Math.ceil(settings.least_steps / known.length));
   const kept = weights.reduce((sum, weight) => sum + weight, 0) * passes;
   const steps = Math.max(20, Math.min(400, Math.ceil(kept / MICRO_STEPS)));

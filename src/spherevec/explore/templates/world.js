@@ -30,7 +30,8 @@ export class World {
     this.wordIds = new Map(this.words.map((word, row) => [word, row]));
     this.wordVectors = table(data.word_vectors, this.dim);
     this.negatives = table(data.negatives, this.dim);
-    this.keep = data.keep;
+    this.weights = data.weights;
+    this.moments = data.moments;
     this.basis = data.basis?.length ? data.basis : null;
     this.docVectors = table(data.doc_vectors, this.basis ? this.basis.length / this.dim : this.dim);
     this.topicVectors = table(data.topic_vectors, this.dim);

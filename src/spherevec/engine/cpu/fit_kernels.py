@@ -1,0 +1,149 @@
+"""The compiled kernels behind document vectors: the fit by expected likelihood, and what a word says of its documents.
+
+Sums that run over documents are kept as whole numbers, so that no order of addition changes them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from spherevec.compiling import njit
+from spherevec.engine.cpu.kernels import FASTMATH
+from spherevec.engine.cpu.vector_ops import blend_rows, prefetch, row_address, row_product, store_scaled
+
+compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
+
+AHEAD = 4  # words from asking for a row to needing it
+COSINE_UNIT, DIRECTION_UNIT = 2.0**32, 2.0**36
+_NO_LENGTH = np.float32(1e-12)  # squared: shorter sums have no direction
+_NO_CURVATURE = np.float32(1e-12)
+
+
+class WeightedFit(NamedTuple):
+    """Numbers of a fit by expected likelihood."""
+
+    passes: int
+    share: float  # of a step that a pass takes
+    concentration: float
+    bias: float
+    negative: float
+
+
+@compiled
+def clear_row(scratch, row):
+    for d in range(scratch.shape[1]):
+        scratch[row, d] = 0
+
+
+@compiled
+def weighted_sum(ids, start, stop, inputs, weights, scratch, row):
+    """scratch[row] = the weighted sum of the words of a document; returns its squared norm."""
+    stride = inputs.shape[1]
+    clear_row(scratch, row)
+    square = np.float32(0.0)
+    for place in range(start, stop):
+        if place + AHEAD < stop:
+            prefetch(row_address(inputs, np.int64(ids[place + AHEAD])), stride)
+        word = np.int64(ids[place])
+        square = blend_rows(row_address(inputs, word), weights[word], np.float32(1.0), scratch, row, stride)
+    return square
+
+
+@compiled
+def fit_weighted(ids, offsets, inputs, docs, first, last, weights, moments, scratch, settings):
+    """Fit documents [first, last) to fixed input vectors; one whose words have no direction is left as it is.
+
+    The expected log-likelihood of a document d with words w of weight a_w, for K negatives n a word, is
+        sum over w of a_w (log sigmoid(kappa u_w·d - b) + K E[log sigmoid(b - kappa u_n·d)]).
+    u_n·d is taken as normal with mean m and variance s²: E[sigmoid(kappa u_n·d - b)] = sigmoid((kappa m - b) / r) with
+    r² = 1 + pi kappa² s² / 8, nearly. A pass takes a share of a step along the Riemannian gradient, whose length is
+    the gradient over the curvature: the length of the words' pull, and what the spread of negatives adds to it.
+
+    Args:
+        moments: (dim + 1, stride) the covariance of negative samples, and their mean in the last row.
+        scratch: (3, stride)
+    """
+    stride, width = inputs.shape[1], moments.shape[0] - 1
+    one = np.float32(1.0)
+    kappa, bias, share = np.float32(settings.concentration), np.float32(settings.bias), np.float32(settings.share)
+    mean = row_address(moments, width)
+    own, spread = row_address(scratch, 0), row_address(scratch, 2)
+    for document in range(first, last):
+        start, stop = offsets[document], offsets[document + 1]
+        square = weighted_sum(ids, start, stop, inputs, weights, scratch, 0)
+        if not square > _NO_LENGTH:
+            continue
+        store_scaled(scratch, 0, one / np.float32(math.sqrt(square)), own, stride)
+        total = np.float32(0.0)
+        for place in range(start, stop):
+            total += weights[ids[place]]
+        for _ in range(settings.passes):
+            clear_row(scratch, 1)
+            clear_row(scratch, 2)
+            square = np.float32(0.0)
+            for place in range(start, stop):
+                word = np.int64(ids[place])
+                address = row_address(inputs, word)
+                score = kappa * row_product(address, own, stride) - bias
+                pull = weights[word] / (one + np.float32(math.exp(score)))
+                square = blend_rows(address, pull, one, scratch, 1, stride)
+            for d in range(width):
+                blend_rows(row_address(moments, d), scratch[0, d], one, scratch, 2, stride)
+            variance = kappa * kappa * row_product(spread, own, stride)
+            root = np.float32(math.sqrt(one + np.float32(math.pi / 8) * variance))
+            likely = one / (one + np.float32(math.exp((bias - kappa * row_product(mean, own, stride)) / root)))
+            slope = likely * (one - likely) / root
+            negatives = total * np.float32(settings.negative)
+            curvature = np.float32(math.sqrt(square)) + negatives * slope * variance
+            if not curvature > _NO_CURVATURE:
+                break
+            blend_rows(mean, -negatives * likely, one, scratch, 1, stride)
+            blend_rows(spread, -negatives * slope * kappa, one, scratch, 1, stride)
+            step = share / curvature
+            stays = one - step * row_product(row_address(scratch, 1), own, stride)
+            square = blend_rows(own, stays, step, scratch, 1, stride)
+            if square > _NO_LENGTH:
+                store_scaled(scratch, 1, one / np.float32(math.sqrt(square)), own, stride)
+        store_scaled(scratch, 0, one, row_address(docs, document), stride)
+
+
+@compiled
+def add_coherence(ids, offsets, documents, inputs, weights, cosines, seen, direction, scratch, words):
+    """For every word of some documents, add the cosine between the word and the rest of its document.
+
+    Args:
+        documents: the documents' numbers.
+        cosines, seen: (V,) int64: the sums of cosines in `COSINE_UNIT`s, and how many there are.
+        direction: (stride + 1,) int64: the sum of the documents' directions in `DIRECTION_UNIT`s, and how many.
+        scratch: (1, stride)
+        words: room for the words of the longest document.
+    """
+    stride = inputs.shape[1]
+    for document in documents:
+        start, stop = offsets[document], offsets[document + 1]
+        square = weighted_sum(ids, start, stop, inputs, weights, scratch, 0)
+        if not square > _NO_LENGTH:
+            continue
+        scale = DIRECTION_UNIT / math.sqrt(square)
+        for d in range(stride):
+            direction[d] += np.int64(math.floor(scratch[0, d] * scale + 0.5))
+        direction[stride] += 1
+        length = stop - start
+        for place in range(length):
+            words[place] = ids[start + place]
+        words[:length].sort()
+        place = 0
+        while place < length:
+            word, after = np.int64(words[place]), place + 1
+            while after < length and words[after] == word:
+                after += 1
+            own = np.float64(weights[word]) * (after - place)
+            product = np.float64(row_product(row_address(inputs, word), row_address(scratch, 0), stride))
+            rest = square - 2.0 * own * product + own * own  # the squared norm of the other words' sum
+            if rest > 1e-6 * own * own + 1e-12:
+                cosines[word] += np.int64(math.floor((product - own) / math.sqrt(rest) * COSINE_UNIT + 0.5))
+                seen[word] += 1
+            place = after

@@ -1,0 +1,80 @@
+"""What a word says of its documents: how much nearer it is to the other words of its documents than to any text.
+
+A topical word is close to the rest of its documents; a function word is no closer to them than to all others, however
+rare or frequent it is. That difference of mean cosines is the weight of a word where documents are fitted.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.engine.cpu.fit_kernels import COSINE_UNIT, DIRECTION_UNIT, add_coherence
+from spherevec.engine.cpu.vector_ops import padded_rows
+from spherevec.engine.fit import Floats
+from spherevec.engine.sampling import keep_probabilities
+
+ROUNDS = 2  # the second weighs the rest of a document by the weights of the first
+FIRST_SAMPLE = 1e-3  # the first by the share of each word that a mild subsampling would keep
+MOST_TOKENS = 10_000_000  # of documents that are looked at, evenly spread over the text
+LEAST_WEIGHT = 0.02  # so that a text of function words alone has a direction, too
+_ROOM = 64 << 20  # bytes of sums, for all threads together
+
+
+def word_weights(
+    ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    inputs: Floats,
+    threads: int,
+) -> Floats:
+    """The weights (V,) of words in documents, 1 on average over the text; the same for any number of threads.
+
+    Args:
+        ids, offsets: document d has the words ids[offsets[d]:offsets[d + 1]].
+        inputs: (V, stride) padded unit rows; see `padded_rows`.
+    """
+    lengths = np.diff(offsets)
+    every = max(1, -(-int(offsets[-1]) // MOST_TOKENS))
+    documents = np.flatnonzero(lengths > 1)[::every]
+    weights = (keep_probabilities(counts, FIRST_SAMPLE) / 2.0**32).astype(np.float32)
+    for _ in range(ROUNDS):
+        weights = _weighed(ids, offsets, documents, counts, inputs, weights, threads)
+    return weights
+
+
+def _weighed(
+    ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    documents: NDArray[np.intp],
+    counts: NDArray[np.int64],
+    inputs: Floats,
+    weights: Floats,
+    threads: int,
+) -> Floats:
+    """Weights by how near each word is to the rest of its documents, whose words have the given weights."""
+    words, stride = inputs.shape
+    longest = int(np.diff(offsets)[documents].max(initial=0))
+    workers = max(1, min(threads, _ROOM // (16 * words + 4 * longest)))
+
+    def sums(part: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
+        cosines, seen, direction = (np.zeros(size, np.int64) for size in (words, words, stride + 1))
+        room = np.empty(longest, np.int32)
+        add_coherence(ids, offsets, part, inputs, weights, cosines, seen, direction, padded_rows(1, stride), room)
+        return cosines, seen, direction
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="spherevec") as pool:
+        parts = list(pool.map(sums, np.array_split(documents, workers)))
+    cosines, seen, direction = (sum(column) for column in zip(*parts, strict=True))
+    common = (direction[:-1] / (DIRECTION_UNIT * max(int(direction[-1]), 1))).astype(np.float32)
+    nearness = cosines / (COSINE_UNIT * np.maximum(seen, 1)) - np.einsum("vd,d->v", inputs, common)
+    told = np.maximum(nearness, 0) * (seen > 0)
+    share = counts * (seen > 0)
+    average = float(np.sum(told * share)) / max(float(share.sum()), 1.0)
+    if average < 1e-6:  # nothing gathers: every word says as much as the others
+        return np.ones(words, np.float32)
+    told[seen == 0] = average
+    weighed: Floats = np.maximum(told / average, LEAST_WEIGHT).astype(np.float32)
+    return weighed

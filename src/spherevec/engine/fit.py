@@ -1,0 +1,74 @@
+"""How documents are fitted to input vectors that stay fixed: what a fit needs to know besides the vectors.
+
+Two ways exist. Where the words have weights, a document is the maximum of its expected likelihood: every word pulls by
+its weight, and negative samples push by their expectation, of which the first two moments are known. Nothing is random
+and the order of words does not matter. The hinges, and models of release 0.1.0, are fitted by sampled steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import TrainConfig
+from spherevec.engine.sampling import UNIGRAM_POWER
+
+Floats = NDArray[np.float32]
+
+_ROWS_AT_ONCE = 1 << 14
+
+
+class FitTables(NamedTuple):
+    """What the words of a model say of documents, and where negative samples lie: V words, vectors of size dim."""
+
+    weights: Floats  # (V,) how much each word says of its document; 1 on average over the text
+    mean: Floats  # (dim,) of the input vectors of negative samples
+    covariance: Floats  # (dim, dim)
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """One fit of documents.
+
+    Attributes:
+        config: `epochs`, `alpha` and `concentration` are those of the fit; see `TrainConfig.for_inference`.
+        bias: of pairs of a word and a document.
+        least_steps: by sampled steps, short documents take more passes until they have made so many.
+        tables: None for a fit by sampled steps.
+    """
+
+    config: TrainConfig
+    bias: float
+    least_steps: int = 0
+    tables: FitTables | None = None
+
+
+def negative_moments(inputs: Floats, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Mean (dim,) and covariance (dim, dim) of the input vectors (V, dim) of negative samples.
+
+    The sums run in a fixed order on one thread: the same vectors give the same bits.
+    """
+    from threadpoolctl import threadpool_limits
+
+    probabilities = counts.astype(np.float64) ** UNIGRAM_POWER
+    probabilities /= probabilities.sum()
+    dim = inputs.shape[1]
+    mean, second = np.zeros(dim), np.zeros((dim, dim))
+    with threadpool_limits(1):
+        for start in range(0, len(inputs), _ROWS_AT_ONCE):
+            rows = inputs[start : start + _ROWS_AT_ONCE].astype(np.float64)
+            weighted = rows * probabilities[start : start + _ROWS_AT_ONCE, None]
+            mean += weighted.sum(axis=0)
+            second += rows.T @ weighted
+    return mean.astype(np.float32), (second - np.outer(mean, mean)).astype(np.float32)
+
+
+def blank_tables(words: int, config: TrainConfig) -> FitTables | None:
+    """Tables of the right shapes for so many words that say nothing, to compile a fit with; None as in `FitPlan`."""
+    if not config.objective_info.likelihood:
+        return None
+    dim = config.vector_size
+    return FitTables(np.ones(words, np.float32), np.zeros(dim, np.float32), np.zeros((dim, dim), np.float32))

@@ -1,0 +1,84 @@
+"""What a word says of its documents: the compiled sums against the textbook ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle import word_nearness
+from spherevec import sphere
+from spherevec.engine.cpu import word_weights as weights
+from spherevec.engine.cpu.vector_ops import padded_rows
+from spherevec.engine.sampling import keep_probabilities
+
+
+def padded(rows):
+    table = padded_rows(*rows.shape)
+    table[:, : rows.shape[1]] = rows
+    return table
+
+
+def flat(documents):
+    ids = np.array([word for document in documents for word in document], np.int32)
+    return ids, np.cumsum([0, *map(len, documents)]).astype(np.int64)
+
+
+def by_the_book(documents, inputs, counts):
+    found = keep_probabilities(counts, weights.FIRST_SAMPLE) / 2.0**32
+    looked_at = [document for document in documents if len(document) > 1]
+    for _ in range(weights.ROUNDS):
+        nearness, seen = word_nearness(looked_at, inputs.astype(float), found)
+        told = np.maximum(nearness, 0)
+        average = told @ (counts * seen) / (counts * seen).sum()
+        found = np.maximum(np.where(seen, told, average) / average, weights.LEAST_WEIGHT)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_words_are_weighed_as_a_textbook_would(threads):
+    rng = np.random.default_rng(1)
+    inputs = np.asarray(sphere.random_directions(30, 10, rng), np.float32)
+    lengths = (0, 1, 2, 3, 40, 0, *rng.integers(5, 30, size=60))
+    documents = [rng.integers(29, size=length).tolist() for length in lengths]
+    documents.append([29])  # a word that is always alone
+    ids, offsets = flat(documents)
+    counts = np.bincount(ids, minlength=30)
+    found = weights.word_weights(ids, offsets, counts, padded(inputs), threads)
+    np.testing.assert_allclose(found, by_the_book(documents, inputs, counts), rtol=1e-4, atol=1e-5)
+    assert found[29] == pytest.approx(1, abs=1e-6)
+    alone = weights.word_weights(ids, offsets, counts, padded(inputs), 1)
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_topical_words_weigh_more_than_function_words():
+    rng = np.random.default_rng(2)
+    topics = np.asarray(sphere.random_directions(3, 20, rng))
+    topical = np.repeat(topics, 10, axis=0) + 0.1 * rng.standard_normal((30, 20))
+    inputs = np.asarray(sphere.normalize(np.vstack([topical, rng.standard_normal((5, 20))])), np.float32)
+    documents = [
+        [*(10 * topic + rng.integers(10, size=8)), *(30 + rng.integers(5, size=8))]
+        for topic in rng.integers(3, size=200)
+    ]
+    ids, offsets = flat(documents)
+    found = weights.word_weights(ids, offsets, np.bincount(ids, minlength=35), padded(inputs), 1)
+    assert found[:30].min() > 10 * found[30:].max()
+    assert found[ids].mean() == pytest.approx(1, abs=0.05)
+
+
+def test_text_without_any_structure_weighs_all_words_alike():
+    ids, offsets = flat([[0], [1], [2]])
+    inputs = padded(np.eye(3, 4, dtype=np.float32))
+    assert (weights.word_weights(ids, offsets, np.ones(3, np.int64), inputs, 1) == 1).all()
+
+
+def test_of_a_long_text_a_part_is_looked_at(monkeypatch):
+    rng = np.random.default_rng(3)
+    inputs = padded(np.asarray(sphere.random_directions(20, 8, rng), np.float32))
+    documents = [rng.integers(20, size=10).tolist() for _ in range(100)]
+    monkeypatch.setattr(weights, "MOST_TOKENS", 250)
+    ids, offsets = flat(documents)
+    counts = np.bincount(ids, minlength=20)
+    found = weights.word_weights(ids, offsets, counts, inputs, 2)
+    some, edges = flat(documents[::4])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(found, weights.word_weights(some, edges, counts, inputs, 1))
