@@ -65,6 +65,7 @@ def changed(model: Model, **changes: Any) -> Model:
         "contexts": model.contexts,
         "docs": model.docs,
         "inputs": None if model.inputs is model.words else model.inputs,
+        "fit": model.fit,
         "config": model.config,
         "record": model.record,
         "tokenizer": model.tokenizer,

@@ -178,6 +178,9 @@ def train_corpus(
     return built[0]
 
 
+FitTablesOf = Callable[[Backend], FitTables | None]
+
+
 class Learned(NamedTuple):
     """What a run leaves."""
 
@@ -194,6 +197,7 @@ def learn_tables(
     start: Callable[[Backend, Biases], None],
     *,
     after_epoch: AfterEpoch | None = None,
+    fit_tables: FitTablesOf | None = None,
     finish: Callable[[Learned], object] | None = None,
     progress: ProgressCallback | None = None,
     workdir: str | Path | None = None,
@@ -209,6 +213,7 @@ def learn_tables(
         data: what `prepare` makes of the corpus.
         start: sets the vectors and biases that a run begins with; not asked where a run is resumed.
         after_epoch: called when the blocks of an epoch are trained.
+        fit_tables: gives what documents are fitted with to the finished words; by default what these say of the text.
         finish: called with what the run leaves before any interruption is let through.
     """
     with checkpoint_owned(checkpoint):
@@ -216,7 +221,9 @@ def learn_tables(
         check_device(config)
         place = None if checkpoint is None else Path(checkpoint)
         saved = checkpoints.load(place) if place and resume else None
-        return _learn(corpus, config, data, start, after_epoch, finish, careful(progress), workdir, place, every, saved)
+        made = fit_tables or (lambda backend: make_fit_tables(backend, data, corpus.vocabulary.counts, config))
+        report = careful(progress)
+        return _learn(corpus, config, data, start, after_epoch, made, finish, report, workdir, place, every, saved)
 
 
 def _learn(
@@ -225,6 +232,7 @@ def _learn(
     data: TrainingData,
     start: Callable[[Backend, Biases], None],
     after_epoch: AfterEpoch | None,
+    fit_tables: FitTablesOf,
     finish: Callable[[Learned], object] | None,
     report: ProgressCallback,
     workdir: str | Path | None,
@@ -255,7 +263,7 @@ def _learn(
     learned: Learned | None = None
     try:
         record = run.train()
-        tables = make_fit_tables(backend, data, corpus.vocabulary.counts, config)
+        tables = fit_tables(backend)
         corpus.drop_pages()
         if refits:
             run.refit_documents(tables)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.rewriting import Part, rewrite
-from spherevec.engine.backends import check_device
+from spherevec.engine.backends import check_device, make_fit_tables
 from spherevec.engine.base import Backend
 from spherevec.engine.bias import Biases
+from spherevec.engine.fit import FitTables
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
@@ -33,7 +34,7 @@ from spherevec.training.drift import measure_drift
 from spherevec.training.newcomers import start_newcomers
 from spherevec.training.prior import WordPrior
 from spherevec.training.progress import Progress, ProgressCallback, careful
-from spherevec.training.run import refit_range
+from spherevec.training.run import refit_plan
 from spherevec.training.trainer import (
     CHECKPOINT_EVERY,
     check_checkpoint,
@@ -156,6 +157,7 @@ class _Learned(NamedTuple):
 
     tables: dict[str, NDArray[np.float32]]
     parameters: dict[str, float]
+    fit: FitTables | None
     figures: Mapping[str, Any] = MappingProxyType({})  # of the training, for the record
 
     @classmethod
@@ -164,7 +166,7 @@ class _Learned(NamedTuple):
         vectors = fitter_of(model).fit(
             np.asarray(new.ids), np.asarray(new.offsets), threads=config.threads, device=config.device
         )
-        return cls({"docs": vectors}, model.parameters)
+        return cls({"docs": vectors}, model.parameters, model.fit)
 
     def without_replayed(self, documents: int) -> _Learned:
         """The first documents alone."""
@@ -191,14 +193,22 @@ def _learn(model: Model, corpus: EncodedCorpus, words: GrownWords, config: Train
         if model.parameters:
             biases.words, biases.documents = model.parameters["word_bias"], model.parameters["document_bias"]
         if config.documents:
-            refit_range(backend, 0, corpus.n_documents, config, biases)
+            backend.refit_documents(0, corpus.n_documents, refit_plan(config, biases, None))
 
-    learned = learn_tables(corpus, config, data, start, after_epoch=prior.pull, **how)
+    def fit_tables(backend: Backend) -> FitTables | None:
+        """Old words say what they said; new ones what they say of the new text."""
+        made = make_fit_tables(backend, data, words.vocabulary.counts, config)
+        if made is None or model.fit is None:
+            return None
+        made.weights[known] = model.fit.weights
+        return made
+
+    learned = learn_tables(corpus, config, data, start, after_epoch=prior.pull, fit_tables=fit_tables, **how)
     biases = learned.biases
     parameters = {"word_bias": biases.words, "document_bias": biases.documents} if model.parameters else {}
     figures = {"epochs": config.epoch_count, "alpha": config.alpha, "seed": config.seed}
     figures |= {"loss": learned.record[-1]["loss"], "seconds": sum(epoch["seconds"] for epoch in learned.record)}
-    return _Learned(learned.tables, parameters, figures)
+    return _Learned(learned.tables, parameters, learned.fit, figures)
 
 
 def _build(
@@ -212,7 +222,7 @@ def _build(
     add_only: bool,
 ) -> Model:
     """The model with all that came."""
-    changes: dict[str, Any] = {"rare_counts": words.rare, "parameters": learned.parameters}
+    changes: dict[str, Any] = {"rare_counts": words.rare, "parameters": learned.parameters, "fit": learned.fit}
     if not add_only:
         names = words.vocabulary.words
         summed = model.inputs is not model.words
