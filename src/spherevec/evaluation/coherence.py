@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,25 @@ def topic_npmi(topics: Sequence[Sequence[str]], texts: Sequence[Sequence[str]], 
     offsets = np.cumsum([0, *map(len, encoded)])
     ids = np.concatenate([np.empty(0, np.int64), *encoded])
     return mean_npmi([[numbers[word] for word in topic] for topic in topics], ids, offsets, len(numbers), window)
+
+
+def document_npmi(topics: Sequence[Sequence[int]], counts: Any) -> float:
+    """Mean NPMI of the pairs of words of each topic, which stand together when a document holds both.
+
+    Args:
+        topics: for each topic the columns of its words in `counts`.
+        counts: csr_array (documents, words).
+    """
+    columns = sorted({column for topic in topics for column in topic})
+    place = np.full(counts.shape[1], -1)
+    place[columns] = np.arange(len(columns))
+    return mean_npmi(
+        [[int(place[column]) for column in topic] for topic in topics],
+        place[counts.indices],
+        np.asarray(counts.indptr, np.int64),
+        len(columns),
+        window=0,
+    )
 
 
 def mean_npmi(

@@ -65,7 +65,7 @@ def named_components(
     groups = beside + n_names
     if named.any():
         own_graph = graph if named.all() else graph[named][:, named]
-        chances = summed_by_topic(_mixture(rows[named], starts), owners)
+        chances = summed_by_topic(_mixture(rows[named], starts, owners), owners)
         groups[named] = np.argmax(_balanced(spread(own_graph, chances), chances), axis=1)
     return _as_components(graph, rows, groups, starts, owners, mean, n_names, seed)
 
@@ -94,9 +94,15 @@ def _balanced(found: NDArray[np.float64], before: NDArray[np.float64]) -> NDArra
     return np.asarray(sharp * scale)
 
 
-def _mixture(rows: Rows, starts: Rows) -> NDArray[np.float64]:
-    """Probabilities (n, c) under a mixture that starts at `starts` (c, d), by expectation-maximisation."""
-    directions, weights = starts, np.full(len(starts), 1 / len(starts))
+def _mixture(rows: Rows, starts: Rows, owners: Labels) -> NDArray[np.float64]:
+    """Probabilities (n, c) under a mixture that starts at `starts` (c, d), by expectation-maximisation.
+
+    A component that has come nearer to a word of another name than to its own returns to its word.
+    """
+    foreign = owners[:, None] != owners
+    counts = np.bincount(owners)
+    even = 1 / (np.count_nonzero(counts) * counts[owners])  # the same for each name, however many words it has
+    directions, weights = starts, even
     for _ in range(_ITERATIONS):
         logs = _CONCENTRATION * (rows @ directions.T) + np.log(weights)
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -104,8 +110,11 @@ def _mixture(rows: Rows, starts: Rows) -> NDArray[np.float64]:
         sizes = chances.sum(axis=0)
         moved = (chances.T @ rows) / np.maximum(sizes, 1)[:, None] + _PULL * starts
         directions = np.asarray(moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12), np.float32)
+        nearness = directions @ starts.T
+        lost = np.where(foreign, nearness, -1).max(axis=1) > np.diagonal(nearness)
+        directions[lost] = starts[lost]
         # Half of the weight is even, so that no name swallows the others.
-        weights = (sizes / len(rows) + 1 / len(starts)) / 2
+        weights = (sizes / len(rows) + even) / 2
     return np.asarray(chances, np.float64)
 
 

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_TASKS = ("similarity", "analogy", "clustering", "classification")
-_WITH_LABELS = ("clustering", "classification")
+    from spherevec.model import Model
+
+_TASKS = ("similarity", "analogy", "clustering", "classification", "topics")
+_WITH_LABELS = ("clustering", "classification", "topics")
 
 
 @click.command()
@@ -41,7 +43,8 @@ def evaluate(
     """Measure a model against human judgement or classes.
 
     Clustering and classification compare the documents with their classes: your own (--labels), or those of a data
-    set whose text the model was trained on, in the order of its file (--data and --set).
+    set whose text the model was trained on, in the order of its file (--data and --set). Topics are found first; their
+    words are judged by the documents, and the topics by the classes, where these are given.
     """
     from spherevec import evaluation
 
@@ -56,6 +59,9 @@ def evaluate(
         sections = evaluation.load_analogies(data)
         added, multiplied = (evaluation.evaluate_analogies(words, sections, how) for how in ("3cosadd", "3cosmul"))
         display.print_analogies(added, multiplied, as_json)
+    elif task == "topics" and labels is None and set_name is None:
+        documents_of(model, folder)
+        display.print_scores(str(folder), _topic_scores(model, None), as_json)
     else:
         docs = documents_of(model, folder)
         source, classes, marks = _classes(labels, split, data, set_name)
@@ -64,6 +70,9 @@ def evaluate(
                 raise ConfigError(
                     f"{what}: has {len(lines):,} lines, but {folder} has {len(docs):,} documents; give one a document"
                 )
+        if task == "topics":
+            display.print_scores(source, _topic_scores(model, classes), as_json)
+            return
         if task == "clustering":
             result: Any = evaluation.evaluate_clustering(docs.vectors, classes)
         elif marks is not None:
@@ -78,11 +87,33 @@ def _check_options(task: str, labels: Path | None, split: Path | None, set_name:
     if task not in _WITH_LABELS:
         wrong = [option for option, value in given.items() if value is not None]
         if wrong:
-            raise click.UsageError(f"{wrong[0]} goes with clustering and classification, not with {task}")
+            raise click.UsageError(f"{wrong[0]} goes with clustering, classification and topics, not with {task}")
+    elif labels is None and set_name is None and task == "topics":
+        if split is not None:
+            raise click.UsageError("--split goes with classification and --labels")
     elif (labels is None) == (set_name is None):
         raise click.UsageError(f"{task} needs the documents' classes: --labels FILE, or --data DIR with --set NAME")
-    elif split is not None and (task == "clustering" or labels is None):
+    elif split is not None and (task != "classification" or labels is None):
         raise click.UsageError("--split goes with classification and --labels")
+
+
+def _topic_scores(model: Model, classes: NDArray[np.generic] | None) -> dict[str, float]:
+    """Figures of the topics found: their number, NPMI and diversity of ten words each, agreement with classes."""
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    from spherevec.evaluation.coherence import document_npmi, topic_diversity
+    from spherevec.topics import find_topics
+
+    topics = find_topics(model)
+    words = topics.words_by_place
+    scores: dict[str, float] = {"topics": len(topics), "diversity": topic_diversity(words)}
+    if model.document_terms is not None:
+        columns = {word: column for column, word in enumerate(model.words.names or ())}
+        scores["npmi"] = document_npmi([[columns[word] for word in one] for one in words], model.document_terms)
+    if classes is not None:
+        scores["nmi"] = float(normalized_mutual_info_score(classes, topics.labels))
+        scores["ari"] = float(adjusted_rand_score(classes, topics.labels))
+    return scores
 
 
 def _classes(

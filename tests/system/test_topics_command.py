@@ -1,0 +1,91 @@
+"""`spherevec topics` and `spherevec evaluate topics` as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+WORDS = {
+    "sport": "goal match team league coach",
+    "money": "bank loan invoice refund credit",
+    "food": "oven flour salt dough pan",
+}
+
+
+def run(*args: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "spherevec", *map(str, args)], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("topics")
+    random = np.random.default_rng(1)
+    with (place / "text.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "body", "team", "created"])
+        for number in range(180):
+            subject = list(WORDS)[number % 3]
+            body = " ".join(random.choice(WORDS[subject].split(), 10))
+            rows.writerow([f"d{number}", body, "a" if subject == "sport" else "b", f"202{number % 4}-01-05"])
+    (place / "labels.txt").write_text("".join(f"{number % 3}\n" for number in range(180)))
+    done = run(
+        "train", place / "text.csv", "--text-field", "body", "--id-field", "id", "--keep", "team,created",
+        "--out", place / "model", "--min-count", 1, "--vector-size", 12, "--epochs", 40, "--threads", 1, "--quiet",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def test_found_topics_are_printed_and_written(folder: Path) -> None:
+    out = folder / "found"
+    done = run("topics", folder / "model", "--by", "team", "--by", "created:year", "--out", out, "--k", 3)
+    assert done.returncode == 0, done.stderr
+    assert "documents" in done.stdout and "2021" in done.stdout and "█" in done.stdout
+    about = json.loads((out / "topics.json").read_text())
+    assert [topic["size"] for topic in about["topics"]] == [60, 60, 60]
+    assert about["by"][0]["groups"]["a"]["typical"] == [about["by"][0]["groups"]["a"]["typical"][0]]
+    rows = list(csv.DictReader((out / "assignments.csv").open(newline="")))
+    assert [*rows[0]] == ["id", "topic", "name", "probability", "second"] and len(rows) == 180
+    assert run("topics", folder / "model", "--out", out).returncode == 2
+    assert run("topics", folder / "model", "--out", out, "--force", "--quiet", "--k", 2).returncode == 0
+
+
+def test_names_classify(folder: Path) -> None:
+    names = folder / "names.txt"
+    names.write_text("sport: match\nmoney: bank, loan\nkitchen: oven\n")
+    done = run("topics", folder / "model", "--names", names, "--only-names", "--json", "--quiet")
+    assert done.returncode == 0 and done.stderr == ""
+    assert {topic["title"]: topic["size"] for topic in json.loads(done.stdout)["topics"]} == {
+        "sport": 60,
+        "money": 60,
+        "kitchen": 60,
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--k", 1000], "k is a whole number from 1 to 180"),
+        (["--by", "colour"], "no field 'colour'"),
+        (["--by", "team:month"], "'team' holds no dates"),
+        (["--by", "created:hour"], "the unit of time is one of"),
+        (["--names", "nowhere.txt"], "no such file of names"),
+        (["--only-names"], "--only-names needs --names"),
+    ],
+)
+def test_mistakes_cost_one_line(folder: Path, args: list[object], message: str) -> None:
+    done = run("topics", folder / "model", "--quiet", *args)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_evaluate(folder: Path) -> None:
+    done = run("evaluate", "topics", folder / "model", "--labels", folder / "labels.txt", "--json")
+    assert done.returncode == 0, done.stderr
+    assert '"nmi": ' in done.stdout and '"npmi": ' in done.stdout
+    assert run("evaluate", "topics", folder / "model").returncode == 0
