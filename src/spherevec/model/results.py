@@ -17,7 +17,7 @@ class Hit:
     Attributes:
         id: the id of the document, or the word or topic itself.
         score: what answers are sorted by; in mode "dense" the cosine, in mode "lexical" BM25, in mode "hybrid" the
-            cosine plus the share of the best BM25 score.
+            cosine plus half of the share of the best BM25 score.
         title: the title of the document, or the beginning of its text.
         snippet: the beginning of its text.
         row: its row among the model's documents, or words.

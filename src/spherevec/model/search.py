@@ -1,7 +1,7 @@
 """Search among documents: by direction, by the very words, or by both.
 
-Hybrid search ranks by cosine + BM25 / (the best BM25 of this query): what shares the query's rarest words is lifted by
-up to 1, whatever the scale of BM25 is, and a query whose words no document holds is answered by direction alone.
+Hybrid search ranks by cosine + BM25 / (twice the best BM25 of this query): what shares the rarest words is lifted by
+up to 0.5, whatever the scale of BM25 is, and a query whose words no document holds is answered by direction alone.
 `experiments/search` has the figures that this rule was chosen by.
 """
 
@@ -27,7 +27,7 @@ Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
 AMONG = ("docs", "words")
-LEXICAL_WEIGHT = np.float32(1.0)  # of the best BM25 score, in cosines
+LEXICAL_WEIGHT = np.float32(0.5)  # of the best BM25 score, in cosines
 
 _SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
 _ROWS_MULTIPLIED = 1 << 16
