@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -141,7 +142,8 @@ class EncodedCorpus:
         """Remove the files behind the maps, which live on without names: nobody can cut short what is being read."""
         if os.name == "posix":
             for name in (IDS, OFFSETS):
-                (self.folder / name).unlink(missing_ok=True)
+                with suppress(OSError):  # then they go with the folder
+                    (self.folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Give up the maps; arrays taken from them before stay valid."""

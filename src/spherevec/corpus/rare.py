@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -52,5 +53,6 @@ class RareWords:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for file, path in zip((self._hashes, self._rows), self._paths, strict=True):
-            file.close()
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # on a full disk, closing tries to write; the folder goes with all that is in it
+                file.close()
+                path.unlink(missing_ok=True)

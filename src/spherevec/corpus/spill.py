@@ -60,7 +60,8 @@ class Spill:
     def __exit__(self, *error: object) -> None:
         with suppress(OSError):  # on a full disk, closing tries to write once more
             self._file.close()
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder goes with all that is in it
+            self._path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.storage.locks import told_in_one_line
+
 Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
@@ -149,7 +151,8 @@ class TextWriter:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._paths = folder / f"{name}.text", folder / f"{name}.ends"
-        self._text, self._ends = (path.open("wb") for path in self._paths)
+        with told_in_one_line(folder):
+            self._text, self._ends = (path.open("wb") for path in self._paths)
         self._held, self._held_ends = bytearray(), array("q")
         self._size = 0
         self.n_rows = 0
@@ -166,21 +169,24 @@ class TextWriter:
     def extend(self, arena: Bytes, ends: Int64) -> None:
         """Texts back to back, and where each ends; what follows the last end belongs to a text still to be ended."""
         self._flush()
-        self._text.write(arena.data)
-        self._ends.write((ends + self._size).data)
+        with told_in_one_line(self._paths[0].parent):
+            self._text.write(arena.data)
+            self._ends.write((ends + self._size).data)
         self._size += len(arena)
         self.n_rows += len(ends)
 
     def _flush(self) -> None:
-        self._text.write(self._held)
-        self._ends.write(self._held_ends)
+        with told_in_one_line(self._paths[0].parent):
+            self._text.write(self._held)
+            self._ends.write(self._held_ends)
         self._held, self._held_ends = bytearray(), array("q")
 
     def column(self) -> TextColumn:
         """What was written; the files must stay until it has been used."""
         self._flush()
-        self._text.flush()
-        self._ends.flush()
+        with told_in_one_line(self._paths[0].parent):
+            self._text.flush()
+            self._ends.flush()
         arena = np.memmap(self._paths[0], np.uint8, "r") if self._size else np.zeros(0, np.uint8)
         ends = np.fromfile(self._paths[1], np.int64)
         return TextColumn(np.concatenate([np.zeros(1, np.int64), ends]), arena)
@@ -194,4 +200,5 @@ class TextWriter:
         for file, path in zip((self._text, self._ends), self._paths, strict=True):
             with suppress(OSError):  # on a full disk, closing tries to write once more
                 file.close()
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # the folder goes with all that is in it
+                path.unlink(missing_ok=True)

@@ -261,8 +261,11 @@ def remove(folder: Path) -> None:
     """Remove a checkpoint whose run has come to its end."""
     for place in (folder, previous_version(folder)):
         if (place / MANIFEST).is_file():
-            for name in (MANIFEST, VECTORS):
-                (place / name).unlink(missing_ok=True)
+            try:
+                for name in (MANIFEST, VECTORS):
+                    (place / name).unlink(missing_ok=True)
+            except OSError as error:
+                process.warn(f"{place}: cannot be removed ({error.strerror}); it is not needed any more")
             with suppress(OSError):  # somebody put something else there, which is not ours to remove
                 place.rmdir()
 

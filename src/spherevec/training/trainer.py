@@ -27,7 +27,7 @@ from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
-from spherevec.storage.locks import owned
+from spherevec.storage.locks import owned, told_in_one_line
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.progress_bar import chosen_progress
@@ -154,7 +154,8 @@ def train_corpus(
     built: list[Model] = []
 
     def build(learned: Learned) -> None:
-        with working_folder(workdir) as folder:  # what is mapped from there lives on without a name
+        # What is mapped from the folder lives on without a name.
+        with working_folder(workdir) as folder, told_in_one_line(folder):
             terms = counted_terms(corpus, folder) if config.documents else None
             built.append(
                 build_model(learned.tables, corpus, config, learned.record, learned.biases, terms, learned.fit)

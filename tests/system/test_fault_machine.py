@@ -1,0 +1,169 @@
+"""Train, kill, resume, save, replace, load and remove in any order, with faults at any call that changes files.
+
+The invariant is always the same: what was complete stays loadable, and nothing else ever appears. A process with a
+shim below its C library runs the machine; each step runs in a fork of it, which a fault may end.
+
+    SEQUENCES=2000 python -m pytest tests/system/test_fault_machine.py      a long campaign
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+import spherevec
+from spherevec.errors import SpherevecError
+from spherevec.model import KeyedVectors, Model
+from spherevec.storage.files import atomic_file
+from spherevec.training import checkpoint
+
+KILL, LASTS = 0, {errno.ENOSPC}
+ACTIONS = st.sampled_from([KILL, errno.ENOSPC, errno.EIO])
+CALLS = st.one_of(st.just(-1), st.integers(0, 60))
+TEXTS = [[f"w{(i * j) % 7}" for j in range(1, 9)] for i in range(1, 30)]
+SETTINGS = {"vector_size": 4, "min_count": 1, "threads": 1, "epochs": 2, "window": 2}
+DONE, REFUSED, DEFECT = 0, 1, 3
+
+
+def a_model(generation):
+    rows = np.zeros((5, 4), np.float32)
+    rows[:, generation % 4] = 1
+    words = KeyedVectors([f"{generation} {i}" for i in range(5)], rows)
+    return Model(words, docs=KeyedVectors(None, rows), provenance={"generation": generation})
+
+
+class Machine(RuleBasedStateMachine):
+    expected = None  # the bits of a training that nothing disturbs
+
+    def __init__(self):
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="machine-"))
+        self.model, self.file, self.trained, self.generation = None, None, False, 0
+
+    def teardown(self):
+        shutil.rmtree(self.folder)
+
+    def forked(self, work, calls, action):
+        """How a step ended that ran in a process of its own, with a fault after so many calls."""
+        child = os.fork()
+        if child == 0:
+            code = DEFECT
+            try:
+                ctypes.CDLL(None).fault_arm(ctypes.c_long(calls), action, int(action in LASTS))
+                work()
+                code = DONE
+            except SpherevecError:
+                code = REFUSED
+            except BaseException as error:
+                os.write(2, f"{type(error).__name__}: {error}\n".encode())
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        assert code in ((DONE,) if calls < 0 else (DONE, REFUSED, -9)), code
+        return code
+
+    @rule(calls=CALLS, action=ACTIONS)
+    def save(self, calls, action):
+        self.generation += 1
+        model = a_model(self.generation)
+        code = self.forked(lambda: model.save(self.folder / "m", overwrite=True), calls, action)
+        found = self.loaded()
+        assert found == self.generation or (code != DONE and found == self.model), (found, self.model, code)
+        self.model = found
+
+    @rule(calls=CALLS, action=ACTIONS)
+    def write(self, calls, action):
+        self.generation += 1
+
+        def work(text=str(self.generation)):
+            with atomic_file(self.folder / "f", overwrite=True) as path:
+                path.write_text(text)
+
+        code = self.forked(work, calls, action)
+        found = (self.folder / "f").read_text() if (self.folder / "f").exists() else None
+        assert found == str(self.generation) or (code != DONE and found == self.file)
+        self.file = found
+
+    @rule(calls=CALLS, action=ACTIONS)
+    def train(self, calls, action):
+        """From the beginning, or from where a fault has left the last one."""
+        out, unfinished = self.folder / "t", self.folder / "t.checkpoint"
+
+        def finish(model):
+            model.save(out, overwrite=True)
+            checkpoint.remove(unfinished)
+
+        def work():
+            saving = {"checkpoint": unfinished, "checkpoint_every": "1e", "resume": True, "finish": finish}
+            spherevec.train(TEXTS, workdir=self.folder, **saving, **SETTINGS)
+
+        code = self.forked(work, calls, action)
+        assert code != DONE or out.exists()
+        self.trained = self.trained or out.exists()
+
+    @rule()
+    def remove(self):
+        shutil.rmtree(self.folder / "m", ignore_errors=True)
+        self.model = None
+
+    def loaded(self):
+        if not (self.folder / "m").exists():
+            return None
+        model = Model.load(self.folder / "m", verify=True)
+        generation = model.provenance["generation"]
+        assert list(model.words.names) == list(a_model(generation).words.names)
+        return generation
+
+    @invariant()
+    def what_was_complete_is_there(self):
+        assert self.loaded() == self.model
+        if self.trained:
+            model = Model.load(self.folder / "t", verify=True)
+            assert np.array_equal(model.words.vectors, type(self).expected)
+        if checkpoint.find(self.folder / "t.checkpoint"):
+            assert checkpoint.load(self.folder / "t.checkpoint") is not None
+
+    @invariant()
+    def nothing_else_appears(self):
+        visible = {path.name for path in self.folder.iterdir() if not path.name.startswith(".")}
+        assert visible <= {"m", "f", "t", "t.checkpoint"}, visible
+
+
+def test_faults_in_any_order_lose_nothing(tmp_path):
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("needs a C compiler on Linux")
+    shim = tmp_path / "shim.so"
+    source = Path(__file__).with_name("fault_shim.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(shim), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
+
+
+if __name__ == "__main__":
+    Machine.expected = np.array(spherevec.train(TEXTS, **SETTINGS).words.vectors)
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=int(os.environ.get("SEQUENCES", "12")),
+            stateful_step_count=8,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

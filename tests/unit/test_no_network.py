@@ -1,0 +1,29 @@
+"""Nothing is fetched unless asked for: a whole tour without a single connection."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+SCRIPT = """
+    import sys
+    def no_network(event, arguments):
+        if event in ("socket.connect", "socket.getaddrinfo", "socket.bind", "urllib.Request", "http.client.connect"):
+            raise SystemExit(f"{event} {arguments}")
+    sys.addaudithook(no_network)
+    import spherevec
+    texts = [" ".join(f"w{(i * j) % 7}" for j in range(1, 9)) for i in range(1, 30)]
+    model = spherevec.train(texts, vector_size=4, min_count=1, threads=1, epochs=1)
+    model.save(sys.argv[1])
+    model = spherevec.load(sys.argv[1], verify=True)
+    model.infer(["w1 w2"]), model.words.most_similar("w1")
+    from spherevec.cli import main
+    sys.exit(main(["info", sys.argv[1]]) or main(["neighbors", sys.argv[1], "w1"]))
+"""
+
+
+def test_nothing_connects_anywhere(tmp_path):
+    command = [sys.executable, "-c", textwrap.dedent(SCRIPT), tmp_path / "m"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
