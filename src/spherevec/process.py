@@ -59,9 +59,46 @@ def _raise_csv_limit() -> Callable[[], object]:
     return lambda: csv.field_size_limit(before)
 
 
-def _hold_blas() -> Callable[[], object]:
-    limit = _blas_controller().limit(limits=1, user_api="blas")
-    return limit.restore_original_limits  # type: ignore[no-any-return]
+@cache
+def _blas_differs_by_thread() -> bool:
+    """Whether each thread has its own number of BLAS threads, as with newer OpenBLAS, or all share one."""
+    seen: list[int] = []
+    with _blas_controller().limit(limits=1, user_api="blas"):
+        reader = threading.Thread(target=lambda: seen.extend(_blas_threads()))
+        reader.start()
+        reader.join()
+    return any(number != 1 for number in seen)
+
+
+def _blas_threads() -> list[int]:
+    return [library["num_threads"] for library in _blas_controller().info() if library["user_api"] == "blas"]
+
+
+class _OneBlasThread:
+    """BLAS uses one thread meanwhile; the last borrower, and any where threads differ, gives back what was there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._borrowers = 0
+        self._original: Any = None
+
+    @contextmanager
+    def borrowed(self) -> Iterator[None]:
+        differs = _blas_differs_by_thread()
+        with self._lock:
+            limit = _blas_controller().limit(limits=1, user_api="blas")
+            if self._borrowers == 0:
+                self._original = limit
+            self._borrowers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._borrowers -= 1
+                if differs:
+                    limit.restore_original_limits()
+                elif self._borrowers == 0:
+                    self._original.restore_original_limits()
 
 
 @cache
@@ -75,7 +112,7 @@ def _blas_controller() -> ThreadpoolController:
 # Cells of `LONGEST_CELL` characters may be read meanwhile.
 long_csv_cells = _Borrowed(_raise_csv_limit).borrowed
 # BLAS uses one thread meanwhile: the caller's threads occupy the cores.
-one_blas_thread = _Borrowed(_hold_blas).borrowed
+one_blas_thread = _OneBlasThread().borrowed
 
 
 def usable_cores() -> int:

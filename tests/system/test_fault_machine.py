@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ KILL, LASTS = 0, {errno.ENOSPC}
 ACTIONS = st.sampled_from([KILL, errno.ENOSPC, errno.EIO])
 CALLS = st.one_of(st.just(-1), st.integers(0, 60))
 TEXTS = [[f"w{(i * j) % 7}" for j in range(1, 9)] for i in range(1, 30)]
-SETTINGS = {"vector_size": 4, "min_count": 1, "threads": 1, "epochs": 2, "window": 2}
+SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "threads": 1, "epochs": 2, "window": 2}
 DONE, REFUSED, DEFECT = 0, 1, 3
 
 
@@ -45,7 +46,7 @@ def a_model(generation):
 
 
 class Machine(RuleBasedStateMachine):
-    expected = None  # the bits of a training that nothing disturbs
+    expected: Any = None  # the bits of a training that nothing disturbs
 
     def __init__(self):
         super().__init__()
