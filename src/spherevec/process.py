@@ -59,23 +59,16 @@ def _raise_csv_limit() -> Callable[[], object]:
     return lambda: csv.field_size_limit(before)
 
 
-@cache
-def _blas_differs_by_thread() -> bool:
-    """Whether each thread has its own number of BLAS threads, as with newer OpenBLAS, or all share one."""
-    seen: list[int] = []
-    with _blas_controller().limit(limits=1, user_api="blas"):
-        reader = threading.Thread(target=lambda: seen.extend(_blas_threads()))
-        reader.start()
-        reader.join()
-    return any(number != 1 for number in seen)
-
-
 def _blas_threads() -> list[int]:
     return [library["num_threads"] for library in _blas_controller().info() if library["user_api"] == "blas"]
 
 
 class _OneBlasThread:
-    """BLAS uses one thread meanwhile; the last borrower, and any where threads differ, gives back what was there."""
+    """BLAS uses one thread meanwhile.
+
+    Each borrower gives back what the first one found: OpenBLAS takes a higher number from some threads only, so that
+    the last to leave could not do it for the others.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -84,7 +77,6 @@ class _OneBlasThread:
 
     @contextmanager
     def borrowed(self) -> Iterator[None]:
-        differs = _blas_differs_by_thread()
         with self._lock:
             limit = _blas_controller().limit(limits=1, user_api="blas")
             if self._borrowers == 0:
@@ -95,10 +87,7 @@ class _OneBlasThread:
         finally:
             with self._lock:
                 self._borrowers -= 1
-                if differs:
-                    limit.restore_original_limits()
-                elif self._borrowers == 0:
-                    self._original.restore_original_limits()
+                self._original.restore_original_limits()
 
 
 @cache

@@ -27,9 +27,9 @@ def test_overlapping_borrowers_give_back_what_was_there(borrow, state, meanwhile
 
     def second():
         with borrow():
+            seen.append(meanwhile(state()))
             inside.set()
             leave.wait()
-            seen.append(meanwhile(state()))
 
     seen = []
     thread = threading.Thread(target=second)
