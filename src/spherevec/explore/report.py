@@ -28,7 +28,7 @@ class ReportTopic:
 
     Attributes:
         number, title, words, size: as of the topic.
-        examples: id and title of documents that stand for it.
+        examples: id, title and beginning of documents that stand for it.
         course: its share of the documents of each period; empty without a date.
     """
 
@@ -36,7 +36,7 @@ class ReportTopic:
     title: str
     words: Sequence[str]
     size: int
-    examples: Sequence[tuple[str, str]] = ()
+    examples: Sequence[tuple[str, str, str]] = ()
     course: Sequence[float] = ()
 
 
@@ -91,7 +91,7 @@ def report_data(topics: Topics, title: str | None = None) -> ReportData:
             topic.title,
             topic.words,
             topic.size,
-            [topics.document(row) for row in topics.examples(topic.number, EXAMPLES)],
+            [_example(topics, row) for row in topics.examples(topic.number, EXAMPLES)],
             [] if breakdown is None else breakdown.shares[:, place].tolist(),
         )
         for place, topic in enumerate(topics)
@@ -110,6 +110,14 @@ def report_data(topics: Topics, title: str | None = None) -> ReportData:
         notes,
         f"spherevec {topics.model.version}",
     )
+
+
+def _example(topics: Topics, row: int) -> tuple[str, str, str]:
+    """Id and title of a document, and the beginning of its text where that says more."""
+    id_, title = topics.document(row)
+    table = topics.model.documents
+    text = "" if table is None else table.snippet(row, _LONGEST_TEXT)
+    return id_, title, "" if text.startswith(title.rstrip(" …")) else text
 
 
 def _over_time(topics: Topics, field: str) -> Any:
@@ -159,9 +167,14 @@ def _section(topic: ReportTopic, data: ReportData) -> str:
     if topic.course:
         parts.append(_course(topic, data))
     if topic.examples:
-        rows = "".join(f'<li>{_shown(name)} <span class="id">{_shown(id_)}</span></li>' for id_, name in topic.examples)
+        rows = "".join(map(_item, topic.examples))
         parts.append(f"<h3>Typical documents</h3><ul>{rows}</ul>")
     return "\n".join([*parts, "</section>"])
+
+
+def _item(example: tuple[str, str, str]) -> str:
+    id_, title, text = map(_shown, example)
+    return f'<li>{title} <span class="id">{id_}</span>{f"<br><q>{text}</q>" if text else ""}</li>'
 
 
 def _course(topic: ReportTopic, data: ReportData) -> str:

@@ -33,7 +33,7 @@ def read(data):
 
 def data_of(texts, course=True):
     topics = [
-        ReportTopic(n, text, [text, "word"], 10 + n, [(text, text)], [0.1 * n, 0.2, 0.0] if course else [])
+        ReportTopic(n, text, [text, "word"], 10 + n, [(text, text, text)], [0.1 * n, 0.2, 0.0] if course else [])
         for n, text in enumerate(texts)
     ]
     return ReportData(texts[0], 100, topics, ["2001", "2002", texts[0]], texts[0], [texts[0]])
