@@ -206,11 +206,11 @@ def _text_seeds() -> list[bytes]:
 def _read_text(data: bytes, folder: Path) -> None:
     """The first byte picks the encoding, the size of blocks and the tokeniser; words must be those of the slow one."""
     from spherevec.corpus import tokenize
+    from spherevec.corpus.marks import ID_MASK
     from spherevec.corpus.options import ReadOptions
     from spherevec.corpus.readers import open_source
     from spherevec.corpus.streams import blocks, lines
     from spherevec.corpus.tokenizer import tokenizer_of
-    from spherevec.corpus.tokenizer_kernel import ID_MASK
     from spherevec.corpus.wordtable import WordTable
 
     mode = data[0] if data else 0

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from spherevec.corpus.marks import Fed
 from spherevec.corpus.readers import Source
 from spherevec.corpus.spill import Spill, SpilledBlock
 from spherevec.corpus.streams import utf8
 from spherevec.corpus.tokenizer import Tokenizer
-from spherevec.corpus.wordtable import Fed, WordTable
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
 
@@ -91,6 +91,8 @@ def tables_and_batches(
     if not tokenizer.compiled:
         function = tokenizer.needed_function()
         return [WordLists()], _batches((list(function(text)) for text in source.texts()), size)
+    from spherevec.corpus.wordtable import WordTable
+
     return [WordTable(tokenizer) for _ in range(threads)], source.blocks(size)
 
 

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus import encoded
-from spherevec.corpus import tokenizer_kernel as kernel
 from spherevec.corpus.counting import Table, count, tables_and_batches
 from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.corpus.marks import BREAK_BIT, ID_MASK, Fed
 from spherevec.corpus.options import ReadOptions
 from spherevec.corpus.rare import RareWords
 from spherevec.corpus.rare_counts import RareCounts
@@ -32,7 +32,6 @@ from spherevec.corpus.streams import BLOCK_SIZE
 from spherevec.corpus.summary import LONG_WORD, CorpusSummary, unspaced_share, warnings_about
 from spherevec.corpus.tokenizer import TOKENS, Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.corpus.vocabulary import Vocabulary, choose_words
-from spherevec.corpus.wordtable import Fed, WordTable
 from spherevec.corpus.writing import NumberedBlock, add_phrases, write_numbers
 from spherevec.errors import ConfigError
 from spherevec.process import files_to_spare
@@ -182,13 +181,15 @@ def _with_marks(
     for ids, ends_broken, last_is_dropped in blocks:
         if len(ids) and broken:
             ids = ids.copy()
-            ids[0] |= kernel.BREAK_BIT
+            ids[0] |= BREAK_BIT
         broken = ends_broken or last_is_dropped or (broken and not len(ids))
         yield ids
 
 
 def _merge(tables: Sequence[Table]) -> list[npt.NDArray[np.int32]]:
     """Bring all words into the first table; returns the numbers there of the words of each other table."""
+    from spherevec.corpus.wordtable import WordTable
+
     first, *others = tables
     return [first.absorb(other) for other in others if isinstance(first, WordTable) and isinstance(other, WordTable)]
 
@@ -196,6 +197,8 @@ def _merge(tables: Sequence[Table]) -> list[npt.NDArray[np.int32]]:
 def _renumbered(
     ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], marks: bool
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    from spherevec.corpus import tokenizer_kernel as kernel
+
     new_ids = np.empty(len(ids) + 1, np.int32)  # one more, where the kernel puts a dropped last word
     new_ends = np.empty_like(ends)
     return new_ids[: kernel.renumber(ids, ends, numbers, marks, new_ids, new_ends)], new_ends
@@ -232,7 +235,7 @@ class _Numbered:
             for block in self._spilled:
                 ids, ends = self._spills[block.worker].read(block)
                 ends_of.append(ends)
-                dropped = len(ids) > 0 and self._worker_numbers[block.worker][ids[-1] & kernel.ID_MASK] < 0
+                dropped = len(ids) > 0 and self._worker_numbers[block.worker][ids[-1] & ID_MASK] < 0
                 yield ids, block.broken, bool(dropped)
 
         for block, raw_ids in zip(self._spilled, _with_marks(raw()), strict=True):

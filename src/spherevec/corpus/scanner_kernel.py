@@ -32,8 +32,8 @@ from spherevec.corpus.characters import (
     WORD,
     ZERO_WIDTH_JOINER,
 )
+from spherevec.corpus.marks import BREAK_BIT
 from spherevec.corpus.tokenizer_kernel import (
-    BREAK_BIT,
     BROKEN,
     HASH_FACTOR,
     HASH_MASK,

@@ -12,16 +12,13 @@ Plain int64 arithmetic throughout: hashes have 31 bits, so nothing overflows, co
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from spherevec.compiling import njit
+from spherevec.corpus.marks import BREAK_BIT, ID_MASK
 
 # Fields of `cursor`.
 POSITION, N_IDS, N_ENDS, N_WORDS, BROKEN, WORD_END = 0, 1, 2, 3, 4, 5
 
 # Classes of bytes; a tokeniser is a table of 256 of these. Both separators end a word, the second a phrase as well.
 SEPARATOR, WORD, NEWLINE, APOSTROPHE, MULTIBYTE, BREAK = 0, 1, 2, 3, 4, 5
-
-# Set in an id where punctuation, or the beginning of a document, stands between a word and the one before.
-BREAK_BIT = 1 << 30
-ID_MASK = BREAK_BIT - 1
 
 HASH_SEED, HASH_FACTOR, HASH_MASK = 0x011C9DC5, 16777619, 0x7FFFFFFF
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus import tokenizer_kernel as kernel
 from spherevec.corpus.compiled import block_tokenizer
+from spherevec.corpus.marks import ID_MASK, Fed
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
 
 _FIRST_WORDS = 1 << 14
-_MOST_WORDS = kernel.ID_MASK  # ids are int32, and one bit marks punctuation
-
-
-class Fed(NamedTuple):
-    """What became of one block."""
-
-    ids: npt.NDArray[np.int32]  # (n,), with `BREAK_BIT` after punctuation
-    ends: npt.NDArray[np.int64]  # (newlines,), how many ids came before each newline
-    broken: bool  # whether punctuation stands behind the last word, or anywhere if there is no word
+_MOST_WORDS = ID_MASK  # ids are int32, and one bit marks punctuation
 
 
 class WordTable:

@@ -14,8 +14,9 @@ from spherevec.corpus import characters as ch
 from spherevec.corpus import segmentation, tokenize
 from spherevec.corpus.cleaning import clean_block, combining_classes, normalise_block
 from spherevec.corpus.html_cleaning import cleaned
+from spherevec.corpus.marks import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
-from spherevec.corpus.tokenizer_kernel import BREAK_BIT, ID_MASK, _hash
+from spherevec.corpus.tokenizer_kernel import _hash
 from spherevec.corpus.tokenizer_options import CHOICES, TokenizerOptions
 from spherevec.corpus.words_01 import word_tables
 from spherevec.corpus.wordtable import WordTable

@@ -1,0 +1,88 @@
+"""What a tokenizer makes of a text, before any training."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from spherevec.corpus import characters as ch
+from spherevec.corpus.encoder import encode
+from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
+
+_LOOKED_AT = 1000  # documents in which to look for what is left out
+_EXAMPLES = 8
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,60}>|&#?\w{1,31};")
+# What a joined word looks like; the first that fits is its kind.
+_JOINED = {
+    "phrases": re.compile(r".+ .+"),
+    "addresses": re.compile(r".*(?:@.+\..|://|\w\.[a-z]{2,}$).*"),
+    "tags and mentions": re.compile(r"[#@]\w"),
+    "symbols": re.compile(r".*(?:\+\+|#)|\.\w"),
+    "abbreviations": re.compile(r"(?:\w\.){2,}$"),
+    "numbers": re.compile(r".*\d[.,]\d"),
+    "hyphens": re.compile(r".*\w-\w"),
+    "emoji": re.compile(r"[^\w']"),
+}
+
+
+def preview(
+    texts: Iterable[Any],
+    tokenizer: TokenizerLike = "words",
+    *,
+    phrases: bool = False,
+    min_count: int = 5,
+    top: int = 50,
+) -> dict[str, Any]:
+    """What becomes of texts: counts, the most frequent words, examples of what was joined and what was left out.
+
+    Example:
+        >>> found = preview(["COVID-19 in the U.S. (see http://x.org)", "covid-19 again"], top=1)
+        >>> found["tokens"], found["top"], found["joined"]["hyphens"]
+        (7, [('covid-19', 2)], ['covid-19'])
+    """
+    chosen = tokenizer_of(tokenizer)
+    seen: list[str] = []
+
+    def passed_on() -> Iterator[Any]:
+        for text in texts:
+            if isinstance(text, str) and len(seen) < _LOOKED_AT:
+                seen.append(text)
+            yield text
+
+    with (
+        tempfile.TemporaryDirectory(prefix="spherevec-") as folder,
+        encode(
+            passed_on(), Path(folder, "corpus"), min_count=1, tokenizer=chosen, phrases=phrases, keep_text=0
+        ) as corpus,
+    ):
+        words, counts = corpus.vocabulary.words, corpus.vocabulary.counts
+        joined: dict[str, list[str]] = {}
+        for word in words:
+            kind = next((kind for kind, form in _JOINED.items() if form.match(word)), None)
+            if kind and len(joined.setdefault(kind, [])) < _EXAMPLES:
+                joined[kind].append(word)
+        return {
+            "tokenizer": str(corpus.tokenizer),
+            "documents": corpus.n_documents,
+            "empty": corpus.summary.empty,
+            "tokens": corpus.raw_tokens,
+            "words": len(words),
+            "rare": int((counts < min_count).sum()),
+            "top": list(zip(words[:top], counts[:top].tolist(), strict=True)),
+            "joined": joined,
+            "left_out": _left_out(seen),
+            "warnings": list(corpus.summary.warnings),
+        }
+
+
+def _left_out(texts: Iterable[str]) -> list[tuple[str, int]]:
+    """Markup and signs that are no part of any word, the most frequent first."""
+    found = Counter[str]()
+    for text in texts:
+        found.update(_MARKUP.findall(text))
+        found.update(sign for sign in _MARKUP.sub(" ", text) if ch.kind_of(sign) == ch.OTHER)
+    return found.most_common(2 * _EXAMPLES)
