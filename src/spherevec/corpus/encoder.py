@@ -245,7 +245,7 @@ class _Numbered:
             self.n_empty += int(np.count_nonzero(raw_lengths == 0))
             self.n_unknown += int(np.count_nonzero((raw_lengths > 0) & (lengths == 0)))
             self.n_kept += len(ids)
-            self._add_rare(raw_ids & kernel.ID_MASK, raw_ends, block.worker)
+            self._add_rare(raw_ids & ID_MASK, raw_ends, block.worker)
             raw_length = len(raw_ids) - int(raw_ends[-1]) if len(raw_ends) else raw_length + len(raw_ids)
             length = len(ids) - int(ends[-1]) if len(ends) else length + len(ids)
             yield ids, ends
