@@ -158,6 +158,33 @@ def clean_markup(
 
 
 @njit(nogil=True, cache=True)
+def find_runs(data, wanted, runs):
+    """Find the runs of some characters; returns how many there are, or -1 if there is no room for all.
+
+    Args:
+        wanted: uint8 (0x110000,), 1 for those characters, none of which is ASCII.
+        runs: int64 (n, 2), begin and end of each run, written.
+    """
+    n, i, found, inside = len(data), 0, 0, False
+    while i < n:
+        if data[i] < 0x80:
+            i += 1
+            inside = False
+            continue
+        code, size = _code_point(data, i)
+        if wanted[code]:
+            if not inside:
+                if found == len(runs):
+                    return -1
+                runs[found, 0] = i
+                found += 1
+            runs[found - 1, 1] = i + size
+        inside = wanted[code] != 0
+        i += size
+    return found
+
+
+@njit(nogil=True, cache=True)
 def unnormalised(data, classes, segments):
     """Find the stretches between white space that may be outside NFC; returns how many there are.
 

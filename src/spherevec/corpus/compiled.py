@@ -10,6 +10,7 @@ import numpy.typing as npt
 from spherevec.corpus import words_01
 from spherevec.corpus.characters import character_tables
 from spherevec.corpus.cleaning import clean_block, normalise_block
+from spherevec.corpus.segmentation import segmented_block
 from spherevec.corpus.tokenizer_options import CHOICES, TokenizerOptions
 from spherevec.errors import ConfigError
 
@@ -63,11 +64,7 @@ class ScanningTokenizer:
         if self._options.html:
             block = clean_block(block)
         block = normalise_block(block)
-        if self._options.unspaced == "segment" and not block.isascii():
-            from spherevec.corpus.segmentation import segmented
-
-            block = segmented(block.decode()).encode()
-        return block
+        return segmented_block(block) if self._options.unspaced == "segment" else block
 
     def run(self, data: npt.NDArray[np.uint8], *table: Any) -> bool:
         from spherevec.corpus import scanner_kernel as kernel

@@ -126,37 +126,49 @@ def _scores(runs: Runs, word_counts: npt.NDArray[np.int64], n_tokens: int, thres
     """Which runs hold together at every joint."""
     lengths = (runs.words >= 0).sum(axis=1)
     keep = np.ones(len(lengths), np.bool_)
+    known = _RunCounts(runs, word_counts)
     for joint in range(1, LONGEST):
         here = np.flatnonzero(lengths > joint)
         whole = runs.counts[here].astype(np.float64)
-        left = _counts_of(runs, runs.words[here, :joint], word_counts)
+        left = known.of(runs.words[here, :joint])
         tails = np.full((len(here), LONGEST), -1, np.int32)
         tails[:, : LONGEST - joint] = runs.words[here, joint:]
-        right = _counts_of(runs, tails, word_counts)
+        right = known.of(tails)
         mutual = np.log(whole * n_tokens / (left * right)) / -np.log(whole / n_tokens)
         keep[here] &= (mutual >= threshold) & (likelihood_ratio(whole, left, right, n_tokens) >= LEAST_RATIO)
     return keep
 
 
-def _counts_of(runs: Runs, words: npt.NDArray[np.int32], word_counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """How often each run or single word occurs, (n,); a run that was not counted occurs as good as never."""
-    padded = np.full((len(words), LONGEST), -1, np.int32)
-    padded[:, : words.shape[1]] = words
-    counts = word_counts[padded[:, 0]].astype(np.float64)
-    several = padded[:, 1] >= 0
-    keys, wanted = _keys(runs.words), _keys(padded[several])
-    order = np.argsort(keys, order=("first", "second"))
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    met = keys[order][place] == wanted
-    counts[several] = np.where(met, runs.counts[order][place], 1)
-    return counts
+class _RunCounts:
+    """How often runs and single words occur, looked up many at a time; a run not counted occurs as good as never."""
+
+    def __init__(self, runs: Runs, word_counts: npt.NDArray[np.int64]) -> None:
+        first, second = _halves(runs.words)
+        self._firsts, first_rank = np.unique(first, return_inverse=True)
+        self._seconds, second_rank = np.unique(second, return_inverse=True)
+        self._keys = first_rank * len(self._seconds) + second_rank  # sorted, as the runs are
+        self._counts, self._word_counts = runs.counts, word_counts
+
+    def of(self, words: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Counts (n,) of words (n, up to `LONGEST`), -1 behind the last."""
+        padded = np.full((len(words), LONGEST), -1, np.int32)
+        padded[:, : words.shape[1]] = words
+        counts = self._word_counts[padded[:, 0]].astype(np.float64)
+        several = padded[:, 1] >= 0
+        first, second = _halves(padded[several])
+        first_rank = np.minimum(np.searchsorted(self._firsts, first), len(self._firsts) - 1)
+        second_rank = np.minimum(np.searchsorted(self._seconds, second), len(self._seconds) - 1)
+        key = first_rank * len(self._seconds) + second_rank
+        place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        met = (self._keys[place] == key) & (self._firsts[first_rank] == first) & (self._seconds[second_rank] == second)
+        counts[several] = np.where(met, self._counts[place], 1)
+        return counts
 
 
-def _keys(words: npt.NDArray[np.int32]) -> npt.NDArray[np.void]:
-    keys = np.empty(len(words), [("first", np.int64), ("second", np.int64)])
+def _halves(words: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The first two words of each run as one number, and the other two, (n,) each."""
     wide = words.astype(np.int64) + 1
-    keys["first"], keys["second"] = wide[:, 0] << 31 | wide[:, 1], wide[:, 2] << 31 | wide[:, 3]
-    return keys
+    return wide[:, 0] << 31 | wide[:, 1], wide[:, 2] << 31 | wide[:, 3]
 
 
 def likelihood_ratio(

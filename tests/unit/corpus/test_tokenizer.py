@@ -96,6 +96,13 @@ def test_unspaced_scripts_are_divided_into_words():
     assert tokenizer_of("words").options.unspaced == "segment"
 
 
+@settings(max_examples=100, deadline=None)
+@given(NASTY)
+def test_blocks_are_divided_as_texts_are(text):
+    pytest.importorskip("icu4py")
+    assert segmentation.segmented_block(text.encode()).decode() == segmentation.segmented(text)
+
+
 def test_without_the_extra_pairs_of_characters_stand_in(monkeypatch):
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
     segmentation._breaker.cache_clear()
