@@ -58,7 +58,7 @@ def count_runs(
     from spherevec.corpus import phrases_kernel as kernel
 
     size = _SMALLEST_SKETCH
-    while size < min(4 * len(ids), _LARGEST_SKETCH):
+    while size < min(2 * len(ids), _LARGEST_SKETCH):
         size *= 2
     sketch = np.zeros(size, np.uint32)
     borders = [size * part // threads for part in range(threads + 1)]
@@ -112,8 +112,10 @@ def find_phrases(
     runs = count_runs(ids, offsets, word_roles, least, threads)
     if not len(runs.counts):
         return []
-    keep = _scores(runs, word_counts, len(ids), threshold) & _sound_ends(runs, word_roles)
-    return [tuple(word for word in run if word >= 0) for run in runs.words[keep].tolist()]
+    sound = np.flatnonzero(_sound_ends(runs, word_roles))
+    candidates = Runs(runs.words[sound], runs.counts[sound])
+    keep = _held_together(candidates, _RunCounts(runs, word_counts), len(ids), threshold)
+    return [tuple(word for word in run if word >= 0) for run in candidates.words[keep].tolist()]
 
 
 def _sound_ends(runs: Runs, word_roles: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
@@ -122,11 +124,10 @@ def _sound_ends(runs: Runs, word_roles: npt.NDArray[np.uint8]) -> npt.NDArray[np
     return np.asarray((word_roles[runs.words[:, 0]] == 0) & (word_roles[ends] == 0))
 
 
-def _scores(runs: Runs, word_counts: npt.NDArray[np.int64], n_tokens: int, threshold: float) -> npt.NDArray[np.bool_]:
+def _held_together(runs: Runs, known: _RunCounts, n_tokens: int, threshold: float) -> npt.NDArray[np.bool_]:
     """Which runs hold together at every joint."""
     lengths = (runs.words >= 0).sum(axis=1)
     keep = np.ones(len(lengths), np.bool_)
-    known = _RunCounts(runs, word_counts)
     for joint in range(1, LONGEST):
         here = np.flatnonzero(lengths > joint)
         whole = runs.counts[here].astype(np.float64)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spherevec.corpus import encoded
 from spherevec.corpus.encoded import EncodedCorpus
 from spherevec.corpus.encoder import write_words
-from spherevec.corpus.tokenizer_kernel import BREAK_BIT
+from spherevec.corpus.marks import BREAK_BIT
 from spherevec.corpus.vocabulary import Vocabulary
 
 _TOKENS_AT_ONCE = 1 << 20

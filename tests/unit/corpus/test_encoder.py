@@ -53,7 +53,7 @@ def test_attributes(text_file, tmp_path):
         assert corpus.document(0).tolist() == [corpus.vocabulary.index("the"), corpus.vocabulary.index("cat")]
         assert sorted(path.name for path in corpus.folder.iterdir()) == [
             "corpus.json", "counts.bin", "documents.safetensors", "ids.bin", "offsets.bin",
-            "rare.safetensors", "words.json",
+            "rare.safetensors", "rare_counts.safetensors", "words.json",
         ]  # fmt: skip
         for number in (-1, len(LINES)):
             with pytest.raises(IndexError, match=f"document {number} of 6"):
