@@ -333,3 +333,16 @@ def test_concentration_of_a_sample_drawn_by_scipy():
 def test_values_out_of_range_are_named(call, message):
     with pytest.raises(DirectionError, match=message):
         call()
+
+
+@pytest.mark.parametrize("magnitude", [1e-44, 1e-38, 1e-30, 1e-7, 1.0, 1e19, 1e37, 3e38])
+def test_normalize_of_float32_neither_overflows_nor_underflows(magnitude):
+    """Each row as it would be alone, and right to the last bits, from the smallest numbers to the largest."""
+    random = np.random.default_rng(5).uniform(-1, 1, (4, 9))
+    extreme = (random / np.abs(random).max() * magnitude).astype(np.float32)
+    ordinary = np.random.default_rng(6).standard_normal((2, 9)).astype(np.float32)
+    rows = sphere.normalize(np.concatenate([ordinary, extreme]))
+    wide = extreme.astype(np.float64)
+    expected = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    np.testing.assert_allclose(rows[2:], expected, atol=1e-7)
+    np.testing.assert_array_equal(rows[:2], sphere.normalize(ordinary))
