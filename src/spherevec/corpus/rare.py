@@ -9,6 +9,7 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
+from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.tensors import write_tensors
 
 MOST_PAIRS = 1 << 26  # beyond, nothing is kept: sorting them would take more than a gigabyte
@@ -26,15 +27,17 @@ class RareWords:
 
     def __init__(self, folder: Path) -> None:
         self._paths = folder / "rare-hashes.bin", folder / "rare-rows.bin"
-        self._hashes, self._rows = (path.open("wb") for path in self._paths)
+        with told_in_one_line(folder):
+            self._hashes, self._rows = (path.open("wb") for path in self._paths)
         self._n_pairs = 0
 
     def add(self, hashes: Hashes, rows: Rows) -> None:
         """Some occurrences: the hash of the word, and the document that it stands in."""
         self._n_pairs += len(hashes)
         if self._n_pairs <= MOST_PAIRS:
-            self._hashes.write(hashes.data)
-            self._rows.write(rows.data)
+            with told_in_one_line(self._paths[0].parent):
+                self._hashes.write(hashes.data)
+                self._rows.write(rows.data)
 
     def write(self, path: Path) -> None:
         """Write all pairs, sorted by hash and row; none where there are too many."""
