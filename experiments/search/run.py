@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tasks import Task, make
+from tasks import Task, make  # type: ignore[import-not-found]  # run as a script, beside it
 
 import spherevec
 from spherevec.model.search import MODES
