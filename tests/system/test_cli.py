@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
@@ -132,7 +133,8 @@ def test_settings_not_given_are_the_recipes(corpus, tmp_path):
 
 
 def test_every_setting_is_an_option_with_its_help():
-    options = {option.name: option for option in cli.commands["train"].params}
+    train = cli.get_command(click.Context(cli), "train")
+    options = {option.name: option for option in train.params}
     for spec in fields(TrainConfig):
         assert options[spec.name].default is None
         assert spec.metadata["help"] in options[spec.name].help
