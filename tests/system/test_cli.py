@@ -272,7 +272,11 @@ def test_evaluate_refuses_what_does_not_fit(model, data, tmp_path):
         ("clustering", "--labels", labels, "--split", labels): "--split goes with classification",
         ("classification", "--data", data, "--set", "news"): "has no labelled data set 'news'; it has 20news",
         ("classification", "--labels", tmp_path / "none"): "none: no such file",
-        ("similarity", "--labels", labels): "--labels goes with clustering and classification, not with similarity",
+        (
+            "similarity",
+            "--labels",
+            labels,
+        ): "--labels goes with clustering, classification and topics, not with similarity",
     }
     for (task, *options), message in wrong.items():
         assert message in one_error_line(run("evaluate", task, model, *options))
@@ -497,7 +501,7 @@ def test_a_terminal_gets_a_live_bar(corpus, tmp_path):
     os.close(ours)
     assert process.wait(timeout=60) == 0 and process.stdout.read() == b""
     shown = seen.decode()
-    for words in ("of 60", "━", "% ", "left", "tokens/s · loss ", "margins violated", "mean resultant length"):
+    for words in ("of 60", "━", "% ", "left", "tokens/s · loss ", "anisotropy"):
         assert words in shown
     assert f"{tmp_path / 'm'}: 60 words" in shown.splitlines()[-1]
 

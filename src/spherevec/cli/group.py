@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import click
 
-from spherevec import __version__
+from spherevec._version import __version__
 
 # The order of the help. Each command is the only click command of its file, spherevec/cli/commands/<file>.py.
 _COMMANDS = {
@@ -30,14 +29,6 @@ _COMMANDS = {
 }
 
 
-class InterruptedCommand(Exception):
-    """Carries an interruption past click, which would write to standard error and forget where it came from."""
-
-    def __init__(self, interruption: KeyboardInterrupt) -> None:
-        super().__init__()
-        self.interruption = interruption
-
-
 class LazyGroup(click.Group):
     """Knows the names and one line of help of all commands without importing them."""
 
@@ -50,12 +41,6 @@ class LazyGroup(click.Group):
         name = f"{cmd_name}_" if cmd_name == "import" else cmd_name
         command: click.Command = getattr(import_module(f"spherevec.cli.commands.{name}"), name)
         return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as interruption:
-            raise InterruptedCommand(interruption) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

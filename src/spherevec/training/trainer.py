@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import replace
@@ -145,6 +146,7 @@ def train_corpus(
 ) -> Model:
     """Learn vectors from an encoded corpus; the arguments are those of `train`."""
     check_initial(initial)
+    check_device(config)
     config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
     data = prepare(corpus, config)
 
@@ -410,9 +412,17 @@ def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
     ]
 
 
-def counted_terms(corpus: EncodedCorpus, folder: Path) -> DocumentTerms:
-    """Which words each document of a corpus holds, the dropped ones included."""
-    return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, corpus.rare_words())
+def counted_terms(corpus: EncodedCorpus, folder: Path) -> DocumentTerms | None:
+    """Which words each document of a corpus holds, the dropped ones included.
+
+    A disk without room for them costs search by words, never the vectors that were trained.
+    """
+    try:
+        return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, corpus.rare_words())
+    except OSError as error:
+        reason = f"{folder}: {error.strerror or error}"
+        warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)
+        return None
 
 
 def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
