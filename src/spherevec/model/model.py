@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -13,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.rare_counts import RareCounts
-from spherevec.corpus.tokenizer import TokenizerLike, stored_tokenizer, tokenizer_of
+from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
+from spherevec.model.about import here_and_now, understood
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.keyed_vectors import KeyedVectors, UnknownKeyError
@@ -102,7 +102,7 @@ class Model:
             if table is not None:
                 table.spelling = self.tokenizer.normalise_word
         self.parameters: dict[str, float] = dict(parameters or {})
-        self.provenance: dict[str, Any] = {**_here_and_now(), **(provenance or {})}
+        self.provenance: dict[str, Any] = {**here_and_now(), **(provenance or {})}
         self._documents = documents
         self.terms = terms
         self._lexical: LexicalIndex | None = None
@@ -213,7 +213,7 @@ class Model:
 
         Args:
             query: a text of one or more words, a list of texts, or a vector (dim,).
-            among: "docs" or "words".
+            among: "docs", "words" or "topics", which are found first.
             top: how many answers.
             where: only documents for which this holds, such as `{"team": "billing", "created>=": "2024-01-01"}`; see
                 `DocumentTable.rows_where`.
@@ -242,6 +242,8 @@ class Model:
             queries = prepared_queries(self, searching.query_texts(query), tokenizer)
         if among == "docs":
             found = searching.search_documents(self, queries, mode, top, where)
+        elif among == "topics":
+            found = _higher("topics").search_topics(self, queries, top)
         else:
             found = searching.search_words(self, queries, top)
         return found[0] if isinstance(query, str | np.ndarray) else found
@@ -451,7 +453,7 @@ class Model:
                 terms=stored.terms,
                 rare_counts=stored.rare_counts,
                 fit=stored.fit,
-                **_understood(stored.about),
+                **understood(stored.about),
             )
         except FormatError as error:
             raise FormatError(f"{folder}: {error}") from None
@@ -474,32 +476,6 @@ class Model:
 def _higher(room: str) -> Any:
     """A room that stands on this one: found by its name when a verb of the model is used, never imported here."""
     return import_module(f"spherevec.{room}")
-
-
-def _here_and_now() -> dict[str, str]:
-    from spherevec._version import __version__
-
-    return {"version": __version__, "created": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-def _understood(about: Mapping[str, Any]) -> dict[str, Any]:
-    """The constructor's arguments among what the folder says of itself, each of the right type."""
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "config": (dict, type(None)),
-        "record": list,
-        "tokenizer": (str, dict),  # a name in files of release 0.1
-        "parameters": dict,
-        "provenance": dict,
-    }
-    known = {name: about[name] for name in kinds if name in about}
-    for name, value in known.items():
-        if not isinstance(value, kinds[name]):
-            raise FormatError(f"its {name} has the wrong type in {folders.MANIFEST}")
-    if "tokenizer" in known:
-        known["tokenizer"] = stored_tokenizer(known["tokenizer"])
-    if not all(isinstance(epoch, dict) for epoch in known.get("record", [])):
-        raise FormatError(f"its record has the wrong type in {folders.MANIFEST}")
-    return known
 
 
 def load(folder: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Model:

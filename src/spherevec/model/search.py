@@ -26,7 +26,7 @@ Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
-AMONG = ("docs", "words")
+AMONG = ("docs", "words", "topics")
 LEXICAL_WEIGHT = np.float32(0.5)  # of the best BM25 score, in cosines
 
 _SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB

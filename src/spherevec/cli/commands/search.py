@@ -22,7 +22,11 @@ _SIGNS = ("!=", ">=", "<=", "=", ">", "<")
 @top_option
 @click.option("--where", "conditions", metavar="FIELD=VALUE", multiple=True, help="Only documents where this holds.")
 @click.option(
-    "--among", type=click.Choice(["docs", "words"]), default="docs", show_default=True, help="What to look for."
+    "--among",
+    type=click.Choice(["docs", "words", "topics"]),
+    default="docs",
+    show_default=True,
+    help="What to look for.",
 )
 @click.option(
     "--mode",

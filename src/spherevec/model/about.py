@@ -1,0 +1,37 @@
+"""What a model says of itself: where it comes from, and what of it a folder may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from spherevec._version import __version__
+from spherevec.corpus.tokenizer import stored_tokenizer
+from spherevec.errors import FormatError
+from spherevec.model.folder import MANIFEST
+
+
+def here_and_now() -> dict[str, str]:
+    """The release that makes a model, and when."""
+    return {"version": __version__, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def understood(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The constructor's arguments among what the folder says of itself, each of the right type."""
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "config": (dict, type(None)),
+        "record": list,
+        "tokenizer": (str, dict),  # a name in files of release 0.1
+        "parameters": dict,
+        "provenance": dict,
+    }
+    known = {name: about[name] for name in kinds if name in about}
+    for name, value in known.items():
+        if not isinstance(value, kinds[name]):
+            raise FormatError(f"its {name} has the wrong type in {MANIFEST}")
+    if "tokenizer" in known:
+        known["tokenizer"] = stored_tokenizer(known["tokenizer"])
+    if not all(isinstance(epoch, dict) for epoch in known.get("record", [])):
+        raise FormatError(f"its record has the wrong type in {MANIFEST}")
+    return known
