@@ -25,6 +25,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.corpus.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
 from spherevec.engine.cuda import backend as cuda
+from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan
 from spherevec.engine.schedule import epoch_blocks
 from spherevec.evaluation import (
@@ -134,7 +135,7 @@ extern "C" __global__ void rows(float4* table, unsigned rows, int times, int add
 
 def limits(corpora: Corpora) -> Iterator[str]:
     """What the GPU can do: bytes of memory, and of rows in its cache."""
-    cupy = cuda.cupy_with_gpu()
+    cupy = build.cupy_with_gpu()
     device = cupy.cuda.Device()
     name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"].decode()
     count = device.attributes["MultiProcessorCount"]
@@ -287,7 +288,7 @@ def crowd(corpora: Corpora) -> Iterator[str]:
     rows: Rows = []
     pairs = {name: load_similarity(name) for name in SIMILARITY_SETS}
     config = TrainConfig(device="cuda", epochs=5, **ALONE).settled(corpus.n_tokens, len(corpus.vocabulary))
-    full = cuda.cupy_with_gpu().cuda.Device().attributes["MultiProcessorCount"] * cuda.macros(config)["BLOCKS"]
+    full = build.cupy_with_gpu().cuda.Device().attributes["MultiProcessorCount"] * build.macros(config)["BLOCKS"]
     for teams, added in ((full, True), (full // 4, True), (full // 16, True), (full, False), (full // 16, False)):
         with forced(cuda.Concurrency(teams, added=added)):
             model = train_corpus(corpus, config)

@@ -11,6 +11,7 @@ import oracle
 from spherevec.config import TrainConfig
 from spherevec.engine.base import PIECE, Block, TrainingData
 from spherevec.engine.cuda import backend as cuda
+from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan, FitTables, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import SpherevecError
@@ -24,7 +25,7 @@ STEP_ERROR = 1e-6
 
 def has_gpu():
     try:
-        cuda.cupy_with_gpu()
+        build.cupy_with_gpu()
     except SpherevecError:
         return False
     return True
@@ -384,7 +385,7 @@ def test_new_documents_are_fitted_as_the_trained_ones_and_as_on_the_cpu():
 @needs_gpu
 def test_vectors_that_do_not_fit_are_refused_with_the_arithmetic(monkeypatch):
     data = plain_data([[0, 1, 2]], 3)
-    runtime = cuda.cupy_with_gpu().cuda.runtime
+    runtime = build.cupy_with_gpu().cuda.runtime
     monkeypatch.setattr(runtime, "memGetInfo", lambda: (2000, 4000))
     with pytest.raises(SpherevecError, match=r"8 vectors of 104 floats .* need 0.00 GiB, the GPU has 0.00 GiB free"):
         cuda.CudaBackend(data, TrainConfig())

@@ -14,7 +14,7 @@ import spherevec
 from spherevec.cli import main
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.engine.cuda import backend as cuda
+from spherevec.engine.cuda import build as cuda
 from spherevec.errors import ConfigError, MissingExtraError
 
 CONFIGURATIONS = [

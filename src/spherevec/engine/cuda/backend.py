@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +11,36 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.devices import DEVICES
-from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, Sampling, TrainingData
+from spherevec.engine.base import PIECE, Block, Floats, Sampling, TrainingData
 from spherevec.engine.bias import DAMPING
+from spherevec.engine.cuda.build import (
+    SEGMENT_BYTES,
+    SHARED,
+    Layout,
+    compiled_module,
+    compiler_options,
+    cupy_with_gpu,
+    inference_macros,
+    macros,
+    one_by_one,
+)
+from spherevec.engine.cuda.fit import DeviceSampling, fit_documents
+from spherevec.engine.cuda.fit import DocumentFit as DocumentFit  # a backend offers it
 from spherevec.engine.figures import SLOTS, Sums
 from spherevec.engine.fit import FitPlan
 from spherevec.engine.sampling import UNIGRAM_POWER
-from spherevec.errors import ConfigError, MissingExtraError, TrainingError
-from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
+from spherevec.errors import ConfigError, TrainingError
 
 DEVICE = DEVICES["cuda"]
-SOURCE = Path(__file__).with_name("kernels.cu")
 
-LARGEST_DIMENSION = 1024
-WARP_FLOATS = 128  # of a row that one warp holds at most
 SEGMENT = 256  # tokens that a team takes at a time; few enough that the last ones of a launch end together
 RESIDENT_SHARE = 0.8  # of the memory that the vectors leave free which the ids of a corpus may take
 ROWS_COPIED = 1 << 16  # between host and device in one go
 ROUNDS = 4  # a launch has so many segments of full length for every team, at least
 WORDS_A_TEAM = 8  # and the vocabulary so many words
-CROWD = 4  # teams that write a row at the same time; of a larger crowd some do not, or they would wait for each other
 # How far those teams may move the row together, if they agree: the most that learning rate times concentration times
 # their number may come to. Beyond it each takes a share of its step.
 STEPS_AT_ONCE = 0.3
-
-# As in the kernels.
-SEGMENT_BYTES = 40
-SHARED = np.dtype(
-    [
-        ("next", np.uint64),
-        ("tokens", np.uint64),
-        ("cosine", np.float64, 2),
-        ("negatives", np.float64, 2),
-        ("bias", np.float32, 2),
-        ("steps", np.uint64),
-        ("lost", np.uint64),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -63,78 +56,6 @@ class Concurrency:
 IN_ORDER = Concurrency(teams=1, segment=PIECE, shuffled=False, added=False)  # what one thread of the CPU does
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How the floats of a row are shared out: to the warps of a team, and to their lanes."""
-
-    width: int
-    team: int
-    slice_: int
-    lane: int
-    stride: int
-
-    @classmethod
-    def of(cls, width: int) -> Layout:
-        if width > LARGEST_DIMENSION:
-            raise ConfigError(
-                f"device='cuda' takes vectors of dimension {LARGEST_DIMENSION} at most, not {width}; use device='cpu'"
-            )
-        team = -(-width // WARP_FLOATS)
-        own = -(-width // team)
-        lane = 1 if own <= 32 else 2 if own <= 64 else 4
-        slice_ = -(-own // lane) * lane
-        return cls(width, team, slice_, lane, -(-team * slice_ // 8) * 8)
-
-
-def macros(config: TrainConfig, *, added: bool = False, count_lost: bool = False) -> dict[str, int]:
-    """What the kernels are compiled for."""
-    layout = Layout.of(config.vector_size)
-    one_by_one = _one_by_one(config)
-    targets = config.negative + 1
-    tile = -(-targets // -(-targets // 8))
-    # Registers decide how many teams a multiprocessor can hold.
-    live = layout.lane * (config.batch + 2 * tile if targets <= 8 else 2 * config.batch + 2 * tile)
-    roomy = config.step == "exponential" or live > 80
-    warps = 24 if one_by_one else 8 if roomy else 16
-    if config.objective_info.kernel == "joint" or (one_by_one and config.step == "exponential"):
-        warps = 16
-    settings = {
-        "STRIDE": layout.stride,
-        "SLICE": layout.slice_,
-        "VEC": layout.lane,
-        "TEAM": layout.team,
-        "BATCH": config.batch,
-        "NEGATIVE": config.negative,
-        "OBJECTIVE": config.objective_info.code,
-        "RULE": NEGATIVE_RULES[config.negative_rule],
-        "GEODESIC": int(config.step == "exponential"),
-        "DOCUMENTS": int(config.documents),
-        "PIECE": PIECE,
-        "LOSS_EVERY": LOSS_EVERY,
-        "NEGATIVES_AHEAD": NEGATIVES_AHEAD,
-        "BLOCKS": max(1, warps // layout.team),
-        "CROWD": CROWD,
-        "ADDED": int(added),
-        "SEGMENT_BYTES": SEGMENT_BYTES,
-        "SHARED_BYTES": SHARED.itemsize,
-        **({"COUNT_LOST": 1} if count_lost else {}),
-    }
-    return settings | {"INFER": 0, "TEAM_BYTES": _team_bytes(settings)}
-
-
-def inference_macros(config: TrainConfig) -> dict[str, int]:
-    """What the kernel is compiled for that fits documents to fixed words."""
-    # Documents alone move, so that the joint hinge is the plain one.
-    objective = "vmf" if config.objective_info.likelihood else "hinge"
-    return macros(TrainConfig(vector_size=config.vector_size, objective=objective, negative=config.negative,
-                              step=config.step)) | {"INFER": 1}  # fmt: skip
-
-
-def _one_by_one(config: TrainConfig) -> bool:
-    """Whether the objective takes one triple at a time."""
-    return config.objective_info.one_by_one(config.batch)
-
-
 def crowds(data: TrainingData, config: TrainConfig) -> Floats:
     """How many rows of each word, then of each context, a team holds at a time on average, (2 V,)."""
     words = len(data.alias_probability)
@@ -142,34 +63,8 @@ def crowds(data: TrainingData, config: TrainConfig) -> Floats:
     sampled = (own + np.bincount(data.alias_word, 1 - own, words)) / words
     kept = sampled ** (1 / UNIGRAM_POWER) * data.keep_probability  # sampled by counts to that power
     kept /= kept.sum()
-    negative = 1 if _one_by_one(config) else config.negative
+    negative = 1 if one_by_one(config) else config.negative
     return np.concatenate([kept + negative * sampled, config.batch * kept]).astype(np.float32)
-
-
-def compiler_options(settings: dict[str, int]) -> tuple[str, ...]:
-    return ("-std=c++17", *(f"-D{name}={value}" for name, value in settings.items()))
-
-
-@cache
-def cupy_with_gpu() -> Any:
-    """CuPy, where it is installed and finds a GPU."""
-    try:
-        import cupy
-    except ImportError:
-        raise MissingExtraError("device='cuda'", "cuda") from None
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise ConfigError(f"device='cuda' finds no CUDA device ({error}); use device='cpu'") from None
-    if count == 0:
-        raise ConfigError("device='cuda' finds no CUDA device; use device='cpu'")
-    return cupy
-
-
-@cache
-def _module(options: tuple[str, ...]) -> Any:
-    """The compiled kernels; CuPy keeps them on disk for the next time."""
-    return cupy_with_gpu().RawModule(code=SOURCE.read_text("utf-8"), options=options, backend="nvrtc")
 
 
 class CudaBackend:
@@ -205,8 +100,8 @@ class CudaBackend:
         self._training, self._copying, self._reading = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
         self._concurrency = concurrency or self._fitting_concurrency()
         # The geodesic needs a step's length, which is not known before its row is: then rows are stored.
-        added = self._concurrency.added and config.step == "retraction" and not _one_by_one(config)
-        self._module = _module(compiler_options(macros(config, added=added, count_lost=count_lost)))
+        added = self._concurrency.added and config.step == "retraction" and not one_by_one(config)
+        self._module = compiled_module(compiler_options(macros(config, added=added, count_lost=count_lost)))
         self._train = self._module.get_function("train")
         self._shared_size = self._shared_bytes(self._concurrency.segment)
         with self._training:
@@ -214,7 +109,7 @@ class CudaBackend:
             self._offsets = cupy.asarray(np.ascontiguousarray(data.offsets))
             self._pieces = cupy.asarray(np.ascontiguousarray(data.pieces))
             sampling = Sampling(data.keep_probability, data.alias_probability, data.alias_word)
-            self._sampling = _DeviceSampling.of(cupy, sampling)
+            self._sampling = DeviceSampling.of(cupy, sampling)
             self._refit_sampling = replace(self._sampling, keep_probability=cupy.asarray(data.refit_keep_probability))
             self._sums = cupy.zeros(len(SLOTS), np.float64)
             self._shared = cupy.zeros(SHARED.itemsize, np.uint8)
@@ -321,7 +216,7 @@ class CudaBackend:
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         if first == last:
-            _module(compiler_options(inference_macros(plan.config)))  # to have it compiled
+            compiled_module(compiler_options(inference_macros(plan.config)))  # to have it compiled
             return
         self._normalise_all()
         with self._training:
@@ -428,23 +323,6 @@ class CudaBackend:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _DeviceSampling:
-    """Keep probabilities and the alias table, on the device."""
-
-    keep_probability: Any  # (V,) uint32
-    alias: Any  # (V, 2) uint32: share, other
-
-    @property
-    def arrays(self) -> tuple[Any, Any]:
-        return self.keep_probability, self.alias
-
-    @classmethod
-    def of(cls, cupy: Any, sampling: Sampling) -> _DeviceSampling:
-        alias = np.column_stack([sampling.alias_probability, sampling.alias_word.astype(np.uint32)])
-        return cls(cupy.asarray(sampling.keep_probability), cupy.asarray(np.ascontiguousarray(alias)))
-
-
 class _Resident:
     """All ids on the device."""
 
@@ -547,92 +425,6 @@ def _covers(ready: Block, block: Block) -> bool:
 
 def _grid(count: int) -> tuple[tuple[int], tuple[int]]:
     return (-(-count // 256),), (256,)
-
-
-def _team_bytes(settings: dict[str, int]) -> int:
-    """At least the size of the kernel's `Team`."""
-    team, batch, targets = settings["TEAM"], settings["BATCH"], settings["NEGATIVE"] + 1
-    tiles = -(-targets // 8)
-    padded = -(-tiles * -(-targets // tiles) // 4) * 4
-    cells, rows = batch * padded, batch + padded
-    tables = 3 if settings["OBJECTIVE"] == OBJECTIVES["vmf"].code else 5
-    one_warp = 4 * (tables * cells + 5 * rows)
-    between_warps = 4 * (cells + rows)
-    return max(team * (one_warp + between_warps), team * 4 * (16 + 64)) + 512
-
-
-def fit_documents(
-    cupy: Any, plan: FitPlan, layout: Layout, ids: Any, offsets: Any, shift: int, sampling: _DeviceSampling,
-    words: Any, documents: Any,
-) -> None:  # fmt: skip
-    """Fit rows of `documents` to rows of `words`, all on the device; a document without words stays as it is.
-
-    Args:
-        offsets: (N + 1,) of the documents in the corpus, of which `ids` starts at place `shift`.
-    """
-    config, count = plan.config, len(offsets) - 1
-    order = cupy.argsort(offsets[:-1] - offsets[1:])
-    module = _module(compiler_options(inference_macros(config)))
-    teams = cupy.cuda.Device().attributes["MultiProcessorCount"] * max(1, 20 // layout.team)
-    launch = (min(teams, count),), (32 * layout.team,)
-    following = cupy.zeros(1, np.uint64)
-    if plan.tables is not None:
-        moments = cupy.zeros((layout.width + 1, layout.stride), np.float32)
-        moments[: layout.width, : layout.width] = cupy.asarray(plan.tables.covariance)
-        moments[layout.width, : layout.width] = cupy.asarray(plan.tables.mean)
-        weights = cupy.asarray(np.ascontiguousarray(plan.tables.weights))
-        module.get_function("fit")(
-            *launch,
-            (
-                ids, offsets, order, weights, moments, words, documents, following, np.int64(count), np.int64(shift),
-                np.int32(layout.width), np.int32(config.epoch_count), np.float32(config.alpha),
-                np.float32(config.concentration), np.float32(plan.bias), np.float32(config.negative),
-            ),
-        )  # fmt: skip
-        return
-    module.get_function("infer")(
-        *launch,
-        (
-            ids, offsets, order, *sampling.arrays, words, documents, following, np.int64(count),
-            np.int64(shift), np.uint32(len(sampling.keep_probability)), np.int64(config.epoch_count),
-            np.int64(plan.least_steps),
-            np.float64(config.alpha), np.float32(config.concentration), np.float32(plan.bias),
-            np.float32(config.margin),
-        ),
-    )  # fmt: skip
-
-
-class DocumentFit:
-    """Input vectors on the device, for fitting new documents to them; see `spherevec.engine.base.DocumentFit`."""
-
-    def __init__(self, inputs: Floats, sampling: Sampling, config: TrainConfig) -> None:
-        self._cupy = cupy = cupy_with_gpu()
-        self._layout = Layout.of(config.vector_size)
-        self._words = self._padded(inputs)
-        self._sampling = _DeviceSampling.of(cupy, sampling)
-
-    def fit(
-        self,
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        start: Floats,
-        plan: FitPlan,
-    ) -> Floats:
-        """The vectors of documents, (N, dim); `start` is what those keep whose words have no direction."""
-        if len(start) == 0:
-            return start
-        cupy = self._cupy
-        documents = self._padded(start)
-        fit_documents(
-            cupy, plan, self._layout, cupy.asarray(ids), cupy.asarray(offsets), 0, self._sampling,
-            self._words, documents,
-        )  # fmt: skip
-        return np.ascontiguousarray(cupy.asnumpy(documents[:, : self._layout.width]))
-
-    def _padded(self, rows: Floats) -> Any:
-        padded = self._cupy.zeros((len(rows), self._layout.stride), np.float32)
-        padded[:, : self._layout.width] = self._cupy.asarray(rows)
-        return padded
 
 
 def check(config: TrainConfig) -> None:
