@@ -55,6 +55,8 @@ class EncodedCorpus:
         self.documents_file = folder / DOCUMENTS if (folder / DOCUMENTS).is_file() else None
         rare = folder / RARE_COUNTS
         self.rare_counts = RareCounts.open(rare, memory_map=False) if rare.is_file() else RareCounts.of({})
+        if (folder / RARE).is_file():
+            read_tensors(folder / RARE)  # mapped, to know that it can be read
         self.summary = CorpusSummary.from_dict(about["summary"])
         self.n_tokens: int = about["n_tokens"]
         self.n_documents: int = about["n_documents"]
@@ -136,6 +138,8 @@ class EncodedCorpus:
         if not (self.folder / RARE).is_file():
             return np.zeros(0, np.uint64), np.zeros(0, np.int32)
         tensors = read_tensors(self.folder / RARE, memory_map=False)
+        if set(tensors) != {"hashes", "rows"} or len(tensors["hashes"]) != len(tensors["rows"]):
+            raise CorpusError(f"{self.folder / RARE}: not what was written; encode the text again")
         return tensors["hashes"], tensors["rows"]
 
     def forget_files(self) -> None:

@@ -42,7 +42,7 @@ def preview(
     Example:
         >>> found = preview(["COVID-19 in the U.S. (see http://x.org)", "covid-19 again"], top=1)
         >>> found["tokens"], found["top"], found["joined"]["hyphens"]
-        (7, [('covid-19', 2)], ['covid-19'])
+        (8, [('covid-19', 2)], ['covid-19'])
     """
     chosen = tokenizer_of(tokenizer)
     seen: list[str] = []

@@ -217,6 +217,9 @@ class TestExisting:
         np.testing.assert_array_equal(Model.load(tmp_path / "real").words.vectors, a_model(seed=5).words.vectors)
 
 
+NOT_IN_A_PLAIN_MODEL = {"documents.json", "targets.safetensors", "terms.safetensors", "fit.safetensors"}
+
+
 class TestDamage:
     @pytest.fixture
     def folder(self, tmp_path):
@@ -349,7 +352,9 @@ class TestDamage:
         self.refused(tmp_path / "m", r"rename .*\.m\.previous")
 
     @given(
-        name=st.sampled_from(sorted(native.FILES - {"documents.json", "targets.safetensors", "terms.safetensors"})),
+        name=st.sampled_from(
+            sorted(native.FILES - {"documents.json", "targets.safetensors", "terms.safetensors", "fit.safetensors"})
+        ),
         data=st.data(),
     )
     @settings(max_examples=80, deadline=None)

@@ -34,7 +34,7 @@ def generation_of(model):
     (generation,) = {
         model.provenance["generation"],
         *model.counts.tolist(),
-        *(int(name.split()[0]) for name in model.words.names + model.docs.names),
+        *(int(name.split()[0]) for name in [*model.words.names, *model.docs.names]),
     }
     for table in (model.words, model.contexts, model.docs):
         assert (table.vectors[:, generation % 8] == 1).all()
