@@ -329,7 +329,8 @@ def _open_corpus(data: bytes, folder: Path) -> None:
         assert all(0 <= number < len(words) for number in ids)
         assert offsets[0] == 0 and offsets[-1] == len(ids) == corpus.n_tokens and offsets == sorted(offsets)
         assert len(offsets) == corpus.n_documents + 1
-        assert corpus.documents_file is None or len(DocumentTable.open(corpus.documents_file).ids) == corpus.n_documents
+        if corpus.document_columns is not None:
+            assert len(DocumentTable.of_columns(corpus.document_columns, "").ids) == corpus.n_documents
         repr(corpus)
 
 

@@ -120,7 +120,6 @@ def test_a_billion_vectors_are_refused_before_they_get_memory(tmp_path, name, co
         ("words.json", lambda data: b"[" * 100_000, "is not JSON"),
         ("corpus.json", lambda data: data.replace(b'"n_tokens": 6', b'"n_tokens": -6'), "n_tokens is -6"),
         ("corpus.json", lambda data: data.replace(b'"n_tokens": 6', b'"n_tokens": 6e0'), r"n_tokens is 6\.0"),
-        ("corpus.json", lambda data: data.replace(b'"named": false', b'"named": 1'), "named is 1"),
     ],
 )
 def test_an_encoded_corpus_that_would_mislead_the_kernels_is_refused(tmp_path, file, damage, fault):
@@ -213,7 +212,8 @@ def test_a_gigabyte_from_two_megabytes_passes_by_where_it_is_allowed(tmp_path, m
         ("b.csv.zst", "t", b't\n"', "line 2: longer than 64 MB; split it into several", 300),
     ],
 )
-def test_a_text_without_end_is_refused(tmp_path, name, field, start, says, most):
+def test_a_text_without_end_is_refused(tmp_path, monkeypatch, name, field, start, says, most):
+    monkeypatch.setenv("SPHEREVEC_MAX_EXPANSION", "1000000")  # a budget for files that unfold has tests of its own
     path = tmp_path / name
     path.write_bytes(packed(".zst", start + b"a" * (1 << 25)) + packed(".zst", b"a" * (1 << 25)) * 10)
     message, _, megabytes = read_elsewhere(path, "texts", field)
@@ -222,7 +222,7 @@ def test_a_text_without_end_is_refused(tmp_path, name, field, start, says, most)
 
 
 def test_a_word_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("spherevec.corpus.readers.LONGEST_TEXT", 1 << 20)
+    monkeypatch.setattr("spherevec.corpus.streams.LONGEST_TEXT", 1 << 20)
     path = tmp_path / "t.txt"
     path.write_bytes(b"a b\n" + b"x" * (3 << 20))
     with pytest.raises(CorpusError, match=r"t.txt: over 1 MB without a space or a line break; is this text\?"):

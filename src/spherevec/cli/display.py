@@ -26,12 +26,24 @@ Answers = Sequence[tuple["Key", float]]
 
 # Seconds between two lines of progress where there is no terminal to redraw.
 _LINE_INTERVAL = 5.0
+# Columns of a table where there is no terminal to fit in.
+_WIDTH = 120
 
 
 def tell(message: str) -> None:
     """One line of chatter. Where nobody can read it, because the log is full or gone, it is lost and nothing else."""
     with suppress(OSError, ValueError):
         click.echo(visible(message), err=True)
+
+
+def show(*parts: Any, style: str | None = None) -> None:
+    """Tables and texts of rich; their cells have gone through `visible`."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else _WIDTH
+    Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False).print(
+        *parts, sep="\n", style=style
+    )
 
 
 def echo(line: str = "") -> None:

@@ -16,6 +16,7 @@ from spherevec.cli import display
 from spherevec.corpus import read_documents
 from spherevec.demo.docstrings import collect_docstrings
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.terminal import visible
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -91,14 +92,11 @@ def tour_of_text(corpus: Path, quiet: bool) -> Tour:
 
 def show(tour: Tour) -> None:
     """Print the tour on standard output."""
-    from rich.console import Console
-
-    console = Console(markup=False, emoji=False, highlight=False)
     assert tour.model.docs is not None
 
     def section(title: str, *parts: Any) -> None:
-        console.print(f"\n{title}", style="bold")
-        console.print(*parts, sep="\n")
+        display.show(f"\n{visible(title)}", style="bold")
+        display.show(*parts)
 
     section("Nearest words", _word_table(tour.model, tour.example_words))
     if len(tour.model.docs) > 1:
@@ -107,9 +105,11 @@ def show(tour: Tour) -> None:
         section("Clusters against packages", *_package_table(tour.model, tour.labels))
     section("Topics", _topic_table(tour.model))
     if tour.source is None:
-        console.print("\nNow with your own text:", "  spherevec demo --corpus FILE", sep="\n")
+        ending = ["Now with your own text:", "  spherevec demo --corpus FILE"]
     else:
-        console.print("\nTo keep a model:", f"  spherevec train {tour.source} --out MODEL", sep="\n", soft_wrap=True)
+        ending = ["To keep a model:", f"  spherevec train {tour.source} --out MODEL"]
+    for line in ("", *ending):
+        display.echo(line)
 
 
 def write_map(tour: Tour, out: Path | None) -> Path:
@@ -221,7 +221,7 @@ def _cut_short(text: str) -> Any:
     """A cell that gives way before others do, and ends in … rather than on a second line."""
     from rich.text import Text
 
-    return Text(text, no_wrap=True, overflow="ellipsis")
+    return Text(visible(text), no_wrap=True, overflow="ellipsis")
 
 
 def _clusters(model: Model, k: int) -> tuple[NDArray[np.int32], list[list[str]]]:

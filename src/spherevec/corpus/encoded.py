@@ -41,7 +41,7 @@ class EncodedCorpus:
     Attributes:
         folder: where its files are.
         vocabulary: the words behind the ids.
-        documents_file: the table of documents; None where nothing of them was kept.
+        document_columns: the arrays of the table of documents, mapped; None where nothing of them was kept.
         rare_counts: words that were left out, with their counts.
         summary: what was read, what was left out and what looks wrong.
         raw_tokens: how many words were read, before the rare ones were left out.
@@ -52,11 +52,13 @@ class EncodedCorpus:
     def __init__(self, folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
         self.folder = folder
         self.vocabulary = vocabulary
-        self.documents_file = folder / DOCUMENTS if (folder / DOCUMENTS).is_file() else None
+        # Mapped now: files that go while training does no harm.
+        mapped = os.name == "posix"
+        table, rare_words = folder / DOCUMENTS, folder / RARE
+        self.document_columns = read_tensors(table, memory_map=mapped) if table.is_file() else None
+        self._rare = read_tensors(rare_words, memory_map=mapped) if rare_words.is_file() else None
         rare = folder / RARE_COUNTS
         self.rare_counts = RareCounts.open(rare, memory_map=False) if rare.is_file() else RareCounts.of({})
-        if (folder / RARE).is_file():
-            read_tensors(folder / RARE)  # mapped, to know that it can be read
         self.summary = CorpusSummary.from_dict(about["summary"])
         self.n_tokens: int = about["n_tokens"]
         self.n_documents: int = about["n_documents"]
@@ -82,8 +84,6 @@ class EncodedCorpus:
                 raise ValueError("fewer than two words, or a word that never occurs")
             corpus = cls(folder, about, Vocabulary(words, counts, about["phrases"]))
             corpus._check_numbers()
-            if corpus.documents_file:
-                read_tensors(corpus.documents_file)
             return corpus
         except FileNotFoundError as error:
             raise CorpusError(f"{folder}: no encoded corpus ({Path(error.filename).name} is missing)") from None
@@ -135,9 +135,9 @@ class EncodedCorpus:
 
     def rare_words(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
         """Hashes of the words that were dropped, sorted, and for each occurrence the document that it stands in."""
-        if not (self.folder / RARE).is_file():
+        tensors = self._rare
+        if tensors is None:
             return np.zeros(0, np.uint64), np.zeros(0, np.int32)
-        tensors = read_tensors(self.folder / RARE, memory_map=False)
         if set(tensors) != {"hashes", "rows"} or len(tensors["hashes"]) != len(tensors["rows"]):
             raise CorpusError(f"{self.folder / RARE}: not what was written; encode the text again")
         return tensors["hashes"], tensors["rows"]

@@ -226,7 +226,10 @@ def _found_delimiter(header: str, path: Path, options: ReadOptions, notes: list[
     usual = "\t" if ".tsv" in endings or ".tab" in endings else ","
     names = [options.text_field, options.id_field, options.title_field, *(kept.name for kept in options.kept)]
     wanted = {name for name in names if name is not None}
-    headers = {one: next(csv.reader([header], delimiter=one), []) for one in DELIMITERS}
+    try:
+        headers = {one: next(csv.reader([header], delimiter=one), []) for one in DELIMITERS}
+    except csv.Error as error:
+        raise CorpusError(f"{path}, line 1: not CSV ({error}); correct the line") from None
     if wanted:
         fitting = [one for one in DELIMITERS if wanted <= set(headers[one])]
     else:

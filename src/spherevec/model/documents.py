@@ -100,8 +100,13 @@ class DocumentTable:
         Args:
             opened: the file itself, where it is open already.
         """
+        return cls.of_columns(read_tensors(Path(path), memory_map=memory_map, opened=opened), path)
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, NDArray[Any]], path: str | Path) -> DocumentTable:
+        """The table of arrays that were read from `path`, which messages name."""
         try:
-            return cls(read_tensors(Path(path), memory_map=memory_map, opened=opened))
+            return cls(columns)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, FormatError):
                 raise FormatError(f"{path}: {error}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -378,8 +377,8 @@ def build_model(
     docs = documents = None
     if config.documents:
         settle_empty_documents(tables["docs"], corpus.offsets)
-        if corpus.documents_file:
-            documents = DocumentTable.open(corpus.documents_file, memory_map=os.name == "posix")
+        if corpus.document_columns is not None:
+            documents = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
         docs = KeyedVectors(documents.ids if documents and documents.named else None, tables["docs"])
     provenance = {
         "documents": corpus.n_documents,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -111,8 +110,8 @@ def update(
                 max_vocab=config.max_vocab,
             )
             table = None
-            if config.documents and corpus.documents_file:
-                table = DocumentTable.open(corpus.documents_file, memory_map=os.name == "posix")
+            if config.documents and corpus.document_columns is not None:
+                table = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
             arrivals = find_arrivals(model.documents, model.terms, table, corpus, words.numbers)
             if not len(arrivals.rows):
                 return model

@@ -39,7 +39,7 @@ def read(source, **options):
 
 def table_of(source, tmp_path, **options):
     corpus = encode(source, tmp_path / "encoded", min_count=1, **options)
-    return DocumentTable.open(corpus.documents_file)
+    return DocumentTable(corpus.document_columns)
 
 
 def notes(source, **options):

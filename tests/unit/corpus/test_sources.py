@@ -116,7 +116,7 @@ class TestFolders:
         assert read(tmp_path / "in") == ["packed ", "deep ", "two lines ", ""]
         corpus = encode(tmp_path / "in", tmp_path / "out", min_count=1)
         names = ["a.txt.gz", "a/z.md", "b.txt", "empty.text"]
-        assert DocumentTable.open(corpus.documents_file).ids == names
+        assert DocumentTable(corpus.document_columns).ids == names
         assert corpus.offsets.tolist() == [0, 1, 2, 4, 4]
         assert "left out 1 files that are not text (1 with .png)" in str(EncodedCorpus.open(tmp_path / "out").summary)
 
