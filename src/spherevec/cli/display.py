@@ -26,8 +26,7 @@ Answers = Sequence[tuple["Key", float]]
 
 # Seconds between two lines of progress where there is no terminal to redraw.
 _LINE_INTERVAL = 5.0
-# Columns of a table where there is no terminal to fit in.
-_WIDTH = 120
+_WIDTH = 120  # of tables where there is no terminal
 
 
 def tell(message: str) -> None:
@@ -36,12 +35,16 @@ def tell(message: str) -> None:
         click.echo(visible(message), err=True)
 
 
-def show(*parts: Any, style: str | None = None) -> None:
-    """Tables and texts of rich; their cells have gone through `visible`."""
+def show(*parts: Any, style: str | None = None, width: int = _WIDTH) -> None:
+    """Tables and texts of rich; their cells have gone through `visible`.
+
+    Args:
+        width: columns where there is no terminal to fit in.
+    """
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else _WIDTH
-    Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False).print(
+    columns = None if sys.stdout.isatty() else width
+    Console(file=sys.stdout, width=columns, markup=False, emoji=False, highlight=False).print(
         *parts, sep="\n", style=style
     )
 

@@ -25,6 +25,7 @@ EXAMPLE_WORDS = ("array", "file", "thread", "distribution", "matrix", "socket")
 EXAMPLE_DOCUMENT = "scipy.stats.pearsonr"
 
 TOPICS = 12
+_WIDTH = 80  # where there is no terminal
 _WORDS_SHOWN = 6
 _DOCUMENTS_SHOWN = 5
 # What is shown is looked for among words that readers know; examples are even more frequent.
@@ -96,7 +97,7 @@ def show(tour: Tour) -> None:
 
     def section(title: str, *parts: Any) -> None:
         display.show(f"\n{visible(title)}", style="bold")
-        display.show(*parts)
+        display.show(*parts, width=_WIDTH)
 
     section("Nearest words", _word_table(tour.model, tour.example_words))
     if len(tour.model.docs) > 1:
