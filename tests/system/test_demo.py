@@ -132,3 +132,16 @@ def test_the_tour_of_a_single_short_document(tmp_path):
     (tmp_path / "text").write_text("so so so it it it is is is")
     done = demo("--corpus", tmp_path / "text")
     assert "Nearest words" in done.stdout and "Nearest documents" not in done.stdout
+
+
+def test_the_tour_of_a_table(tmp_path):
+    rows = [
+        f"{number},{word} and {other} again"
+        for number in range(60)
+        for word, other in [("tea", "milk"), ("car", "road")]
+    ]
+    (tmp_path / "t.csv").write_text("id,body\n" + "\n".join(rows) + "\n")
+    done = demo("--corpus", tmp_path / "t.csv", "--text-field", "body", "--out", tmp_path / "map.html")
+    assert done.returncode == 0, done.stderr
+    assert f"spherevec train {tmp_path / 't.csv'} --text-field body --out MODEL" in done.stdout
+    assert (tmp_path / "map.html").is_file()

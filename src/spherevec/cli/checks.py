@@ -25,7 +25,7 @@ def documents_of(model: Model, folder: Path) -> KeyedVectors:
     if model.docs is None:
         if model.config is None:
             raise ConfigError(f"{folder}: was imported without documents; import them with --docs FILE")
-        raise ConfigError(f"{folder}: was trained without documents; train again with --documents")
+        raise ConfigError(f"{folder}: has no documents; train on text without --words-only, or import them (--docs)")
     return model.docs
 
 

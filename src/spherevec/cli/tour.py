@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.cli import display
-from spherevec.corpus import read_documents
 from spherevec.demo.docstrings import collect_docstrings
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.terminal import visible
@@ -48,16 +47,24 @@ class Tour:
     labels: NDArray[np.str_] | None = None
     texts: Sequence[str] = ()
     source: Path | None = None
+    options: str = ""  # that reading the source takes
 
 
-def tour(corpus: Path | None = None, quiet: bool = False, out: Path | None = None, open_page: bool = False) -> None:
+def tour(
+    corpus: Path | None = None,
+    quiet: bool = False,
+    out: Path | None = None,
+    open_page: bool = False,
+    text_field: str | None = None,
+) -> None:
     """Train on docstrings, or on the user's own text, print what was learned, and write its map.
 
     Args:
+        text_field: the column of a table that holds the text.
         out: the page of the map; by default in a new temporary folder.
         open_page: show the page in a browser.
     """
-    found = tour_of_docstrings(quiet) if corpus is None else tour_of_text(corpus, quiet)
+    found = tour_of_docstrings(quiet) if corpus is None else tour_of_text(corpus, quiet, text_field)
     show(found)
     page = write_map(found, out)
     if open_page:
@@ -85,10 +92,12 @@ def tour_of_docstrings(quiet: bool) -> Tour:
     return Tour(model, known, document, packages, texts)
 
 
-def tour_of_text(corpus: Path, quiet: bool) -> Tour:
-    model = _train(corpus, quiet, _SMALL_TEXT_SETTINGS if _size(corpus) < _SMALL_TEXT else {})
+def tour_of_text(corpus: Path, quiet: bool, text_field: str | None = None) -> Tour:
+    settings = _SMALL_TEXT_SETTINGS if _size(corpus) < _SMALL_TEXT else {}
+    model = _train(corpus, quiet, {**settings, "text_field": text_field})
     assert model.docs is not None
-    return Tour(model, _content_words(model), _typical(model.docs), source=corpus)
+    options = "" if text_field is None else f" --text-field {text_field}"
+    return Tour(model, _content_words(model), _typical(model.docs), source=corpus, options=options)
 
 
 def show(tour: Tour) -> None:
@@ -108,7 +117,7 @@ def show(tour: Tour) -> None:
     if tour.source is None:
         ending = ["Now with your own text:", "  spherevec demo --corpus FILE"]
     else:
-        ending = ["To keep a model:", f"  spherevec train {tour.source} --out MODEL"]
+        ending = ["To keep a model:", f"  spherevec train {tour.source}{tour.options} --out MODEL"]
     for line in ("", *ending):
         display.echo(line)
 
@@ -266,9 +275,8 @@ def _beginnings(tour: Tour, rows: Sequence[int]) -> dict[int, str]:
     """The first words of some documents."""
     if tour.source is None:
         return {row: _beginning(tour.texts[row]) for row in rows}
-    wanted = set(rows)
-    documents = islice(enumerate(read_documents(tour.source)), max(wanted) + 1)
-    return {row: _beginning(str(text)) for row, text in documents if row in wanted}
+    table = tour.model.documents
+    return {row: "" if table is None else table.snippet(row) for row in rows}
 
 
 def _beginning(text: str) -> str:

@@ -126,7 +126,7 @@ def _check_file(path: str | Path, target: Path, overwrite: bool) -> None:
     if not stat.S_ISREG(mode):
         raise SpherevecError(f"{path}: is a device, a pipe or a socket, and only regular files are replaced")
     if not overwrite:
-        raise SpherevecError(f"{path}: already exists; choose another name or ask to overwrite it")
+        raise SpherevecError(f"{path}: already exists; choose another name, or replace it (overwrite=True, --force)")
 
 
 def _check_folder(path: str | Path, target: Path, overwrite: bool, ours: Set[str]) -> None:
@@ -136,7 +136,7 @@ def _check_folder(path: str | Path, target: Path, overwrite: bool, ours: Set[str
         raise SpherevecError(f"{path}: is a file; choose another name for the folder")
     inside = [entry.name for entry in target.iterdir()]
     if inside and not overwrite:
-        raise SpherevecError(f"{path}: already exists; choose another name or ask to overwrite it")
+        raise SpherevecError(f"{path}: already exists; choose another name, or replace it (overwrite=True, --force)")
     foreign = next((name for name in inside if name not in ours), None)
     if foreign is not None:
         raise SpherevecError(f"{path}: holds {foreign!r}, which would be lost; choose another name")
