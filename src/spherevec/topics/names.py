@@ -44,8 +44,9 @@ def read_names(source: Any) -> list[Name]:
     A mapping has a list of words for each title; an empty list takes the words of the title. A file has one name a
     line, `name` or `name: word, phrase, -not this`; a line that is indented belongs to the name above it.
 
-    >>> [name.words for name in read_names({"billing": ["invoice", "refund"], "login": []})]
-    [('invoice', 'refund'), ('login',)]
+    Examples:
+        >>> [name.words for name in read_names({"billing": ["invoice", "refund"], "login": []})]
+        [('invoice', 'refund'), ('login',)]
     """
     if isinstance(source, str | os.PathLike):
         return _from_file(Path(source))
