@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
+from spherevec.model.index import carry_index
 from spherevec.model.keyed_vectors import KeyedVectors
 
 if TYPE_CHECKING:
@@ -122,9 +123,11 @@ def remove(model: Model, ids: Iterable[str]) -> Model:
     documents = model.documents.take(kept)
     if not documents.named:
         documents = documents.with_ids([model.documents.ids[row] for row in kept.tolist()])
+    docs = KeyedVectors(documents.ids, model.docs.vectors[kept])
+    carry_index(model.docs, docs, kept)
     return changed(
         model,
-        docs=KeyedVectors(documents.ids, model.docs.vectors[kept]),
+        docs=docs,
         documents=documents,
         terms=None if model.terms is None else terms_of([(model.terms, kept)], np.arange(len(kept))),
     )

@@ -11,6 +11,8 @@
     documents.safetensors   the table of documents: ids, titles, the beginning of the text, kept fields; optional
     terms.safetensors       which words each document holds, and how often; optional
     rare_counts.safetensors words too rare for a vector, with their counts, for when more text comes; optional
+    docs_index.usearch      an approximate index of the document vectors, and in docs_index.safetensors the key of each
+                            document in it, `slots` (n,) int64; optional, checked before it is used
     documents.json          the names of documents, as release 0.1.0 wrote them
 
 File names are fixed: nothing in `model.json` can point elsewhere.
@@ -21,6 +23,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import mmap
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -37,6 +40,7 @@ from spherevec.engine.fit import FitTables
 from spherevec.errors import FormatError
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
+from spherevec.model.index import StoredIndex
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, previous_version
@@ -54,11 +58,12 @@ DOCUMENTS = "documents.safetensors"
 TERMS = "terms.safetensors"
 RARE = "rare_counts.safetensors"
 FIT = "fit.safetensors"
+INDEX, SLOTS = "docs_index.usearch", "docs_index.safetensors"  # the approximate index, and the key of each row in it
 _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "inputs", "docs")}
 # Format 1, of release 0.1.0, is read, and replaced as our own.
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
-FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, FIT, *_TENSORS.values()}
+FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, FIT, INDEX, SLOTS, *_TENSORS.values()}
 FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values()}
 _LONGEST_MANIFEST = 1 << 22
 _OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
@@ -107,6 +112,9 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
             if table is not None:
                 counts = {} if table.counts is None else {"counts": table.counts}
                 write_tensors(new / _TENSORS[name], {"vectors": table.vectors, **counts})
+        slots = None if stored.docs is None else stored.docs.save_index(new / INDEX)
+        if slots is not None:
+            write_tensors(new / SLOTS, {"slots": slots})
         if stored.fit is not None:
             write_tensors(new / FIT, stored.fit._asdict())
         _write_names(new / VOCABULARY, stored.words.index_to_key)
@@ -184,6 +192,8 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
                 raise FormatError(f"{folder / file}: {len(vectors)} vectors do not fit {len(names)} names")
             tables[name] = KeyedVectors(names, vectors, counts)
         fit = _read_fit(folder / FIT, files[FIT], tables) if FIT in files else None
+        if INDEX in files and SLOTS in files and "docs" in tables:
+            tables["docs"].use_index(_read_index(folder, files, memory_map))
     if "words" not in tables:
         raise FormatError(f"{folder}: holds no {_TENSORS['words']}; copy the whole folder again")
     # A folder that was replaced may be gone by now; one that is still there must still be the same.
@@ -207,6 +217,19 @@ def _read_fit(path: Path, file: BinaryIO, tables: Mapping[str, KeyedVectors]) ->
     if not (tensors["weights"] >= 0).all():
         raise FormatError(f"{path}: 'weights' must not be negative; copy it again")
     return FitTables(**{name: tensors[name] for name in shapes})
+
+
+def _read_index(folder: Path, files: Mapping[str, BinaryIO], memory_map: bool) -> StoredIndex:
+    """The index of the documents; it is looked through and opened when it is asked for."""
+    slots = read_tensors(folder / SLOTS, memory_map=False, opened=files[SLOTS]).get("slots")
+    if slots is None or slots.dtype != np.int64 or slots.ndim != 1:
+        raise FormatError(f"{folder / SLOTS}: holds no int64 array 'slots' of shape (n,); copy it again")
+    file = files[INDEX]
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    mapped = memory_map and size > 0
+    buffer: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else file.read()
+    return StoredIndex(buffer, slots, str(folder / INDEX))
 
 
 def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:

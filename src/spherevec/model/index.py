@@ -6,18 +6,27 @@ A vector has the same key in the index for as long as it lives, while its row mo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, FormatError
+from spherevec.model.index_file import check_index_file
 from spherevec.model.neighbors import AnnIndex
+
+if TYPE_CHECKING:
+    from spherevec.model.keyed_vectors import KeyedVectors
 
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
 
 _UNKNOWN = -1
+_ROWS_COMPARED = 1 << 14
+# The index keeps 11 bits of each number.
+_ROUNDING = 1e-3
 
 
 class GrowingIndex:
@@ -92,3 +101,63 @@ class GrowingIndex:
             self._rows = np.full(int(self.slots.max()) + 2 if len(self) else 1, _UNKNOWN, np.int64)
             self._rows[self.slots] = np.arange(len(self))
         return self._rows[found], cosines  # -1, for nothing found, is the last entry, which is -1
+
+
+@dataclass(frozen=True)
+class StoredIndex:
+    """An index in the folder of a model that nobody has asked for yet.
+
+    Attributes:
+        buffer: the whole file, mapped or read.
+        slots: (n,) the key of each row.
+        what: names the file in messages.
+    """
+
+    buffer: Any
+    slots: Int64
+    what: str
+
+    def check(self, vectors: Float32) -> None:
+        """Raise `FormatError` unless this is, number by number, an index of these vectors (n, d)."""
+        keys, stored = check_index_file(self.buffer, self.what)
+        order = np.argsort(keys, kind="stable")[: len(self.slots)]
+        if len(self.slots) != len(vectors) or stored.shape[1:] != vectors.shape[1:]:
+            raise FormatError(f"{self.what}: is no index of {len(vectors)} vectors; build it again")
+        if not np.array_equal(np.sort(self.slots).astype(np.uint64), keys[order]) or np.any(self.slots < 0):
+            raise FormatError(f"{self.what}: its keys are not those of the documents; build it again")
+        places = order[np.searchsorted(keys[order], self.slots.astype(np.uint64))]
+        for start in range(0, len(vectors), _ROWS_COMPARED):
+            here = slice(start, start + _ROWS_COMPARED)
+            # The comparison is false for NaN, so that NaN counts as wrong.
+            if not np.all(np.abs(stored[places[here]] - vectors[here]) <= _ROUNDING):
+                raise FormatError(f"{self.what}: was built from other vectors; build it again")
+
+    def open(self, vectors: Float32) -> GrowingIndex:
+        """The index, after it was checked; it stays on disk if it was mapped."""
+        self.check(vectors)
+        return GrowingIndex(AnnIndex.of_buffer(self.buffer, self.what), self.slots)
+
+    def save(self, path: str | Path) -> None:
+        """Write the file as it is."""
+        Path(path).write_bytes(self.buffer)
+
+
+def carry_index(before: KeyedVectors, after: KeyedVectors, origin: Int64, threads: int = 0) -> None:
+    """Give `after` the index of `before`, where that has one: what is new is added, what is gone is removed.
+
+    Args:
+        origin: (n,) for each row of `after` the row of `before` that it was, -1 for a new one.
+    """
+    index = before.index
+    if index is None:
+        return
+    same = origin.copy()
+    for start in range(0, len(origin), _ROWS_COMPARED):
+        here = origin[start : start + _ROWS_COMPARED]
+        known = np.flatnonzero(here >= 0)
+        old, new = before.vectors[here[known]], after.vectors[start + known]
+        same[start + known[np.any(old != new, axis=1)]] = _UNKNOWN
+    if not np.any(same >= 0):
+        after.use_index(GrowingIndex.build(after.vectors, threads))
+    else:
+        after.use_index(index.moved(after.vectors, same, threads))

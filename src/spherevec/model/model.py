@@ -401,6 +401,7 @@ class Model:
             "contexts": None if self.contexts is None else len(self.contexts),
             "documents": None if self.docs is None else len(self.docs),
             "ids": None if self.documents is None else "own" if self.documents.named else "positions",
+            "index": self.docs is not None and self.docs.indexed,
             "titles": None if self.documents is None else self.documents.titled,
             "fields": None if self.documents is None else self.documents.fields,
             "vector_size": self.vector_size,

@@ -6,7 +6,10 @@ index for many millions of vectors (extra `ann`).
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
+from spherevec.model.index_file import check_index_file
 from spherevec.sphere import FloatArray
 
 Float32 = NDArray[np.float32]
@@ -234,11 +238,12 @@ def _as_rows(queries: Float32, vectors: Float32) -> Float32:
 class AnnIndex:
     """An approximate index over unit vectors: built once, then searched from disk through a memory map.
 
-    Needs the extra `ann`. An index file holds no pickle, but it is read by native code: open only your own.
+    Needs the extra `ann`. An index file holds no pickle. It is read by native code, after every number in it that leads
+    anywhere was checked.
     """
 
-    def __init__(self, index: Any) -> None:
-        self._index = index
+    def __init__(self, index: Any, buffer: Any = None) -> None:
+        self._index, self._buffer = index, buffer  # the buffer lives as long as the index that looks into it
         self._index.expansion_search = _CANDIDATES
 
     @classmethod
@@ -258,16 +263,25 @@ class AnnIndex:
     @classmethod
     def load(cls, path: str | Path) -> AnnIndex:
         """Open a saved index without reading it into memory."""
-        usearch = _usearch()
+        _usearch()
         if not Path(path).is_file():
             raise FormatError(f"{path}: no such index file; build one with AnnIndex.build(vectors).save(path)")
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            buffer: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        check_index_file(buffer, str(path))
+        return cls.of_buffer(buffer, str(path))
+
+    @classmethod
+    def of_buffer(cls, buffer: Any, what: str) -> AnnIndex:
+        """The index in a buffer that `check_index_file` has passed; it is not copied. `what` names it in messages."""
         try:
-            index = usearch.Index.restore(str(path), view=True)
+            index = _usearch().Index.restore(buffer, view=True)
         except (RuntimeError, ValueError, KeyError) as error:
-            raise FormatError(f"{path}: not an index file ({error}); build it again") from None
+            raise FormatError(f"{what}: not an index file ({error}); build it again") from None
         if index is None:
-            raise FormatError(f"{path}: not an index file; build it again")
-        return cls(index)
+            raise FormatError(f"{what}: not an index file; build it again")
+        return cls(index, buffer)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -329,6 +343,11 @@ class AnnIndex:
         rows[found] = matches.keys[found]
         cosines[found] = 1 - matches.distances[found]
         return rows, cosines
+
+
+def has_extra() -> bool:
+    """Whether the approximate index can be used here; without it, search is exact."""
+    return find_spec("usearch") is not None
 
 
 def _usearch() -> Any:

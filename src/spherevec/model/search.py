@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
 from spherevec.model.lexical import LexicalIndex
-from spherevec.model.neighbors import exact_products, top_k
+from spherevec.model.neighbors import exact_products, has_extra, top_k
 from spherevec.model.results import Hit, SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from spherevec.model.documents import DocumentTable
+    from spherevec.model.keyed_vectors import KeyedVectors
     from spherevec.model.model import Model
 
 Float32 = NDArray[np.float32]
@@ -144,6 +145,8 @@ def search_documents(
         mode = "dense"
     results = []
     found = ranked(queries, model.docs.vectors, lexical, mode, top, rows)
+    if mode == "dense" and rows is None and model.docs.indexed and has_extra():
+        found = _indexed(queries, model.docs, top)
     for query, (chosen, scores) in zip(queries, found, strict=True):
         hits = []
         cosines: list[float | None] = [None] * len(chosen)
@@ -158,6 +161,23 @@ def search_documents(
             note = f"no document has {_shown_conditions(where)}; {_values_of(table, where)}"
         results.append(SearchResult(query.text, hits, note))
     return SearchResults(results)
+
+
+def _indexed(
+    queries: Sequence[Query], docs: KeyedVectors, top: int
+) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
+    """As `ranked` by direction alone, among what the approximate index finds."""
+    index = docs.index
+    assert index is not None
+    for query in queries:
+        if query.vector is None:
+            yield np.zeros(0, np.int64), np.zeros(0)
+            continue
+        near = index.search(query.vector[None, :], top + _SPARE)[0][0]
+        chosen = np.sort(near[near >= 0])
+        exact = exact_products(docs.vectors[chosen], query.vector)
+        order = np.lexsort((chosen, -exact))[:top]
+        yield chosen[order], exact[order]
 
 
 def search_words(model: Model, queries: Sequence[Query], top: int) -> SearchResults:

@@ -25,6 +25,7 @@ from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.editing import arranged, changed, with_arrivals
+from spherevec.model.index import carry_index
 from spherevec.model.inference import fitter_of
 from spherevec.storage.files import working_folder
 from spherevec.training import checkpoint as checkpoints
@@ -146,7 +147,7 @@ def update(
                 learned = _learn(model, run, words, config, progress=report, workdir=workdir, **how)
                 learned = learned.without_replayed(new.n_documents)
                 entry |= learned.figures
-            grown = _build(model, new, words, arrivals, table, learned, folder, add_only)
+            grown = _build(model, new, words, arrivals, table, learned, folder, config, add_only)
             report(Progress("finishing", 1.0))
             return _recorded(grown, model, entry, new)
 
@@ -218,6 +219,7 @@ def _build(
     table: DocumentTable | None,
     learned: _Learned,
     folder: Path,
+    config: TrainConfig,
     add_only: bool,
 ) -> Model:
     """The model with all that came."""
@@ -242,6 +244,9 @@ def _build(
     moved = mean_cosine(model, grown)
     if moved < STEADY and grown.docs is not None and grown.terms is not None:
         grown = changed(grown, docs=KeyedVectors(grown.docs.names, _refitted(grown)))
+    if model.docs is not None and grown.docs is not None:
+        origin = arranged(len(model.docs), arrivals.rows, arrivals.places).origin
+        carry_index(model.docs, grown.docs, origin, 1 if config.deterministic else config.threads)
     return grown
 
 

@@ -29,7 +29,8 @@ from spherevec.storage import checksums, files
 
 ODD = ["", " ", "a b", "\n", '"', "\\", "\u00a0", "👩‍🚀", "\x00", "\u2028", "\udcff", "[UNK]", "é", "e\u0301", ","]
 
-NOT_THERE = {"documents.json", "targets.safetensors", "terms.safetensors"}
+NOT_THERE = {"documents.json", "targets.safetensors", "terms.safetensors", "fit.safetensors"}
+NOT_THERE |= {native.INDEX, native.SLOTS}
 
 
 def unit(n, dim=6, seed=0):
@@ -353,7 +354,7 @@ class TestDamage:
 
     @given(
         name=st.sampled_from(
-            sorted(native.FILES - {"documents.json", "targets.safetensors", "terms.safetensors", "fit.safetensors"})
+            sorted(native.FILES - NOT_THERE)
         ),
         data=st.data(),
     )

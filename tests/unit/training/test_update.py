@@ -10,6 +10,7 @@ from spherevec import KeyedVectors, Model
 from spherevec.corpus.rare_counts import RareCounts
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.model.editing import arranged
+from spherevec.model.neighbors import top_k
 from spherevec.training.arrivals import grown_words
 from spherevec.training.update import mean_cosine
 
@@ -267,3 +268,22 @@ def test_an_unknown_word_is_answered_with_a_guess_when_asked_for(model):
         assert model.words.most_similar("seaa1", topn=1)[0][0].startswith("sea")
     finally:
         model.words.guesses = False
+
+
+def test_an_index_follows_updates_and_replacements(model, tmp_path):
+    pytest.importorskip("usearch")
+    indexed = model.remove(["a0"])
+    indexed.docs.build_index(threads=1)
+    for step in range(10):
+        changes = [("a5", texts(1, [1], 50 + step)[0]), *named(f"n{step}-", texts(8, [0, 1], 70 + step))]
+        indexed = indexed.update(changes, ids=True, threads=1, add_only=step % 2 == 0, epochs=None if step % 2 else 1)
+        if step == 4:
+            indexed.save(tmp_path / "model")
+            indexed = spherevec.load(tmp_path / "model", verify=True)
+    assert len(indexed.docs.index) == len(indexed.docs) == 199
+    # Many documents are nearly the same: what counts is how near the answers are.
+    vectors = np.asarray(indexed.docs.vectors)
+    _, exact = top_k(vectors, vectors, 10)
+    found, _ = indexed.docs.index.search(vectors, 10, threads=1)
+    near = np.einsum("nkd,nd->nk", vectors[found], vectors)
+    assert np.mean(near >= exact[:, -1:] - 2e-3) > 0.98
