@@ -163,9 +163,7 @@ def search_documents(
     return SearchResults(results)
 
 
-def _indexed(
-    queries: Sequence[Query], docs: KeyedVectors, top: int
-) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
+def _indexed(queries: Sequence[Query], docs: KeyedVectors, top: int) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
     """As `ranked` by direction alone, among what the approximate index finds."""
     index = docs.index
     assert index is not None

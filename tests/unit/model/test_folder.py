@@ -353,9 +353,7 @@ class TestDamage:
         self.refused(tmp_path / "m", r"rename .*\.m\.previous")
 
     @given(
-        name=st.sampled_from(
-            sorted(native.FILES - NOT_THERE)
-        ),
+        name=st.sampled_from(sorted(native.FILES - NOT_THERE)),
         data=st.data(),
     )
     @settings(max_examples=80, deadline=None)
