@@ -107,6 +107,11 @@ def test_the_tour_of_docstrings(docstrings):
     nmi, purity = map(float, re.match(r"NMI (\S+), purity (\S+);", verdict[0]).groups())
     assert nmi > 0.25 and purity > 0.6
 
+    header, *rows = shown["Topics"][: shown["Topics"].index(["Now with your own text:"])]
+    assert header == ["documents", "words", "example"]
+    assert sum(int(row[0].replace(",", "")) for row in rows) == len(docstrings)
+    assert 2 <= len(rows) <= 20 and all(row[2].split(".")[0] in {"numpy", "scipy", "sklearn"} or row[2] for row in rows)
+
 
 def test_the_tour_of_own_text(tmp_path):
     rng = np.random.default_rng(0)
@@ -126,6 +131,9 @@ def test_the_tour_of_own_text(tmp_path):
     _, example, *documents = shown["Nearest documents"]
     assert {name.split("-")[0] for _, name, *_ in documents} == {example[0].split("-")[0]}
     assert not {"Clusters against packages"} & set(done.stdout.splitlines())
+    _, *rows = shown["Topics"]
+    assert [row[0] for row in rows[:3]] == ["30", "30", "30"]
+    assert all(len({topic_of[word] for word in row[1].split(", ")}) == 1 for row in rows[:3])
 
 
 def test_the_tour_of_a_single_short_document(tmp_path):

@@ -68,6 +68,19 @@ def test_names_classify(folder: Path) -> None:
     }
 
 
+def test_topics_are_kept_with_the_model(folder: Path) -> None:
+    names = folder / "kept.txt"
+    names.write_text("sport: match\nmoney: bank\n")
+    done = run("topics", folder / "model", "--names", names, "--only-names", "--keep", "--quiet")
+    assert done.returncode == 0, done.stderr
+    again = run("topics", folder / "model", "--json", "--quiet")
+    assert [topic["title"] for topic in json.loads(again.stdout)["topics"]] == ["sport", "money"]
+    found = run("topics", folder / "model", "--json", "--quiet", "--k", 3, "--keep")
+    assert len(json.loads(found.stdout)["topics"]) == 3
+    answers = run("search", folder / "model", "bank loan", "--among", "topics", "--json")
+    assert answers.returncode == 0, answers.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

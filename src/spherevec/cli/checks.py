@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import KeyedVectors
 
 
-def load_model(folder: Path) -> Model:
-    """The model in `folder`, mapped rather than read."""
+def load_model(folder: Path, memory_map: bool = True) -> Model:
+    """The model in `folder`, mapped rather than read unless it will be replaced."""
     from spherevec.model import Model
 
-    return Model.load(folder)
+    return Model.load(folder, mmap=memory_map)
 
 
 def documents_of(model: Model, folder: Path) -> KeyedVectors:

@@ -1,4 +1,4 @@
-"""A tour in a minute: train, then look at neighbours of words and documents, and at clusters."""
+"""A tour in a minute: train, then look at neighbours of words and documents, at clusters and at topics."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from spherevec.cli import display
 from spherevec.demo.docstrings import collect_docstrings
+from spherevec.model.editing import changed
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.terminal import visible
 
 if TYPE_CHECKING:
     from spherevec.model import Model
+    from spherevec.topics import Topics
 
 EXAMPLE_WORDS = ("array", "file", "thread", "distribution", "matrix", "socket")
 EXAMPLE_DOCUMENT = "scipy.stats.pearsonr"
 
-TOPICS = 12
+_GROUPS = 12  # that a typical document is looked for in
+_FEWEST_DOCUMENTS = 4  # for topics
 _WIDTH = 80  # where there is no terminal
 _WORDS_SHOWN = 6
 _DOCUMENTS_SHOWN = 5
@@ -39,9 +42,13 @@ _SMALL_TEXT_SETTINGS = {"window": 5, "min_count": 3}
 
 @dataclass(frozen=True)
 class Tour:
-    """A trained model and what there is to show of it; `labels` hold the package of each document, if known."""
+    """A trained model and what there is to show of it; `labels` hold the package of each document, if known.
+
+    `topics` are None where there are too few documents for any.
+    """
 
     model: Model
+    topics: Topics | None
     example_words: Sequence[str]
     example_document: int
     labels: NDArray[np.str_] | None = None
@@ -85,11 +92,13 @@ def tour_of_docstrings(quiet: bool) -> Tour:
         parts = ", ".join(f"{package} {count:,}" for package, count in Counter(packages.tolist()).most_common())
         display.tell(f"{len(found):,} documents: {parts}")
     model = _train(texts, quiet, _DOCSTRING_SETTINGS)
+    assert model.docs is not None and model.documents is not None
+    names = [one.name for one in found]
+    model = changed(model, docs=KeyedVectors(names, model.docs.vectors), documents=model.documents.with_ids(names))
     assert model.docs is not None
-    model.docs = KeyedVectors([one.name for one in found], model.docs.vectors)
     document = model.docs.position(EXAMPLE_DOCUMENT) if EXAMPLE_DOCUMENT in model.docs else _typical(model.docs)
     known = [word for word in EXAMPLE_WORDS if word in model.words]
-    return Tour(model, known, document, packages, texts)
+    return Tour(model, _topics(model, quiet), known, document, packages, texts)
 
 
 def tour_of_text(corpus: Path, quiet: bool, text_field: str | None = None) -> Tour:
@@ -97,7 +106,8 @@ def tour_of_text(corpus: Path, quiet: bool, text_field: str | None = None) -> To
     model = _train(corpus, quiet, {**settings, "text_field": text_field})
     assert model.docs is not None
     options = "" if text_field is None else f" --text-field {text_field}"
-    return Tour(model, _content_words(model), _typical(model.docs), source=corpus, options=options)
+    words, document = _content_words(model), _typical(model.docs)
+    return Tour(model, _topics(model, quiet), words, document, source=corpus, options=options)
 
 
 def show(tour: Tour) -> None:
@@ -113,11 +123,13 @@ def show(tour: Tour) -> None:
         section("Nearest documents", _document_table(tour))
     if tour.labels is not None:
         section("Clusters against packages", *_package_table(tour.model, tour.labels))
-    section("Topics", _topic_table(tour.model))
+    if tour.topics is not None:
+        section("Topics", _topic_table(tour.topics))
     if tour.source is None:
         ending = ["Now with your own text:", "  spherevec demo --corpus FILE"]
     else:
         ending = ["To keep a model:", f"  spherevec train {tour.source}{tour.options} --out MODEL"]
+        ending += ["and its topics, with a report:", "  spherevec topics MODEL --keep --out FOLDER"]
     for line in ("", *ending):
         display.echo(line)
 
@@ -131,7 +143,7 @@ def write_map(tour: Tour, out: Path | None) -> Path:
     from spherevec.explore.data import Field
 
     path = Path(tempfile.mkdtemp(prefix="spherevec-")) / "map.html" if out is None else out
-    data = page_data(tour.model)
+    data = page_data(tour.model, topics=tour.topics)
     if tour.labels is not None and tour.model.docs is not None:
         packages, codes = np.unique(tour.labels, return_inverse=True)
         data = replace(
@@ -208,16 +220,27 @@ def _package_table(model: Model, labels: NDArray[np.str_]) -> tuple[Any, str]:
     return table, f"NMI {agreement:.2f}, purity {purity(labels, clusters):.2f}; all in one cluster: 0.00, {share:.2f}"
 
 
-def _topic_table(model: Model) -> Any:
-    """More and smaller clusters, the largest first."""
+def _topics(model: Model, quiet: bool) -> Topics | None:
+    from spherevec.topics import find_topics
+
     assert model.docs is not None
-    clusters, names = _clusters(model, min(TOPICS, len(model.docs)))
-    sizes = np.bincount(clusters, minlength=len(names))
+    if len(model.docs) < _FEWEST_DOCUMENTS:
+        return None
+    if not quiet:
+        display.tell("looking for topics")
+    return find_topics(model)
+
+
+def _topic_table(topics: Topics) -> Any:
+    """The topics, the largest first, with a document that stands for each."""
     table = _table()
     table.add_column("documents", justify="right", no_wrap=True)
-    table.add_column("words nearest to the cluster")
-    for cluster in np.argsort(-sizes, kind="stable"):
-        table.add_row(f"{sizes[cluster]:,}", _cut_short(", ".join(names[cluster])))
+    table.add_column("words", ratio=3)
+    table.add_column("example", ratio=2)
+    for topic in topics:
+        example = topics.examples(topic.number, 1)
+        shown = topics.document(example[0])[0 if topics.model.docs is not None and topics.model.docs.named else 1]
+        table.add_row(f"{topic.size:,}", _cut_short(", ".join(topic.words[:_WORDS_SHOWN])), _cut_short(shown))
     return table
 
 
@@ -266,7 +289,7 @@ def _typical(docs: KeyedVectors) -> int:
     """The document nearest to the centre of the largest cluster."""
     from spherevec.clustering import SphericalKMeans
 
-    found = SphericalKMeans(min(TOPICS, len(docs)), random_state=1).fit(docs.vectors)
+    found = SphericalKMeans(min(_GROUPS, len(docs)), random_state=1).fit(docs.vectors)
     largest = np.bincount(found.labels_).argmax()
     return int(np.argmax(docs.vectors @ found.cluster_centers_[largest]))
 

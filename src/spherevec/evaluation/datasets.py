@@ -85,10 +85,11 @@ def load_labelled(name: str, data: str | os.PathLike[str] | None = None) -> Labe
 
     Args:
         name: one of `labelled_sets`: a folder with text.txt or text.txt.gz, label.txt, split.txt and classes.txt.
+            Labels are the numbers of the lines of classes.txt, from 0, or from 1 up to the last of them.
         data: the data folder, as `find_data` takes it.
 
     Returns:
-        Texts, class numbers and split, line by line.
+        Texts, class numbers from 0 and split, line by line.
     """
     folder = find_data(data) / name
     if not (folder / "label.txt").is_file():
@@ -97,7 +98,7 @@ def load_labelled(name: str, data: str | os.PathLike[str] | None = None) -> Labe
     texts = _lines(_existing(folder / "text.txt.gz", folder / "text.txt"))
     classes = tuple(_lines(_existing(folder / "classes.txt")))
     label_file, split_file = folder / "label.txt", _existing(folder / "split.txt")
-    labels = [_label(label_file, number, line, len(classes)) for number, line in enumerate(_lines(label_file), 1)]
+    labels = _class_numbers(label_file, len(classes))
     split = _lines(split_file)
     for file, count in ((label_file, len(labels)), (split_file, len(split))):
         if count != len(texts):
@@ -197,10 +198,19 @@ def _lines(file: Path) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def _label(file: Path, number: int, line: str, classes: int) -> int:
-    if not line.isdecimal() or int(line) >= classes:
-        raise CorpusError(f"{file}, line {number}: expected a class number below {classes}, not {line!r}")
-    return int(line)
+def _class_numbers(file: Path, classes: int) -> list[int]:
+    """One class number a line, from 0; a file whose numbers go from 1 to the number of classes is numbered from 1."""
+    lines = _lines(file)
+    for number, line in enumerate(lines, 1):
+        if not line.isdecimal() or int(line) > classes:
+            raise CorpusError(f"{file}, line {number}: expected a class number below {classes}, not {line!r}")
+    labels = [int(line) for line in lines]
+    if classes not in labels:
+        return labels
+    if 0 in labels:
+        number = labels.index(classes) + 1
+        raise CorpusError(f"{file}, line {number}: expected a class number below {classes}, not '{classes}'")
+    return [label - 1 for label in labels]
 
 
 def _given_split(file: Path, marks: list[str]) -> NDArray[np.str_] | None:

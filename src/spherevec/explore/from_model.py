@@ -18,7 +18,7 @@ from spherevec.explore.layout import place_on_globe
 from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
 from spherevec.model.inference import fitter_of
-from spherevec.topics import find_topics
+from spherevec.topics import find_topics, topics_of
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -51,7 +51,7 @@ def write_page(
     The same model and seed give the same file, for any number of threads.
 
     Args:
-        topics: what `spherevec.topics.find_topics` gave; found anew when not given.
+        topics: what `spherevec.topics.find_topics` gave; by default those kept with the model, or found anew.
         words: how many of the most frequent words to embed, to place typed sentences with; 0 for none. By default
             as many as fit into 6 MB.
         title: of the page; by default it says how many documents there are.
@@ -134,7 +134,8 @@ def topic_table(model: Model, topics: Topics | None, seed: int, threads: int) ->
     """The topics of a page; found anew where none are given. Too few documents for topics have none."""
     n = 0 if model.docs is None else len(model.docs)
     if topics is None and n >= FEWEST_DOCUMENTS:
-        topics = find_topics(model, seed=seed, threads=threads)
+        kept = model.kept_topics is not None
+        topics = topics_of(model, threads=threads) if kept else find_topics(model, seed=seed, threads=threads)
     if topics is None:
         return TopicTable([], [], np.zeros((0, model.vector_size), np.float32), np.full(n, -1, np.int32))
     if len(topics.labels) != n:

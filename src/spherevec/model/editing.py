@@ -75,6 +75,7 @@ def changed(model: Model, **changes: Any) -> Model:
         "documents": model.documents,
         "terms": model.terms,
         "rare_counts": model.rare_counts,
+        "kept_topics": model.kept_topics,
     }
     return New(**(parts | changes))
 

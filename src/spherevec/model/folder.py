@@ -13,6 +13,7 @@
     rare_counts.safetensors words too rare for a vector, with their counts, for when more text comes; optional
     docs_index.usearch      an approximate index of the document vectors, and in docs_index.safetensors the key of each
                             document in it, `slots` (n,) int64; optional, checked before it is used
+    topics.safetensors      topics that were kept with the model, with changes by hand; optional
     documents.json          the names of documents, as release 0.1.0 wrote them
 
 File names are fixed: nothing in `model.json` can point elsewhere.
@@ -41,6 +42,7 @@ from spherevec.errors import FormatError
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.index import StoredIndex
+from spherevec.model.kept_topics import KeptTopics
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, previous_version
@@ -59,11 +61,12 @@ TERMS = "terms.safetensors"
 RARE = "rare_counts.safetensors"
 FIT = "fit.safetensors"
 INDEX, SLOTS = "docs_index.usearch", "docs_index.safetensors"  # the approximate index, and the key of each row in it
+TOPICS = "topics.safetensors"
 _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "inputs", "docs")}
 # Format 1, of release 0.1.0, is read, and replaced as our own.
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
-FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, FIT, INDEX, SLOTS, *_TENSORS.values()}
+FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, FIT, INDEX, SLOTS, TOPICS, *_TENSORS.values()}
 FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values()}
 _LONGEST_MANIFEST = 1 << 22
 _OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
@@ -102,6 +105,7 @@ class StoredModel:
     rare_counts: RareCounts | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     fit: FitTables | None = None
+    kept_topics: KeptTopics | None = None
 
 
 def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -124,6 +128,8 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
             stored.terms.save(new / TERMS)
         if stored.rare_counts is not None:
             stored.rare_counts.save(new / RARE)
+        if stored.kept_topics is not None:
+            stored.kept_topics.save(new / TOPICS)
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -177,6 +183,7 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
             terms = DocumentTerms.open(folder / TERMS, memory_map=memory_map, opened=files[TERMS])
         if RARE in files:
             rare = RareCounts.open(folder / RARE, memory_map=memory_map, opened=files[RARE])
+        topics = KeptTopics.open(folder / TOPICS, opened=files[TOPICS]) if TOPICS in files else None
         old = manifest["format_version"] == 1
         for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
             if file not in files:
@@ -202,7 +209,9 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
             raise FormatError(f"{folder}: was changed while it was read; open it again")
     about = {key: value for key, value in manifest.items() if key not in _OF_THE_FOLDER}
     about = _from_format_1(about) if old else about
-    return StoredModel(**tables, documents=documents, terms=terms, rare_counts=rare, about=about, fit=fit)
+    return StoredModel(
+        **tables, documents=documents, terms=terms, rare_counts=rare, about=about, fit=fit, kept_topics=topics
+    )
 
 
 def _read_fit(path: Path, file: BinaryIO, tables: Mapping[str, KeyedVectors]) -> FitTables:

@@ -18,6 +18,7 @@ from spherevec.model import folder as folders
 from spherevec.model.about import here_and_now, understood
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
+from spherevec.model.kept_topics import KeptTopics
 from spherevec.model.keyed_vectors import KeyedVectors, UnknownKeyError
 from spherevec.model.lexical import LexicalIndex
 from spherevec.model.results import SearchResult, SearchResults
@@ -52,6 +53,7 @@ class Model:
         documents: the table of documents; by default one of their names alone.
         terms: which words each document holds; None where that is not kept.
         rare_counts: words too rare for a vector, with their counts; None where that is not known.
+        kept_topics: topics that belong to the model, as `Topics.keep` leaves them; None where there are none.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Model:
         documents: DocumentTable | None = None,
         terms: DocumentTerms | None = None,
         rare_counts: RareCounts | None = None,
+        kept_topics: KeptTopics | None = None,
     ) -> None:
         if not words.named:
             raise FormatError("the words of a model need names; give KeyedVectors a list of words")
@@ -107,6 +110,7 @@ class Model:
         self.terms = terms
         self._lexical: LexicalIndex | None = None
         self.rare_counts = rare_counts
+        self.kept_topics = kept_topics
         self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -366,8 +370,11 @@ class Model:
         return _higher("explore").plot_map(self, **options)
 
     def topics(self, **options: Any) -> Any:
-        """The topics of the documents; see `spherevec.topics.find_topics` for the options."""
-        return _higher("topics").find_topics(self, **options)
+        """The topics of the documents: those that were kept, or with options, or where none were kept, found anew.
+
+        See `spherevec.topics.find_topics` for the options, and `Topics.keep`.
+        """
+        return _higher("topics").topics_of(self, **options)
 
     def update(self, source: Any, *, add_only: bool = False, replay: Any = None, **options: Any) -> Model:
         """A new model that also holds the documents of `source` and, unless `add_only`, the words that they bring.
@@ -432,6 +439,7 @@ class Model:
             self.rare_counts,
             about,
             self.fit,
+            self.kept_topics,
         )
         folders.save(stored, folder, overwrite=overwrite)
 
@@ -454,6 +462,7 @@ class Model:
                 terms=stored.terms,
                 rare_counts=stored.rare_counts,
                 fit=stored.fit,
+                kept_topics=stored.kept_topics,
                 **understood(stored.about),
             )
         except FormatError as error:

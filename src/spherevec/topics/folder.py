@@ -9,14 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from spherevec.errors import FormatError
+from spherevec.model.kept_topics import KeptTopics
+from spherevec.storage import schema
 from spherevec.storage.files import atomic_folder
 from spherevec.storage.tensors import read_tensors, write_tensors
-from spherevec.topics.components import Components
 from spherevec.topics.fields import Breakdown
-from spherevec.topics.level import Level
+from spherevec.topics.keeping import FORMAT, restored, stored
 from spherevec.topics.result import Topics
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 TOPICS, ASSIGNMENTS, COMPONENTS = "topics.json", "assignments.csv", "components.safetensors"
 REPORT = "report.html"  # written by `spherevec topics --out`, see spherevec.explore.report
-_FORMAT = 1
 _EXAMPLES = 3
 
 
@@ -40,47 +38,22 @@ def save_topics(
         described = {**describe(topics), "by": [one.as_dict() for one in breakdowns]}
         (place / TOPICS).write_text(json.dumps(described, ensure_ascii=False, indent=1), encoding="utf-8")
         _write_assignments(topics, place / ASSIGNMENTS)
-        parts = topics.components
-        write_tensors(
-            place / COMPONENTS,
-            {
-                "mean": np.asarray(parts.mean[None], np.float32),
-                "directions": np.asarray(parts.directions, np.float32),
-                "weights": np.asarray(parts.weights, np.float32),
-                "topic_of": np.asarray(parts.topic_of, np.int64),
-            },
-        )
+        write_tensors(place / COMPONENTS, stored(topics).arrays)
 
 
 def load_topics(folder: str | Path, model: Model) -> Topics:
     """Read saved topics, for the model that they were found in or one that has grown from it."""
     place = Path(folder)
     try:
-        about = json.loads((place / TOPICS).read_text(encoding="utf-8"))
+        about = schema.parsed((place / TOPICS).read_bytes())
+        schema.map_of(schema.plain)(about, TOPICS)
+        listed = [{**topic, "title": topic["title"] if topic["given"] else None} for topic in about["topics"]]
         arrays = read_tensors(place / COMPONENTS, memory_map=False)
-        listed = about["topics"]
-        components = Components(
-            arrays["mean"][0],
-            arrays["directions"],
-            arrays["weights"],
-            arrays["topic_of"],
-            float(about["concentration"]),
-        )
-        if about["format"] != _FORMAT or components.n_topics != len(listed):
-            raise ValueError("the files do not fit each other, or are of a later release")
-        numbers = [int(topic["number"]) for topic in listed]
-        titles = [str(topic["title"]) if topic["given"] else None for topic in listed]
-        parents = [str(topic["parent"]) for topic in listed]
-        levels = [Level(**level) for level in about["levels"]]
     except FileNotFoundError as error:
         raise FormatError(f"{folder}: holds no {Path(str(error.filename)).name}; save topics there first") from None
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{folder}: no topics of spherevec ({error}); save them again") from None
-    if components.directions.shape[1] != model.vector_size:
-        raise FormatError(
-            f"{folder}: topics of dimension {components.directions.shape[1]} do not fit a model of {model.vector_size}"
-        )
-    return Topics(model, components, numbers=numbers, titles=titles, parents=parents, levels=levels)
+    return restored(model, KeptTopics({**about, "topics": listed}, arrays), str(folder))
 
 
 def describe(topics: Topics) -> dict[str, Any]:
@@ -97,7 +70,7 @@ def describe(topics: Topics) -> dict[str, Any]:
             }
         )
     return {
-        "format": _FORMAT,
+        "format": FORMAT,
         "documents": len(topics.labels),
         "concentration": topics.components.concentration,
         "topics": listed,

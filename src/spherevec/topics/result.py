@@ -323,6 +323,17 @@ class Topics:
             levels=self.levels,
         )
 
+    def keep(self) -> Topics:
+        """Make these the topics of the model: `model.topics()` gives them back, and `model.save` stores them.
+
+        >>> topics = model.topics().rename(0, "money")  # doctest: +SKIP
+        >>> topics.keep(); model.save("tickets.model", overwrite=True)  # doctest: +SKIP
+        """
+        from spherevec.topics.keeping import stored
+
+        self.model.kept_topics = stored(self)
+        return self
+
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write a folder: topics.json and assignments.csv to read, and what `load_topics` needs besides."""
         from spherevec.topics.folder import save_topics

@@ -10,7 +10,7 @@ from spherevec.model import Model
 from spherevec.model.results import Hit, SearchResult, SearchResults
 from spherevec.model.search import Query
 from spherevec.topics.components import centered
-from spherevec.topics.find import find_topics
+from spherevec.topics.keeping import topics_of
 
 
 def search_topics(model: Model, queries: Sequence[Query], top: int) -> SearchResults:
@@ -18,7 +18,7 @@ def search_topics(model: Model, queries: Sequence[Query], top: int) -> SearchRes
 
     Cosines are taken after the mean of all documents is taken off, as topics are found.
     """
-    topics = find_topics(model)
+    topics = topics_of(model)
     directions = topics.components.directions_of_topics()
     results = []
     for query in queries:

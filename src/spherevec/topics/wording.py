@@ -14,6 +14,8 @@ from spherevec.topics.graph import Labels, Rows
 
 # A word of a topic stands in at least so many of its documents, and in this share of them.
 _FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
+# … and is so many times as frequent in them as in the others.
+_LEAST_RATIO = 1.2
 # Candidates looked through for forms of one word, for each word wanted.
 _CANDIDATES = 5
 _TITLE_WORDS = 3
@@ -49,6 +51,9 @@ def word_scores(
     everywhere = np.maximum(documents.sum(axis=0), 1) / n
     lift = np.log(np.maximum(coverage / everywhere, 1))
     common = documents >= np.maximum(min(_FEWEST_DOCUMENTS, n // n_topics), _SMALLEST_SHARE * sizes)
+    if n_topics > 1:
+        outside = (documents.sum(axis=0) - documents) / np.maximum(n - sizes, 1)
+        common &= coverage >= _LEAST_RATIO * outside
     # A single topic has no word more often than all documents have it.
     lift = lift if n_topics > 1 else np.ones_like(lift)
     return np.where(common, lift * coverage**0.75 * cosines**2, 0).astype(np.float32)

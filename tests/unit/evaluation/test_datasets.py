@@ -50,6 +50,14 @@ def test_labelled_texts_keep_empty_documents_and_odd_line_separators(folder):
     assert data.classes == ("alt.one", "alt.two")
 
 
+def test_labels_may_be_numbered_from_1(folder):
+    (folder / "20news" / "label.txt").write_text("1\n2\n2\n1\n")
+    assert load_labelled("20news", folder).labels.tolist() == [0, 1, 1, 0]
+    (folder / "20news" / "label.txt").write_text("1\n2\n0\n1\n")
+    with pytest.raises(CorpusError, match="line 2: expected a class number below 2, not '2'"):
+        load_labelled("20news", folder)
+
+
 def test_a_set_without_a_split_says_so(folder):
     (folder / "20news" / "split.txt").write_text("all\n" * 4)
     assert load_labelled("20news", folder).split is None

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from spherevec import Model
+from spherevec import Model, load
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import KeyedVectors
+from spherevec.model.kept_topics import KeptTopics
 from spherevec.topics import Topics, find_topics, load_topics, read_names
 from spherevec.topics.fields import break_down, holm, periods
 from spherevec.topics.wording import same_word
@@ -103,6 +104,32 @@ def test_saved_and_read_again(topics: Topics, tmp_path: Path) -> None:
     assert rows[0]["id"] == "t0" and len(rows) == len(topics.labels)
     with pytest.raises(FormatError, match=r"holds no topics\.json"):
         load_topics(tmp_path, topics.model)
+
+
+def test_kept_with_the_model(model: Model, topics: Topics, tmp_path: Path) -> None:
+    changed = topics.rename(1, "money, all of it").merge(0, 2).split(1)
+    try:
+        changed.keep()
+        model.save(tmp_path / "model")
+        loaded = load(tmp_path / "model", verify=True)
+        again = loaded.topics()
+        assert again.numbers == changed.numbers and again.titles == changed.titles
+        np.testing.assert_array_equal(again.labels, changed.labels)
+        assert len(loaded.topics(k=4)) == 4  # options find others
+        fewer = loaded.remove(["t0", "t1"]).topics()
+        assert fewer.titles == changed.titles and fewer.labels.tolist() == changed.labels[2:].tolist()
+        # A file that says something else is told, in one line.
+        kept = loaded.kept_topics
+        assert kept is not None
+        for about in ({**kept.about, "format": 2}, {**kept.about, "topics": []}, {"format": 1}):
+            loaded.kept_topics = KeptTopics(about, kept.arrays)
+            with pytest.raises(FormatError, match="topics kept with the model: no topics of spherevec"):
+                loaded.topics()
+        loaded.kept_topics = KeptTopics(kept.about, {**kept.arrays, "weights": kept.arrays["weights"][1:]})
+        with pytest.raises(FormatError, match="do not fit each other"):
+            loaded.topics()
+    finally:
+        model.kept_topics = None
 
 
 def test_by_field_and_over_time(topics: Topics) -> None:

@@ -20,7 +20,7 @@ from spherevec.cli.options import PATH, force_option, quiet_option
 def demo(
     corpus: Path | None, text_field: str | None, out: Path | None, open_page: bool, force: bool, quiet: bool
 ) -> None:
-    """Train, then show neighbours, clusters and a map: no download.
+    """Train, then show neighbours, topics and a map: no download.
 
     The text is the docstrings of Python, numpy, scipy and scikit-learn, found on this machine.
     """

@@ -102,9 +102,9 @@ def _topic_scores(model: Model, classes: NDArray[np.generic] | None) -> dict[str
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     from spherevec.evaluation.coherence import document_npmi, topic_diversity
-    from spherevec.topics import find_topics
+    from spherevec.topics import topics_of
 
-    topics = find_topics(model)
+    topics = topics_of(model)
     words = topics.words_by_place
     scores: dict[str, float] = {"topics": len(topics), "diversity": topic_diversity(words)}
     if model.document_terms is not None:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     "--by", "fields", multiple=True, metavar="FIELD[:year|month|week]", help="Topics by a field or over time."
 )
 @click.option("--out", type=PATH, metavar="FOLDER", help="Folder for topics.json and assignments.csv.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
+@click.option("--keep", is_flag=True, help="Keep these topics with the model, for all commands to come.")
+@click.option("--seed", type=click.IntRange(0), help="Random seed.  [default: 1]")
 @click.option("--threads", type=click.IntRange(0), default=0, show_default=True, help="Threads; 0 = all cores.")
 @force_option
 @quiet_option
@@ -41,7 +42,8 @@ def topics(
     only_names: bool,
     fields: tuple[str, ...],
     out: Path | None,
-    seed: int,
+    keep: bool,
+    seed: int | None,
     threads: int,
     force: bool,
     quiet: bool,
@@ -50,26 +52,34 @@ def topics(
     """Find the topics of the documents, or sort the documents by names.
 
     Prints the topics with their sizes, words and an example each. The number of topics is chosen by how well two halves
-    of the documents agree about it.
+    of the documents agree about it. Topics that were kept with the model are shown again; --k, --names and --seed find
+    others.
     """
     if only_names and names is None:
         raise click.UsageError("--only-names needs --names FILE")
     if out is not None:
         check_free(out, force)
-    model = load_model(folder)
+    model = load_model(folder, memory_map=not keep)
     documents_of(model, folder)
 
     from spherevec.explore.report import write_report
-    from spherevec.topics import find_topics
+    from spherevec.topics import topics_of
     from spherevec.topics.folder import REPORT, describe, save_topics
 
+    given = {"k": k, "names": names, "only_names": only_names or None, "seed": seed}
+    options = {name: value for name, value in given.items() if value is not None}
     if not quiet:
-        display.tell(f"looking for topics among {len(model.docs or ()):,} documents")
-    found = find_topics(model, k=k, names=names, only_names=only_names, seed=seed, threads=threads)
+        kept = model.kept_topics is not None and not options
+        doing = "topics kept with the model of" if kept else "looking for topics among"
+        display.tell(f"{doing} {len(model.docs or ()):,} documents")
+    found = topics_of(model, threads=threads, **options)
     breakdowns = [_breakdown(found, field) for field in fields]
     if out is not None:
         save_topics(found, out, overwrite=force, breakdowns=breakdowns)
         write_report(found, out / REPORT, overwrite=True)
+    if keep:
+        found.keep()
+        model.save(folder, overwrite=True)
     if as_json:
         display.print_json({**describe(found), "by": [one.as_dict() for one in breakdowns]})
     else:
