@@ -44,7 +44,7 @@ def stored(topics: Topics) -> KeptTopics:
         "topics": listed,
         "levels": [asdict(level) for level in topics.levels],
     }
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "mean": np.asarray(parts.mean[None], np.float32),
         "directions": np.asarray(parts.directions, np.float32),
         "weights": np.asarray(parts.weights, np.float32),
