@@ -48,23 +48,43 @@ class Unfolding:
             )
 
 
-def bounded(pieces: Iterable[bytes], name: object) -> Iterator[bytes]:
-    """Pieces of text in which a newline ends a document, as long as there are not too many of either."""
-    most, most_empty, most_bytes = limit(_DOCUMENTS), limit(_EMPTY), limit(_BYTES)
-    documents = empty = size = 0
-    for piece in pieces:
-        size += len(piece)
-        documents += piece.count(b"\n")
-        empty += 2 * piece.count(b"\n\n")  # of a run of newlines every second pair is counted
+class Budget:
+    """Counts what was read of a source, and refuses too much of it.
+
+    Args:
+        name: of the source, for messages.
+    """
+
+    def __init__(self, name: object) -> None:
+        self._name = name
+        self._most = (limit(_DOCUMENTS), limit(_EMPTY), limit(_BYTES))
+        self._documents = self._empty = self._size = 0
+
+    def add(self, documents: int, empty: int, size: int) -> None:
+        """Args: documents, empty: further documents, and how many of them are empty; size: bytes of text."""
+        self._documents += documents
+        self._empty += empty
+        self._size += size
+        most, most_empty, most_bytes = self._most
         for count, highest, (setting, _), what in (
-            (documents, most, _DOCUMENTS, "documents"),
-            (empty, most_empty, _EMPTY, "empty documents"),
+            (self._documents, most, _DOCUMENTS, "documents"),
+            (self._empty, most_empty, _EMPTY, "empty documents"),
         ):
             if count > highest:
                 raise CorpusError(
-                    f"{name}: over {highest:,} {what}; at {_BYTES_A_DOCUMENT} bytes each that is over "
+                    f"{self._name}: over {highest:,} {what}; at {_BYTES_A_DOCUMENT} bytes each that is over "
                     f"{highest * _BYTES_A_DOCUMENT / 1e9:.1f} GB; set {setting} higher if that is meant"
                 )
-        if size > most_bytes:
-            raise CorpusError(f"{name}: over {most_bytes:,} bytes of text; set {_BYTES[0]} higher if that is meant")
+        if self._size > most_bytes:
+            raise CorpusError(
+                f"{self._name}: over {most_bytes:,} bytes of text; set {_BYTES[0]} higher if that is meant"
+            )
+
+
+def bounded(pieces: Iterable[bytes], name: object) -> Iterator[bytes]:
+    """Pieces of text in which a newline ends a document, as long as there are not too many of either."""
+    budget = Budget(name)
+    for piece in pieces:
+        # Of a run of newlines every second pair is counted.
+        budget.add(piece.count(b"\n"), 2 * piece.count(b"\n\n"), len(piece))
         yield piece

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus.marks import Fed
+from spherevec.corpus.ordered import in_order
+from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.readers import Source
 from spherevec.corpus.spill import Spill, SpilledBlock
 from spherevec.corpus.streams import utf8
@@ -31,7 +30,7 @@ class Table(Protocol):
 
     def words_at(self, places: npt.NDArray[np.intp]) -> list[str]: ...
 
-    def hashes(self) -> npt.NDArray[np.uint64]: ...
+    def counted(self) -> CountedWords: ...
 
     def feed(self, batch: Any) -> Fed: ...
 
@@ -59,9 +58,9 @@ class WordLists:
         words = list(self._numbers)
         return [words[place] for place in places.tolist()]
 
-    def hashes(self) -> npt.NDArray[np.uint64]:
-        """64 bits for each word, as `TextColumn` gives them."""
-        return TextColumn.of(self._numbers).hashes()
+    def counted(self) -> CountedWords:
+        """All words, with their counts."""
+        return CountedWords(TextColumn.of(self._numbers), self.counts)
 
     def feed(self, batch: Sequence[Iterable[str]]) -> Fed:
         ids, ends = array("i"), array("q")
@@ -113,34 +112,12 @@ def count(
     batches: Iterable[Any], tables: Sequence[Table], spills: Sequence[Spill], report: Callable[[], object]
 ) -> list[SpilledBlock]:
     """Feed the tables, one thread and one spill each; returns the blocks in the order of the text."""
-    if len(tables) == 1:
-        counted = []
-        for batch in batches:
-            counted.append(spills[0].append(*tables[0].feed(batch)))
-            report()
-        return counted
 
-    idle: SimpleQueue[int] = SimpleQueue()
-    for worker in range(len(tables)):
-        idle.put(worker)
+    def work(worker: int, batch: Any) -> SpilledBlock:
+        return spills[worker].append(*tables[worker].feed(batch))
 
-    def work(batch: Any) -> SpilledBlock:
-        worker = idle.get()
-        try:
-            return spills[worker].append(*tables[worker].feed(batch))
-        finally:
-            idle.put(worker)
-
-    counted, pending = [], deque[Future[SpilledBlock]]()
-    with ThreadPoolExecutor(len(tables)) as pool:
-        try:
-            for batch in batches:
-                pending.append(pool.submit(work, batch))
-                if len(pending) > 2 * len(tables):
-                    counted.append(pending.popleft().result())
-                report()
-            counted.extend(future.result() for future in pending)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    counted = []
+    for block in in_order(batches, work, len(tables)):
+        counted.append(block)
+        report()
     return counted

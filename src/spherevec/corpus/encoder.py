@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +22,24 @@ import numpy.typing as npt
 from spherevec.corpus import encoded
 from spherevec.corpus.counting import Table, count, tables_and_batches
 from spherevec.corpus.encoded import EncodedCorpus
-from spherevec.corpus.marks import BREAK_BIT, ID_MASK, Fed
+from spherevec.corpus.marks import BREAK_BIT, Fed
 from spherevec.corpus.options import ReadOptions
+from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rare import RareWords
 from spherevec.corpus.rare_counts import RareCounts
-from spherevec.corpus.readers import Document, open_documents, open_source
+from spherevec.corpus.readers import Document, Source, open_documents, open_source
+from spherevec.corpus.renumbering import NumberedBlocks, renumbered
 from spherevec.corpus.spill import Spill, SpilledBlock, new_folder, writable
 from spherevec.corpus.streams import BLOCK_SIZE
 from spherevec.corpus.summary import LONG_WORD, CorpusSummary, unspaced_share, warnings_about
 from spherevec.corpus.tokenizer import TOKENS, Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.corpus.vocabulary import Vocabulary, choose_words
-from spherevec.corpus.writing import NumberedBlock, add_phrases, write_numbers
+from spherevec.corpus.writing import add_phrases, write_numbers
 from spherevec.errors import ConfigError
 from spherevec.process import files_to_spare
+
+if TYPE_CHECKING:
+    from spherevec.corpus.merging import MergedWords
 
 _WORDS_LOOKED_AT = 100_000  # for warnings about what words look like
 
@@ -79,40 +84,40 @@ def encode(
     with new_folder(folder), ExitStack() as stack:
         opened = open_source(source, options, _block_size, records_in=folder)
         records = stack.enter_context(opened.records) if opened.records else None
-        # Each worker keeps a file open; the result is the same for any number of them.
-        workers = min(threads, files_to_spare())
-        tables, batches = tables_and_batches(opened, tokenizer, workers, _block_size)
 
         def report() -> None:
             if progress:
                 progress(opened.meter.done, opened.meter.total)
 
-        spills = [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
-        spilled = count(batches, tables, spills, report)
-        numbers_in_first = _merge(tables)
-        vocabulary, numbers = choose_words(tables[0].counts, tables[0].words_at, min_count, max_vocab)
-        worker_numbers = [numbers, *(numbers[in_first] for in_first in numbers_in_first)]
+        # Each worker keeps two files open; the result is the same for any number of them.
+        workers = min(threads, max(1, files_to_spare() // 2))
+        counted = _count(opened, tokenizer, workers, _block_size, folder, stack, report)
+        vocabulary, numbers = choose_words(counted.words, min_count, max_vocab)
         if opened.documents is not None:
             tokenizer = Tokenizer(TOKENS)
+        # What is kept beside the ids is written while these are renumbered.
+        aside = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="spherevec"))
+        beside = [aside.submit(_write_rare_counts, folder, counted.words, numbers)]
+        if records:
+            beside.append(aside.submit(records.write, folder / encoded.DOCUMENTS))
         rare = stack.enter_context(RareWords(folder))
-        numbered = _Numbered(spilled, spills, worker_numbers, tables, rare, marks=phrases)
+        numbered = counted.numbered(numbers, rare, marks=phrases, threads=workers)
         n_words = len(vocabulary)
         if phrases:
             vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
         else:
             n_tokens, n_documents = write_numbers(folder, numbered)
-        raw_tokens = sum(block.n_ids for block in spilled)
+        raw_tokens = sum(block.n_ids for block in counted.spilled)
         summary = CorpusSummary(
             n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
-            len(tables[0].counts), n_words, min_count, tuple(opened.notes),
+            len(counted.words.counts), n_words, min_count, tuple(opened.notes),
         )  # fmt: skip
         if len(vocabulary) > n_words:
             summary = summary.with_(notes=(*summary.notes, f"{len(vocabulary) - n_words:,} phrases found"))
         with writable(folder):
-            rare.write(folder / encoded.RARE)
-            RareCounts.left_out(tables[0].counts, numbers, tables[0].words_at).save(folder / encoded.RARE_COUNTS)
-            if records:
-                records.write(folder / encoded.DOCUMENTS)
+            rare.write(folder / encoded.RARE, workers)
+            for written in beside:
+                written.result()
         about = {
             "format": encoded.FORMAT,
             "tokenizer": tokenizer.description(),
@@ -120,12 +125,77 @@ def encode(
             "raw_tokens": raw_tokens,
             "n_tokens": n_tokens,
             "n_documents": n_documents,
-            "summary": summary.with_(warnings=_warnings(summary, tables[0], tokenizer)).as_dict(),
+            "summary": summary.with_(warnings=_warnings(summary, counted, tokenizer)).as_dict(),
         }
         write_words(folder, about, vocabulary)
-    corpus = EncodedCorpus.open(folder)
+        # What was written a moment ago needs no check.
+        corpus = EncodedCorpus(folder, about, vocabulary)
     corpus.tokenizer = tokenizer  # with the user's function, which no file holds
     return corpus
+
+
+class _Counted:
+    """A text that is counted and spilled.
+
+    Attributes:
+        words: its distinct words.
+        hashes: 64 bits for each.
+    """
+
+    def __init__(
+        self,
+        spilled: Sequence[SpilledBlock],
+        spills: Sequence[Spill],
+        words: CountedWords,
+        merged: MergedWords | None,
+    ) -> None:
+        self.spilled, self._spills, self.words, self._merged = spilled, spills, words, merged
+        self.hashes = words.words.hashes()
+
+    def numbered(self, numbers: npt.NDArray[np.int32], rare: RareWords, *, marks: bool, threads: int) -> NumberedBlocks:
+        """The blocks with their final ids; `numbers`, (distinct words,), says which."""
+        of_tables = [numbers] if self._merged is None else self._merged.numbers_of_tables(numbers)
+        places = None if self._merged is None else self._merged.places
+        return NumberedBlocks(self.spilled, self._spills, of_tables, places, self.hashes, rare, marks, threads)
+
+
+def _count(
+    opened: Source,
+    tokenizer: Tokenizer,
+    workers: int,
+    size: int,
+    folder: Path,
+    stack: ExitStack,
+    report: Callable[[], object],
+) -> _Counted:
+    """Read, count and spill a source; the spills are removed with `stack`."""
+
+    def spills_of(tables: Sequence[Table]) -> list[Spill]:
+        return [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
+
+    if opened.plain is not None and tokenizer.compiled:
+        from spherevec.corpus.reading import count_portions
+        from spherevec.corpus.wordtable import WordTable
+
+        own = [WordTable(tokenizer) for _ in range(workers)]
+        tables: Sequence[Table] = own
+        spills = spills_of(tables)
+        spilled = count_portions(opened.portions(size, workers), opened, own, spills, size, report)
+    else:
+        tables, batches = tables_and_batches(opened, tokenizer, workers, size)
+        spills = spills_of(tables)
+        spilled = count(batches, tables, spills, report)
+    if len(tables) == 1:
+        return _Counted(spilled, spills, tables[0].counted(), None)
+    from spherevec.corpus.merging import MergedWords
+    from spherevec.corpus.wordtable import WordTable
+
+    merged = MergedWords([table for table in tables if isinstance(table, WordTable)])
+    return _Counted(spilled, spills, merged.counted, merged)
+
+
+def _write_rare_counts(folder: Path, words: CountedWords, numbers: npt.NDArray[np.int32]) -> None:
+    RareCounts.left_out(words, numbers).save(folder / encoded.RARE_COUNTS)
 
 
 def encode_texts(
@@ -151,7 +221,7 @@ def encode_texts(
     finder = vocabulary.phrase_finder
     new_ids, offsets, unknown = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
     for ids, ends in _whole_documents(fed):
-        kept, kept_ends = _renumbered(ids, ends, numbers, finder is not None)
+        kept, kept_ends = renumbered(ids, ends, numbers, finder is not None)
         bounds = np.concatenate([[0], kept_ends])
         unknown.append(np.diff(ends, prepend=0) - np.diff(bounds))
         if finder is not None:
@@ -186,89 +256,18 @@ def _with_marks(
         yield ids
 
 
-def _merge(tables: Sequence[Table]) -> list[npt.NDArray[np.int32]]:
-    """Bring all words into the first table; returns the numbers there of the words of each other table."""
-    from spherevec.corpus.wordtable import WordTable
-
-    first, *others = tables
-    return [first.absorb(other) for other in others if isinstance(first, WordTable) and isinstance(other, WordTable)]
-
-
-def _renumbered(
-    ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], marks: bool
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    from spherevec.corpus import tokenizer_kernel as kernel
-
-    new_ids = np.empty(len(ids) + 1, np.int32)  # one more, where the kernel puts a dropped last word
-    new_ends = np.empty_like(ends)
-    return new_ids[: kernel.renumber(ids, ends, numbers, marks, new_ids, new_ends)], new_ends
-
-
-class _Numbered:
-    """The spilled blocks in the order of the text, with their final ids.
-
-    Attributes:
-        n_kept: how many words were kept; this and the others once all blocks were asked for.
-        n_empty, n_unknown: how many documents have no words, and how many none that is kept.
-    """
-
-    def __init__(
-        self,
-        spilled: Sequence[SpilledBlock],
-        spills: Sequence[Spill],
-        worker_numbers: Sequence[npt.NDArray[np.int32]],
-        tables: Sequence[Table],
-        rare: RareWords,
-        marks: bool,
-    ) -> None:
-        self._spilled, self._spills, self._worker_numbers, self._marks = spilled, spills, worker_numbers, marks
-        self._hashes = [table.hashes() for table in tables]
-        self._rare = rare
-        self._n_documents = 0
-        self.n_kept = self.n_empty = self.n_unknown = 0
-
-    def __iter__(self) -> Iterator[NumberedBlock]:
-        raw_length = length = 0  # of the document that the last block ended in
-        ends_of = deque[npt.NDArray[np.int64]]()
-
-        def raw() -> Iterator[tuple[npt.NDArray[np.int32], bool, bool]]:
-            for block in self._spilled:
-                ids, ends = self._spills[block.worker].read(block)
-                ends_of.append(ends)
-                dropped = len(ids) > 0 and self._worker_numbers[block.worker][ids[-1] & ID_MASK] < 0
-                yield ids, block.broken, bool(dropped)
-
-        for block, raw_ids in zip(self._spilled, _with_marks(raw()), strict=True):
-            raw_ends = ends_of.popleft()
-            ids, ends = _renumbered(raw_ids, raw_ends, self._worker_numbers[block.worker], self._marks)
-            raw_lengths, lengths = np.diff(raw_ends, prepend=-raw_length), np.diff(ends, prepend=-length)
-            self.n_empty += int(np.count_nonzero(raw_lengths == 0))
-            self.n_unknown += int(np.count_nonzero((raw_lengths > 0) & (lengths == 0)))
-            self.n_kept += len(ids)
-            self._add_rare(raw_ids & ID_MASK, raw_ends, block.worker)
-            raw_length = len(raw_ids) - int(raw_ends[-1]) if len(raw_ends) else raw_length + len(raw_ids)
-            length = len(ids) - int(ends[-1]) if len(ends) else length + len(ids)
-            yield ids, ends
-
-    def _add_rare(self, ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], worker: int) -> None:
-        """Note in which documents the dropped words of a block stand."""
-        places = np.flatnonzero(self._worker_numbers[worker][ids] < 0)
-        rows = self._n_documents + np.searchsorted(ends, places, "right")
-        self._rare.add(self._hashes[worker][ids[places]], rows.astype(np.int32))
-        self._n_documents += len(ends)
-
-
-def _warnings(summary: CorpusSummary, table: Table, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """What looks wrong, by some of the distinct words, evenly taken."""
-    counts = table.counts
-    places = np.arange(0, len(counts), max(1, len(counts) // _WORDS_LOOKED_AT))
-    words, share = table.words_at(places), len(counts) / max(len(places), 1)
+def _warnings(summary: CorpusSummary, counted: _Counted, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """What looks wrong, by some of the distinct words, chosen by their hashes."""
+    counts = counted.words.counts
+    every = max(1, len(counts) // _WORDS_LOOKED_AT)
+    places = np.flatnonzero(counted.hashes % np.uint64(every) == 0)
+    words, share = list(counted.words.at(places)), len(counts) / max(len(places), 1)
     long = [(int(counts[place]), word) for place, word in zip(places, words, strict=True) if len(word) >= LONG_WORD]
     return tuple(
         warnings_about(
             summary,
             long_words=round(sum(count for count, _ in long) * share),
-            longest=max(long, key=lambda one: len(one[1]))[1] if long else "",
+            longest=max(long, key=lambda one: (len(one[1]), one[1]))[1] if long else "",
             unspaced=unspaced_share(words, counts[places].tolist()),
             divided=tokenizer.divides_unspaced,
         )

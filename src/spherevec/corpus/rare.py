@@ -9,13 +9,29 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
+from spherevec.corpus.ordered import in_order
 from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.tensors import write_tensors
 
+_PART_BITS = 4
 MOST_PAIRS = 1 << 26  # beyond, nothing is kept: sorting them would take more than a gigabyte
 
 Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int32]
+
+
+def _sorted(hashes: Hashes, rows: Rows, threads: int) -> tuple[Hashes, Rows]:
+    """Pairs by their hashes, then by their rows, which are in ascending order already; by the upper bits in parts."""
+    part_of = hashes >> np.uint64(64 - _PART_BITS)
+
+    def work(_: int, part: int) -> tuple[Hashes, Rows]:
+        places = np.flatnonzero(part_of == part)
+        own = hashes[places]
+        order = np.argsort(own, kind="stable")
+        return own[order], rows[places[order]]
+
+    parts = list(in_order(range(1 << _PART_BITS), work, threads))
+    return np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts])
 
 
 class RareWords:
@@ -39,15 +55,14 @@ class RareWords:
                 self._hashes.write(hashes.data)
                 self._rows.write(rows.data)
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, threads: int = 1) -> None:
         """Write all pairs, sorted by hash and row; none where there are too many."""
         self._hashes.flush()
         self._rows.flush()
         few = self._n_pairs <= MOST_PAIRS
         hashes = np.fromfile(self._paths[0], np.uint64) if few else np.zeros(0, np.uint64)
         rows = np.fromfile(self._paths[1], np.int32) if few else np.zeros(0, np.int32)
-        order = np.argsort(hashes, kind="stable")  # rows are in ascending order already
-        write_tensors(path, {"hashes": hashes[order], "rows": rows[order]})
+        write_tensors(path, dict(zip(("hashes", "rows"), _sorted(hashes, rows, threads), strict=True)))
 
     def __enter__(self) -> RareWords:
         return self

@@ -5,13 +5,14 @@ Memory and disk are bounded: of very many rare words only the most frequent are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.ranking import CountedWords
 from spherevec.errors import FormatError
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn
@@ -39,25 +40,19 @@ class RareCounts:
         return cls(TextColumn.of(word for word, _ in kept), np.array([count for _, count in kept], np.int64))
 
     @classmethod
-    def left_out(
-        cls,
-        counts: NDArray[np.int64],
-        numbers: NDArray[np.int32],
-        words_at: Callable[[NDArray[np.intp]], Sequence[str]],
-        most: int = MOST_WORDS,
-    ) -> RareCounts:
+    def left_out(cls, counted: CountedWords, numbers: NDArray[np.int32], most: int = MOST_WORDS) -> RareCounts:
         """The words of a counted text that were given no number.
 
         Args:
-            counts: (distinct words,), in the order of counting.
             numbers: (distinct words,) -1 for those left out.
-            words_at: the words at some places of `counts`.
         """
+        counts = counted.counts
         places = np.flatnonzero(numbers < 0)
         if len(places) > most:
             bound = np.partition(counts[places], len(places) - most)[len(places) - most]
             places = places[counts[places] >= bound]
-        return cls.of(dict(zip(words_at(places), counts[places].tolist(), strict=True)), most)
+        kept = counted.ranked(places)[:most]
+        return cls(counted.at(kept), counts[kept])
 
     @classmethod
     def open(cls, path: Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> RareCounts:

@@ -17,6 +17,7 @@ from spherevec.corpus.budget import bounded
 from spherevec.corpus.frames import frame_rows, is_frame
 from spherevec.corpus.objects import documents_of, paths_of
 from spherevec.corpus.options import ReadOptions
+from spherevec.corpus.portions import Portion, portions_of, text_of
 from spherevec.corpus.records import RecordBuilder, Row
 from spherevec.corpus.sources import Item, items_of
 from spherevec.corpus.streams import BLOCK_SIZE, STDIN, Meter, blocks, check_encoding, lines, utf8, utf8_pieces
@@ -40,6 +41,12 @@ class Source:
     meter: Meter = field(default_factory=Meter)
     name: str = "the corpus"
     notes: list[str] = field(default_factory=list)
+    plain: tuple[Sequence[Item], ReadOptions] | None = None  # the files, where all of them are plain text
+
+    def portions(self, size: int, workers: int) -> Iterator[Portion]:
+        """The text of plain files in portions, for workers to read instead of `pieces`."""
+        assert self.plain is not None
+        return portions_of(*self.plain, size, workers, self.meter, self.notes)
 
     def texts(self) -> Iterator[str]:
         """The documents of a text source, one string each."""
@@ -121,7 +128,19 @@ def _open_files(
     meter = Meter(total=None if None in sizes else sum(one for one in sizes if one is not None))
     name = str(items[0].path) if len(items) == 1 else "the corpus"
     pieces = bounded(_file_pieces(items, options, size, meter, builder, notes), name)
-    return Source(pieces=pieces, records=builder, meter=meter, name=name, notes=notes)
+    all_plain = all(_is_plain(item, options) for item in items)
+    return Source(
+        pieces=pieces,
+        records=builder,
+        meter=meter,
+        name=name,
+        notes=notes,
+        plain=(items, options) if all_plain else None,
+    )
+
+
+def _is_plain(item: Item, options: ReadOptions) -> bool:
+    return item.kind == "text" and not (item.path == STDIN and options.wants_fields)
 
 
 def _file_pieces(
@@ -169,8 +188,7 @@ def _item_pieces(
         if kind == "jsonl":
             return _row_pieces(tables.jsonl_rows(parts, path, options), builder, f"{path}, line ")
         return _row_pieces(tables.csv_rows(parts, path, options, notes), builder, f"{path}, line ", spelled=True)
-    if item.whole:
-        text = _one_document(text)
+    text = text_of(item, text)
     return text if builder is None else _watched(text, builder)
 
 
@@ -180,12 +198,6 @@ def _kind_of_stream(pieces: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
     begins = first.lstrip()[:1]
     kind = "jsonl" if begins == b"{" else "json" if begins == b"[" else "csv"
     return kind, chain([first] if first else [], pieces)
-
-
-def _one_document(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    for piece in pieces:
-        yield piece.replace(b"\n", b" ")
-    yield b"\n"
 
 
 def _watched(pieces: Iterable[bytes], builder: RecordBuilder) -> Iterator[bytes]:

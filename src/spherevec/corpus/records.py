@@ -90,9 +90,9 @@ class RecordBuilder:
     def n_rows(self) -> int:
         return self._n_rows
 
-    def begin_source(self, name: str, whole: bool = False) -> None:
-        """What comes next is from this source, which is one document or many."""
-        self._sources.append((name, self._n_rows, whole))
+    def begin_source(self, name: str, whole: bool = False, ahead: int = 0) -> None:
+        """What comes next, or `ahead` rows later, is from this source, which is one document or many."""
+        self._sources.append((name, self._n_rows + ahead, whole))
 
     def add(self, row: Row, place: str, spelled: bool = False) -> None:
         """Args: place: where the row is, for messages; spelled: its source knows no types, as CSV."""
@@ -123,7 +123,15 @@ class RecordBuilder:
             data = np.frombuffer(block, np.uint8)
             out = np.empty(len(data), np.uint8)
             filled, self._taken = line_beginnings(data, self.columns.keep_text, self._taken, out, ends)
-            self._texts.extend(out[:filled], ends)
+            out = out[:filled]
+        else:
+            out = np.zeros(0, np.uint8)
+        self.add_beginnings(out, ends)
+
+    def add_beginnings(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        """The beginnings of documents, back to back, and where each ends; a document without end goes on later."""
+        if self._texts is not None:
+            self._texts.extend(text, ends)
         if self._has_title:
             self._titles.extend(np.zeros(0, np.uint8), np.zeros(len(ends), np.int64))
         self._n_rows += len(ends)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,39 +28,73 @@ class SpilledBlock(NamedTuple):
     broken: bool  # whether punctuation stands behind the last word
 
 
+class SpilledLines(NamedTuple):
+    """Where the beginnings of some lines lie: `n_bytes` and then `n_ends` int64 at `position` of a worker's file."""
+
+    worker: int
+    position: int
+    n_bytes: int
+    n_ends: int
+
+
 class Spill:
-    """One worker's file of blocks: written first, then read, and removed on leaving the context."""
+    """One worker's file: it alone writes, any thread may read; removed on leaving the context."""
 
     def __init__(self, folder: Path, worker: int) -> None:
         self._folder = folder
         self._path = folder / f"spill-{worker}.bin"
         self._worker = worker
         self._position = 0
+        self._reading = threading.Lock()
         with writable(folder):
-            self._file = self._path.open("w+b")
+            self._file = self._path.open("wb", buffering=0)
+            self._reader = self._path.open("rb", buffering=0)
 
     def append(self, ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], broken: bool) -> SpilledBlock:
-        block = SpilledBlock(self._worker, self._position, len(ids), len(ends), broken)
-        with writable(self._folder):
-            self._file.write(ids.data)
-            self._file.write(ends.data)
-        self._position += ids.nbytes + ends.nbytes
-        return block
+        return SpilledBlock(self._worker, self._written(ids, ends), len(ids), len(ends), broken)
+
+    def append_lines(self, text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> SpilledLines:
+        return SpilledLines(self._worker, self._written(text, ends), len(text), len(ends))
 
     def read(self, block: SpilledBlock) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        with writable(self._folder):
-            self._file.seek(block.position)  # flushes what is left to write
-            ids, ends = np.fromfile(self._file, np.int32, block.n_ids), np.fromfile(self._file, np.int64, block.n_ends)
-        if (len(ids), len(ends)) != (block.n_ids, block.n_ends):
-            raise CorpusError(f"{self._path}: was cut short by somebody else; choose another folder")
+        ids, ends = np.empty(block.n_ids, np.int32), np.empty(block.n_ends, np.int64)
+        self._read(block.position, ids, ends)
         return ids, ends
+
+    def read_lines(self, lines: SpilledLines) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        text, ends = np.empty(lines.n_bytes, np.uint8), np.empty(lines.n_ends, np.int64)
+        self._read(lines.position, text, ends)
+        return text, ends
+
+    def _written(self, *arrays: npt.NDArray[Any]) -> int:
+        """Write arrays one after another; returns where they begin."""
+        start = self._position
+        with writable(self._folder):
+            for array in arrays:
+                left = array.data.cast("B") if len(array) else memoryview(b"")
+                while left:
+                    left = left[self._file.write(left) :]
+                self._position += array.nbytes
+        return start
+
+    def _read(self, position: int, *arrays: npt.NDArray[Any]) -> None:
+        with writable(self._folder), self._reading:
+            self._reader.seek(position)
+            for array in arrays:
+                left = array.data.cast("B") if len(array) else memoryview(b"")
+                while left:
+                    count = self._reader.readinto(left)
+                    if not count:
+                        raise CorpusError(f"{self._path}: was cut short by somebody else; choose another folder")
+                    left = left[count:]
 
     def __enter__(self) -> Spill:
         return self
 
     def __exit__(self, *error: object) -> None:
-        with suppress(OSError):  # on a full disk, closing tries to write once more
-            self._file.close()
+        for file in (self._file, self._reader):
+            with suppress(OSError):
+                file.close()
         with suppress(OSError):  # the folder goes with all that is in it
             self._path.unlink(missing_ok=True)
 

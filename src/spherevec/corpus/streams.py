@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import lzma
+import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -184,6 +185,11 @@ def unchanged(path: Path) -> Iterator[None]:
         return
     before = path.stat()
     yield
+    check_unchanged(path, before)
+
+
+def check_unchanged(path: Path, before: os.stat_result) -> None:
+    """Raise if somebody wrote to the file, or cut it short, since its state was `before`."""
     after = path.stat()
     same_file = S_ISREG(before.st_mode) and before.st_ino == after.st_ino  # a new file of that name harms nobody
     if same_file and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
@@ -215,12 +221,8 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
             raw = stream.read(max(size, 4))  # 4 bytes hold a whole character, so a byte order mark is seen at once
             if unfolding is not None:
                 unfolding.add(len(raw), meter.done - done_before)
-            if first and raw.startswith(b"%PDF-"):
-                raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
-            if first and b"\0" in raw and not name.startswith(_WIDE_ENCODINGS):
-                raise CorpusError(
-                    f"{path}: looks binary, not text; if it is text, name its encoding (--encoding NAME, say utf-16)"
-                )
+            if first:
+                check_beginning(path, raw, name)
             state = decoder.getstate()
             try:
                 text = decoder.decode(raw, final=not raw)
@@ -228,10 +230,7 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
                 decoder.setstate(state)
                 with suppress(UnicodeError):
                     lines += decoder.decode(raw[: max(0, error.start - len(state[0]))]).count("\n")
-                raise CorpusError(
-                    f"{path}, line {lines + 1}: not valid {encoding} (byte 0x{error.object[error.start]:02x}); "
-                    "name the file's encoding (--encoding NAME)"
-                ) from None
+                raise not_valid(path, lines + 1, encoding, error.object[error.start]) from None
             except UnicodeError as error:  # such as a missing byte order mark
                 raise CorpusError(
                     f"{path}: not valid {encoding} ({error}); name the file's encoding (--encoding NAME)"
@@ -240,7 +239,7 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
             if first and text:
                 first = False
                 piece = piece.removeprefix(codecs.BOM_UTF8)
-                old_mac = b"\n" not in piece and b"\r" in piece[:-1]
+                old_mac = ends_lines_with_returns(piece)
                 if old_mac and notes is not None:
                     notes.append(f"{path}: lines end with a carriage return (CR)")
             if old_mac:
@@ -253,6 +252,28 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
                 break
         if last not in (b"", b"\n"):
             yield b"\n"
+
+
+def check_beginning(path: Path, raw: bytes, encoding: str) -> None:
+    """Refuse a file whose first bytes are no text; `encoding` by its usual name."""
+    if raw.startswith(b"%PDF-"):
+        raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
+    if b"\0" in raw and not encoding.startswith(_WIDE_ENCODINGS):
+        raise CorpusError(
+            f"{path}: looks binary, not text; if it is text, name its encoding (--encoding NAME, say utf-16)"
+        )
+
+
+def ends_lines_with_returns(beginning: bytes) -> bool:
+    """Whether lines end with a carriage return alone, by the first bytes of a text."""
+    return b"\n" not in beginning and b"\r" in beginning[:-1]
+
+
+def not_valid(path: Path, line: int, encoding: str, byte: int) -> CorpusError:
+    """What to raise where a file's bytes are not text in its encoding."""
+    return CorpusError(
+        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (--encoding NAME)"
+    )
 
 
 def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the corpus") -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""The compiled loops of the corpus room: cut bytes into words, number them, merge tables, renumber.
+"""The compiled loops of the corpus room: cut bytes into words, number them, renumber.
 
 A table of words is five arrays:
     slots   int64 (2 ** k,)        open addressing, `hash << 32 | word + 1`, 0 = free; at most half full
@@ -198,32 +198,6 @@ def rehash(old_slots, slots):
             while slots[place] != 0:
                 place = (place + 1) & mask
             slots[place] = slot
-
-
-@njit(nogil=True, cache=True)
-def merge_table(from_starts, from_counts, from_arena, slots, starts, counts, arena, renumbered, n_words):
-    """Add the words of one table to another that has room for them all; returns the new number of words.
-
-    `renumbered`, int32 (words of the first table,), receives the number of each word in the second.
-    """
-    # Words in the order of their numbers: early words are early in both tables, so memory is read nearly in order.
-    for source in range(len(renumbered)):
-        begin, end = int(from_starts[source]), int(from_starts[source + 1])
-        code = _hash(from_arena, begin, end)
-        place = _find_slot(slots, starts, arena, from_arena, begin, end, code)
-        word = (int(slots[place]) & 0xFFFFFFFF) - 1
-        if word < 0:
-            word = n_words
-            n_words += 1
-            start = int(starts[word])
-            for j in range(end - begin):
-                arena[start + j] = from_arena[begin + j]
-            starts[n_words] = start + end - begin
-            counts[word] = 0
-            slots[place] = code << 32 | word + 1
-        counts[word] += from_counts[source]
-        renumbered[source] = word
-    return n_words
 
 
 @njit(nogil=True, cache=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus.phrases import PhraseFinder, phrases_of
+from spherevec.corpus.ranking import CountedWords
 from spherevec.errors import CorpusError
 
 
@@ -55,17 +56,10 @@ def ranked(words: Sequence[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[n
 
 
 def choose_words(
-    counts: npt.NDArray[np.int64],
-    words_at: Callable[[npt.NDArray[np.intp]], Sequence[str]],
-    min_count: int,
-    max_vocab: int | None,
+    counted: CountedWords, min_count: int, max_vocab: int | None
 ) -> tuple[Vocabulary, npt.NDArray[np.int32]]:
-    """The vocabulary of a counted text, and the new number of each counted word, -1 for those left out.
-
-    Args:
-        counts: (distinct words,), in the order of counting.
-        words_at: the words at some places of `counts`.
-    """
+    """The vocabulary of a counted text, and the new number of each counted word, -1 for those left out."""
+    counts = counted.counts
     if not len(counts):
         raise CorpusError("the text holds no words; check that it is the right file and the right tokenizer")
     kept = np.flatnonzero(counts >= min_count)
@@ -74,13 +68,13 @@ def choose_words(
             f"no word occurs {min_count} times: there are {len(counts)} distinct words and the most frequent occurs "
             f"{counts.max()} times; lower min_count (--min-count)"
         )
-    words = words_at(kept)
-    order = ranked(words, counts[kept])[:max_vocab]
-    if len(order) == 1:
+    chosen = counted.ranked(kept)[:max_vocab]
+    words = list(counted.at(chosen))
+    if len(words) == 1:
         raise CorpusError(
-            f"only one word, {words[order[0]]!r}, occurs {min_count} times or more: nothing to compare it with; "
+            f"only one word, {words[0]!r}, occurs {min_count} times or more: nothing to compare it with; "
             "give more text or lower min_count (--min-count)"
         )
     numbers = np.full(len(counts), -1, np.int32)
-    numbers[kept[order]] = np.arange(len(order), dtype=np.int32)
-    return Vocabulary([words[i] for i in order.tolist()], counts[kept[order]]), numbers
+    numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return Vocabulary(words, counts[chosen]), numbers

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from spherevec.corpus import tokenizer_kernel as kernel
 from spherevec.corpus.compiled import block_tokenizer
 from spherevec.corpus.marks import ID_MASK, Fed
+from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
@@ -39,9 +40,15 @@ class WordTable:
         starts, stops = self._starts[places].tolist(), self._starts[places + 1].tolist()
         return [str(arena[start:stop], "utf-8") for start, stop in zip(starts, stops, strict=True)]
 
-    def hashes(self) -> npt.NDArray[np.uint64]:
-        """64 bits for each word, as `TextColumn` gives them."""
-        return TextColumn(self._starts[: self._n_words + 1], self._arena).hashes()
+    def counted(self) -> CountedWords:
+        """All words, with their counts."""
+        used = int(self._starts[self._n_words])
+        return CountedWords(TextColumn(self._starts[: self._n_words + 1], self._arena[:used]), self.counts)
+
+    @property
+    def slots(self) -> npt.NDArray[np.int64]:
+        """Where the words are found by their hashes."""
+        return self._slots
 
     def feed(self, block: bytes) -> Fed:
         """Count the words of a block."""
@@ -61,17 +68,6 @@ class WordTable:
             if not finished:
                 self._reserve_words(1)
         return Fed(ids[: cursor[kernel.N_IDS]], ends, bool(cursor[kernel.BROKEN]))
-
-    def absorb(self, other: WordTable) -> npt.NDArray[np.int32]:
-        """Add the words and counts of `other`; returns the number here of each of its words."""
-        renumbered = np.empty(len(other), np.int32)
-        self._reserve_words(len(other))
-        self._reserve_arena(int(other._starts[len(other)]))
-        self._n_words = kernel.merge_table(
-            other._starts, other._counts, other._arena,
-            self._slots, self._starts, self._counts, self._arena, renumbered, self._n_words,
-        )  # fmt: skip
-        return renumbered
 
     def _reserve_arena(self, more: int) -> None:
         used = int(self._starts[self._n_words])

@@ -15,6 +15,7 @@ from spherevec.corpus import segmentation, tokenize
 from spherevec.corpus.cleaning import clean_block, combining_classes, normalise_block
 from spherevec.corpus.html_cleaning import cleaned
 from spherevec.corpus.marks import BREAK_BIT, ID_MASK
+from spherevec.corpus.merging import MergedWords
 from spherevec.corpus.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
 from spherevec.corpus.tokenizer_kernel import _hash
 from spherevec.corpus.tokenizer_options import CHOICES, TokenizerOptions
@@ -251,15 +252,17 @@ def test_tables_agree_with_python_on_every_character():
 
 @settings(max_examples=100, deadline=None)
 @given(left=st.lists(TEXT, max_size=6), right=st.lists(TEXT, max_size=6))
-def test_absorbed_tables_count_together(left, right):
-    first, second = WordTable(tokenizer_of("words"), 1), WordTable(tokenizer_of("words"), 1)
-    fed(first, "\n".join(left))
-    words, *_ = fed(second, "\n".join(right))
-    names = second.words_at(np.arange(len(second)))
-    numbers = first.absorb(second)
-    assert first.words_at(numbers.astype(np.intp)) == names
-    together = Counter(tokenize("\n".join(left)) + words)
-    assert dict(zip(first.words_at(np.arange(len(first))), first.counts.tolist(), strict=True)) == together
+def test_merged_tables_count_together(left, right):
+    tables = [WordTable(tokenizer_of("words"), 1) for _ in range(3)]
+    words = [fed(table, "\n".join(texts))[0] for table, texts in zip(tables, (left, right, left), strict=True)]
+    merged = MergedWords(tables)
+    names = list(merged.counted.words)
+    together = Counter(word for some in words for word in some)
+    assert dict(zip(names, merged.counted.counts.tolist(), strict=True)) == together
+    numbers = np.arange(len(names), dtype=np.int32) * 2
+    for table, found, places in zip(tables, merged.numbers_of_tables(numbers), merged.places, strict=True):
+        assert [names[place] for place in places] == table.words_at(np.arange(len(table)))
+        assert found.tolist() == (places * 2).tolist()
 
 
 def test_words_with_the_same_hash_stay_apart():

@@ -7,10 +7,12 @@ import pytest
 
 import spherevec
 from spherevec import KeyedVectors, Model
+from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rare_counts import RareCounts
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.model.editing import arranged
 from spherevec.model.neighbors import top_k
+from spherevec.storage.text_column import TextColumn
 from spherevec.training.arrivals import grown_words
 from spherevec.training.update import mean_cosine
 
@@ -147,8 +149,8 @@ def test_rare_counts_are_bounded(tmp_path):
     rare.save(tmp_path / "rare")
     assert RareCounts.open(tmp_path / "rare").as_dict() == rare.as_dict()
     counts, numbers = np.array([5, 1, 2, 1, 3]), np.array([0, -1, -1, -1, -1], np.int32)
-    words = np.array(list("vwxyz"))
-    assert RareCounts.left_out(counts, numbers, lambda at: words[at].tolist(), most=2).as_dict() == {"z": 3, "x": 2}
+    counted = CountedWords(TextColumn.of("vwxyz"), counts)
+    assert RareCounts.left_out(counted, numbers, most=2).as_dict() == {"z": 3, "x": 2}
 
 
 def test_words_join_up_to_the_size_of_the_vocabulary(model):
