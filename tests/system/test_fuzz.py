@@ -22,35 +22,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.fuzz_targets import TARGETS, feed, model_files
+from benchmarks.fuzz.base import damaged
+from benchmarks.fuzz.models import model_files
+from benchmarks.fuzz.targets import TARGETS, feed
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
 from spherevec.io import import_vectors
 
 EXAMPLES = 60
-
-
-def damaged(seeds, words, luck):
-    """A valid input with some bytes changed, cut, repeated, or joined with another one."""
-    data = bytearray(luck.choice(seeds))
-    for _ in range(luck.randint(1, 6)):
-        at, end = sorted(luck.randint(0, len(data)) for _ in range(2))
-        match luck.randrange(7):
-            case 0:
-                data[at : at + 1] = bytes([luck.randrange(256)])
-            case 1:
-                del data[at:end]
-            case 2:
-                data[at:at] = data[at:end]
-            case 3 if words:
-                data[at:at] = luck.choice(words)
-            case 4:
-                del data[at:]
-            case 5:
-                data[at:at] = luck.choice(seeds)[end:]
-            case _:
-                data[at : at + 4] = struct.pack("<I", luck.choice([0, 1, 2**31 - 1, 2**32 - 1, luck.randrange(2**32)]))
-    return bytes(data[:4096])
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -57,6 +57,12 @@ class _PageText(HTMLParser):
         if tag not in _INLINE:
             self.parts.append(" ")
 
+    def parse_html_declaration(self, i: int) -> int:
+        """`<![if …]>` and the like are comments, as browsers have it; some releases of Python raise AssertionError."""
+        if self.rawdata.startswith("<![", i):
+            return self.parse_bogus_comment(i)
+        return super().parse_html_declaration(i)
+
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title.append(data)

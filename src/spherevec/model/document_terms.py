@@ -23,6 +23,7 @@ from spherevec.errors import FormatError
 from spherevec.storage.tensors import read_tensors, write_tensors
 
 _TOKENS_COUNTED = 1 << 22  # at a time
+_CHECKED_AT_ONCE = 1 << 22
 _POSTINGS_HELD = 1 << 26  # at a time, of 5 bytes each
 _READ_INTO_MEMORY = 1 << 26  # bytes: a smaller file is no burden
 _TYPES = {
@@ -55,6 +56,7 @@ class DocumentTerms:
         if not sound or self.starts[0] != 0 or self.starts[-1] != pairs or self.places[-1] != pairs:
             raise FormatError("its arrays do not fit each other; copy it again")
         self._counts: Any = None
+        self._checked = False
 
     @classmethod
     def open(cls, path: str | Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> DocumentTerms:
@@ -80,12 +82,35 @@ class DocumentTerms:
     def n_words(self) -> int:
         return len(self.places) - 1
 
+    def check(self) -> None:
+        """Raise `FormatError` unless every number is that of a word or of a document.
+
+        Compiled code of scipy trusts these numbers blindly. All of them are looked at once, when first needed.
+        """
+        if self._checked:
+            return
+        for starts in (self.starts, self.places):
+            for low in range(0, len(starts) - 1, _CHECKED_AT_ONCE):
+                if starts[0] != 0 or (np.diff(starts[low : low + _CHECKED_AT_ONCE + 1]) < 0).any():
+                    raise FormatError("the words of documents: where they begin goes back; copy the model again")
+        bounds = {"words": self.n_words, "rows": self.n_documents, "rare_rows": self.n_documents}
+        for name, bound in bounds.items():
+            numbers = self._tensors[name]
+            for low in range(0, len(numbers), _CHECKED_AT_ONCE):
+                some = numbers[low : low + _CHECKED_AT_ONCE]
+                if some.min() < 0 or some.max() >= bound:
+                    raise FormatError(
+                        f"the words of documents: {name!r} has a number beyond {bound}; copy the model again"
+                    )
+        self._checked = True
+
     @property
     def counts(self) -> Any:
         """The counts as a scipy.sparse.csr_array (documents, words) of int32, over the mapped arrays."""
         if self._counts is None:
             from scipy.sparse import csr_array
 
+            self.check()
             # scipy wants both index arrays of one type: a small copy keeps the large one mapped.
             small = len(self.rows) < 2**31
             parts = (

@@ -22,6 +22,7 @@ Rows = NDArray[np.int64]
 
 TITLE_LENGTH = 80
 _NAMES_SHOWN = 20
+_MANY_ROWS = 1000
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -57,11 +58,16 @@ class _Column:
         """The cells as a NumPy array: objects (str), float64, int64 or datetime64[us]."""
         if self.kind == "category":
             names = np.array([*self.categories, ""], object)
-            result: NDArray[Any] = names[self.arrays["codes"][rows]]
+            codes = self.arrays["codes"][rows]
+            if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < len(names) - 1:
+                raise FormatError("a column has a category that it does not name; copy the model again")
+            result: NDArray[Any] = names[codes]
             return result
         if self.kind == "text":
             assert self.texts is not None
             numbers = np.arange(len(self.texts))[rows]
+            if len(numbers) > _MANY_ROWS:
+                self.texts.check()
             return np.array([self.texts[int(row)] for row in numbers], object)
         values: NDArray[Any] = self.arrays["values"][rows]
         return values.view("datetime64[us]") if self.kind == "date" else values
@@ -253,6 +259,15 @@ class DocumentTable:
             else:
                 chosen &= self._matches(name, sign, value)
         return np.flatnonzero(chosen)
+
+    def check(self) -> None:
+        """Raise `FormatError` unless every cell can be read."""
+        for texts in (*self._roles.values(), *(column.texts for column in self._fields.values())):
+            if texts is not None:
+                texts.check()
+        for column in self._fields.values():
+            if column.kind == "category":
+                column.values()
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame, one row a document: id, title, text and the kept fields."""

@@ -395,11 +395,18 @@ class Model:
         return remove(self, ids)
 
     def check(self) -> None:
-        """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique."""
+        """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique.
+
+        The words and the table of the documents are looked at, too.
+        """
         for name in (*_TABLES, "inputs"):
             table = getattr(self, name)
             if table is not None:
                 table.check(name)
+        if self.terms is not None:
+            self.terms.check()
+        if self.documents is not None:
+            self.documents.check()
 
     def describe(self) -> dict[str, Any]:
         """What there is to know about the model without its vectors, ready for JSON."""

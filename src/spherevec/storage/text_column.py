@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.errors import FormatError
 from spherevec.storage.locks import told_in_one_line
 
 Int64 = NDArray[np.int64]
@@ -20,6 +21,7 @@ Bytes = NDArray[np.uint8]
 
 _ROWS_READ = 1 << 12
 _FLUSH = 1 << 20
+_OFFSETS_CHECKED = 1 << 20
 
 
 class TextColumn(Sequence[str]):
@@ -38,6 +40,20 @@ class TextColumn(Sequence[str]):
         self.offsets = offsets
         self.arena = arena
         self._sorted: tuple[NDArray[np.uint64], Int64] | None = None
+        self._checked = False
+
+    def check(self) -> None:
+        """Raise `FormatError` unless texts follow each other: a few crafted bytes could stand for terabytes otherwise.
+
+        All offsets are looked at once, when all texts are first needed.
+        """
+        if self._checked:
+            return
+        for low in range(0, len(self), _OFFSETS_CHECKED):
+            some = self.offsets[low : low + _OFFSETS_CHECKED + 1]
+            if some[0] < 0 or some[-1] > len(self.arena) or (np.diff(some) < 0).any():
+                raise FormatError("a column of texts does not fit its bytes; copy the file again")
+        self._checked = True
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> TextColumn:
@@ -65,6 +81,7 @@ class TextColumn(Sequence[str]):
         return _decoded(self.arena[self.offsets[row] : self.offsets[row + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
+        self.check()
         for start in range(0, len(self), _ROWS_READ):
             bounds = self.offsets[start : start + _ROWS_READ + 1].tolist()
             data = self.arena[bounds[0] : bounds[-1]].tobytes()
@@ -96,6 +113,7 @@ class TextColumn(Sequence[str]):
         """64 bits for each text, (n,)."""
         from spherevec.storage.text_kernel import hash_texts
 
+        self.check()
         hashes = np.empty(len(self), np.uint64)
         hash_texts(self.offsets, self.arena, hashes)
         return hashes

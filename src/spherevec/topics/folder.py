@@ -9,10 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from spherevec.errors import FormatError
 from spherevec.model.kept_topics import KeptTopics
 from spherevec.storage import schema
 from spherevec.storage.files import atomic_folder
+from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.topics.fields import Breakdown
 from spherevec.topics.keeping import FORMAT, restored, stored
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 TOPICS, ASSIGNMENTS, COMPONENTS = "topics.json", "assignments.csv", "components.safetensors"
 REPORT = "report.html"  # written by `spherevec topics --out`, see spherevec.explore.report
 _EXAMPLES = 3
+_LONGEST = 1 << 28
 
 
 def save_topics(
@@ -45,15 +49,27 @@ def load_topics(folder: str | Path, model: Model) -> Topics:
     """Read saved topics, for the model that they were found in or one that has grown from it."""
     place = Path(folder)
     try:
-        about = schema.parsed((place / TOPICS).read_bytes())
-        schema.map_of(schema.plain)(about, TOPICS)
+        about, arrays = _opened(place)
         listed = [{**topic, "title": topic["title"] if topic["given"] else None} for topic in about["topics"]]
-        arrays = read_tensors(place / COMPONENTS, memory_map=False)
-    except FileNotFoundError as error:
-        raise FormatError(f"{folder}: holds no {Path(str(error.filename)).name}; save topics there first") from None
+    except FileNotFoundError:
+        raise FormatError(f"{folder}: holds no {TOPICS} and {COMPONENTS}; save topics there first") from None
+    except OSError as error:
+        raise FormatError(f"{folder}: cannot read: {error.strerror or error}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{folder}: no topics of spherevec ({error}); save them again") from None
     return restored(model, KeptTopics({**about, "topics": listed}, arrays), str(folder))
+
+
+def _opened(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What topics.json says, and the arrays beside it; both from one folder, neither through a link or a pipe."""
+    with OpenFolder(place) as opened:
+        with opened.open(TOPICS) as file:
+            encoded = file.read(_LONGEST + 1)
+        if len(encoded) > _LONGEST:
+            raise ValueError(f"{TOPICS} is over {_LONGEST >> 20} MB")
+        about = schema.parsed(encoded)
+        schema.map_of(schema.plain)(about, TOPICS)
+        return about, read_tensors(place / COMPONENTS, memory_map=False, opened=opened.open(COMPONENTS))
 
 
 def describe(topics: Topics) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from spherevec.topics.level import Level
 from spherevec.topics.result import Topics
 
 FORMAT = 1
+_LARGEST, _MOST_CONCENTRATED = 2.0, 1e6
 
 
 def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
@@ -84,7 +85,11 @@ def _components(arrays: Mapping[str, NDArray[Any]], concentration: float, n_topi
     mean, directions, weights, topic_of = (arrays[name] for name in ("mean", "directions", "weights", "topic_of"))
     n, dim = directions.shape
     fitting = mean.shape == (1, dim) and weights.shape == topic_of.shape == (n,)
-    if not fitting or not all(np.isfinite(array).all() for array in (mean, directions, weights, concentration)):
+    # What is NaN, or far beyond the sphere, would give probabilities that are no numbers.
+    bounded = all(
+        array.dtype == np.float32 and (np.abs(array) <= _LARGEST).all() for array in (mean, directions, weights)
+    )
+    if not fitting or not bounded or not concentration <= _MOST_CONCENTRATED:
         raise ValueError("the arrays do not fit each other")
     if not np.array_equal(np.unique(topic_of), np.arange(n_topics)) or concentration <= 0 or (weights < 0).any():
         raise ValueError("the arrays do not fit the list of topics")

@@ -19,6 +19,7 @@ from spherevec.topics.graph import Labels, Rows
 # Exclusions push a direction away by this much.
 _PUSH = 0.5
 _SUGGESTIONS = 3
+_LONGEST_FILE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,17 @@ def read_names(source: Any) -> list[Name]:
 
 def _from_file(path: Path) -> list[Name]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        if path.exists() and not path.is_file():
+            raise ConfigError(f"{path}: is no regular file; give a file with one name a line")
+        with path.open("rb") as file:
+            encoded = file.read(_LONGEST_FILE + 1)
+        if len(encoded) > _LONGEST_FILE:
+            raise ConfigError(f"{path}: over {_LONGEST_FILE >> 20} MB, too large for a list of names")
+        lines = encoded.decode("utf-8-sig").splitlines()
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file of names; write one name a line: name: word, phrase, -not") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read: {error.strerror or error}; give a file with one name a line") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not text in UTF-8; save it as UTF-8, one name a line") from None
     names: list[Name] = []

@@ -281,6 +281,7 @@ def load(folder: Path) -> Checkpoint | None:
             about = _manifest(opened)
             vectors = opened.open(VECTORS)
             tables = read_tensors(place / VECTORS, opened=_checked(vectors, about["files"][VECTORS]))
+        Sums(**about["biases"]["seen"])  # refused here where a name is unknown
         return Checkpoint(
             folder=place,
             config=dict(about["config"]),

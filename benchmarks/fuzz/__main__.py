@@ -1,7 +1,8 @@
 """Feed every reader what it was not made for: millions of damaged files, guided by the coverage of our code.
 
     pip install atheris
-    python -m benchmarks.fuzz [TARGET...] [--inputs 1000000] [--keep FOLDER]
+    python -m benchmarks.fuzz [TARGET...] [--inputs 1000000] [--seconds N] [--keep FOLDER]
+    python -m benchmarks.fuzz --blind          by chance alone, without atheris
 
 Each target runs in a process of its own. Anything but a good result or a one-line error of the package stops the run
 and leaves the input in `--keep`: another exception, a crash, an input that takes over 10 seconds, memory beyond 2 GB.
@@ -10,6 +11,7 @@ and leaves the input in `--keep`: another exception, a crash, an input that take
 from __future__ import annotations
 
 import argparse
+import random
 import re
 import subprocess
 import sys
@@ -18,7 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz_targets import TARGETS, feed
+from benchmarks.fuzz.base import damaged
+from benchmarks.fuzz.targets import TARGETS, feed
 
 SECONDS_AN_INPUT = 10
 MEMORY_MB = 2048
@@ -26,21 +29,25 @@ MEMORY_MB = 2048
 INSTRUMENTED = (
     "spherevec.io",
     "spherevec.model",
-    "spherevec.model.keyed_vectors",
-    "spherevec.model.inference",
-    "spherevec.corpus.encoded",
-    "spherevec.corpus.readers",
-    "spherevec.corpus.streams",
-    "spherevec.corpus.tables",
+    "spherevec.corpus",
+    "spherevec.storage",
+    "spherevec.topics.folder",
+    "spherevec.topics.names",
+    "spherevec.training.checkpoint",
+    "spherevec.training.arrivals",
+    "spherevec.explore.page",
+    "spherevec.explore.pack",
+    "spherevec.explore.report",
     "spherevec.evaluation.datasets",
     "gzip",
     "_compression",
 )
 
 
-def fuzz(name: str, inputs: int, keep: Path, seconds: int = 0) -> dict[str, Any]:
+def fuzz(name: str, inputs: int, keep: Path, seconds: int = 0, blind: bool = False) -> dict[str, Any]:
     """Run one target in a process of its own; returns libFuzzer's figures."""
     command = [sys.executable, "-m", "benchmarks.fuzz", name, "--child", "--inputs", str(inputs), "--keep", str(keep)]
+    command += ["--blind"] * blind
     started = time.perf_counter()
     with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
         code = subprocess.run([*command, "--seconds", str(seconds)], stdout=log, stderr=log, check=False).returncode
@@ -101,20 +108,44 @@ def _child(name: str, inputs: int, keep: Path, seconds: int) -> None:
         atheris.Fuzz()
 
 
+def _blind(name: str, inputs: int, keep: Path, seconds: int) -> None:
+    """By chance alone; prints what libFuzzer would."""
+    target, luck = TARGETS[name], random.Random(1)
+    seeds = target.seeds()
+    keep.mkdir(parents=True, exist_ok=True)
+    taken = fed = 0
+    scratch = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        for seed in seeds:
+            feed(name, seed, Path(folder))
+        started = time.monotonic()
+        while fed < inputs and (not seconds or time.monotonic() - started < seconds):
+            data = damaged(seeds, target.words, luck)
+            try:
+                taken += feed(name, data, Path(folder))
+            except BaseException:
+                (keep / f"{name}-crash-{fed}").write_bytes(data)
+                raise
+            fed += 1
+    print(f"taken: {taken} of {fed}\nstat::number_of_executed_units: {fed}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", choices=[*TARGETS, []], metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--inputs", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=int, default=0, help="at most so many for each target; 0 = no limit")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "spherevec-fuzz")
+    parser.add_argument("--blind", action="store_true", help="by chance alone, not guided by coverage")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        _child(arguments.targets[0], arguments.inputs, arguments.keep, arguments.seconds)
+        child = _blind if arguments.blind else _child
+        child(arguments.targets[0], arguments.inputs, arguments.keep, arguments.seconds)
         return
     failures = 0
     for name in arguments.targets or TARGETS:
-        figures = fuzz(name, arguments.inputs, arguments.keep, arguments.seconds)
+        figures = fuzz(name, arguments.inputs, arguments.keep, arguments.seconds, arguments.blind)
         failures += "failure" in figures
         print(
             f"{name:14} {figures.get('number_of_executed_units', 0):>10,} inputs, {figures['taken']:>9,} read well, "
