@@ -27,7 +27,15 @@ from benchmarks.fuzz.targets import TARGETS, feed
 
 SECONDS_AN_INPUT = 10
 MEMORY_MB = 2048
-ROOMS = ("io", "model.model", "model.search", "model.lexical", "model.editing", "corpus.readers", "corpus.markup")
+ROOMS: tuple[str, ...] = (
+    "io",
+    "model.model",
+    "model.search",
+    "model.lexical",
+    "model.editing",
+    "corpus.readers",
+    "corpus.markup",
+)
 ROOMS += ("evaluation.datasets", "explore.page", "explore.report", "topics.folder", "topics.names", "training.update")
 
 

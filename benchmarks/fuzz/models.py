@@ -28,13 +28,23 @@ def model_files() -> dict[str, bytes]:
     from spherevec.corpus.rare_counts import RareCounts
     from spherevec.engine.fit import FitTables
     from spherevec.model import KeyedVectors, Model
+    from spherevec.model.kept_topics import KeptTopics
 
     rows = np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32)
     words = KeyedVectors(["a", "b", "é"], rows, np.array([9, 5, 1]))
+    topics: dict[str, Any] = {
+        "mean": np.zeros((1, 2), np.float32),
+        "directions": rows[:2],
+        "weights": np.full(2, 0.5, np.float32),
+        "topic_of": np.arange(2),
+    }
+    listed = [{"number": i, "title": None, "parent": ""} for i in range(2)]
+    kept = KeptTopics({"format": 1, "concentration": 5.0, "topics": listed, "levels": []}, topics)
     about: dict[str, Any] = {"config": {"objective": "vmf", "sample": 1e-3}, "parameters": {"document_bias": 1.5}}
     table = _a_table()
     parts: dict[str, Any] = {
         "documents": table,
+        "kept_topics": kept,
         "terms": _some_terms(),
         "rare_counts": RareCounts.of({"rare": 1, "once": 1}),
         "fit": FitTables(np.ones(3, np.float32), rows[0], np.eye(2, dtype=np.float32)),
@@ -110,6 +120,8 @@ def _use_model(data: bytes, folder: Path) -> None:
                 json.dumps([result.as_dict() for result in model.search(["a b", "rare", "zz"], top=5, mode=mode)])
             if model.documents is not None:
                 model.remove([model.documents.ids[0]])
+            if model.kept_topics is not None:
+                assert np.isfinite(model.topics(threads=1).probability).all()
 
 
 # --- one file at a time -----------------------------------------------------------------------------------------------
@@ -222,6 +234,39 @@ def _open_rare(data: bytes, folder: Path) -> None:
     assert merged.count("new") >= 3 and merged.count("egret") == 0
 
 
+_VECTORS_END = 8 + 12 * 8  # of the file: how many there are, and 12 vectors of 4 numbers in 2 bytes each
+
+
+def _index_parts() -> tuple[Any, bytes]:
+    """Unit rows, and an index of them that rows have come to and gone from."""
+    from spherevec.model.index import GrowingIndex
+
+    rows = np.random.default_rng(1).standard_normal((12, 4)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    index = GrowingIndex.build(rows[:10], 1).moved(rows, np.r_[0:8, np.full(4, -1)], 1)
+    with tempfile.TemporaryDirectory() as scratch:
+        index.save(Path(scratch) / "i")
+        return (rows, index.slots), (Path(scratch) / "i").read_bytes()
+
+
+def _index_seeds() -> list[bytes]:
+    _, file = cached("index", _index_parts)
+    start = _VECTORS_END
+    return [b"\0" + file, b"\1" + file[start:]]
+
+
+def _open_index(data: bytes, folder: Path) -> None:
+    """An index file, looked through and then given to usearch; an odd first byte leaves its vectors as they were."""
+    from spherevec.model.index import StoredIndex
+
+    (rows, slots), file = cached("index", _index_parts)
+    mode, content = data[0] if data else 0, data[1:]
+    index = StoredIndex(file[:_VECTORS_END] + content if mode % 2 else content, slots, "i").open(rows)
+    found, cosines = index.search(rows[:5], 3, 1)
+    assert found.max() < len(rows) and np.isfinite(cosines[found >= 0]).all()
+    index.moved(rows[:6], np.arange(6), 1).search(rows[:5], 3, 1)
+
+
 # --- checkpoints ------------------------------------------------------------------------------------------------------
 
 _SETTINGS: dict[str, Any] = {"vector_size": 2, "min_count": 1, "threads": 1, "epochs": 2, "window": 2}
@@ -301,5 +346,6 @@ MODELS: dict[str, Target] = {
     ),
     "terms": Target(lambda: tensor_seeds(_terms()), _open_terms, 2048, (*TENSOR_WORDS, *_OFFSETS)),
     "rare-counts": Target(lambda: tensor_seeds(_rare()), _open_rare, 1024, (*TENSOR_WORDS, *_OFFSETS)),
+    "index": Target(_index_seeds, _open_index, 8192, _OFFSETS),
     "checkpoint": Target(_checkpoint_seeds, _load_checkpoint, 4096, _POSITION_WORDS),
 }

@@ -5,6 +5,7 @@
 
 import gzip
 import io
+import json
 import lzma
 import os
 import random
@@ -17,19 +18,27 @@ import tracemalloc
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+import spherevec
 from benchmarks.fuzz.base import damaged
 from benchmarks.fuzz.models import model_files
 from benchmarks.fuzz.targets import TARGETS, feed
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
 from spherevec.io import import_vectors
+from spherevec.model.document_terms import DocumentTerms
+from spherevec.model.documents import DocumentTable
+from spherevec.storage import checksums
+from spherevec.storage.tensors import write_tensors
+from spherevec.storage.text_column import TextColumn
+from spherevec.training import checkpoint
 
-EXAMPLES = 60
+EXAMPLES = 40
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -305,3 +314,61 @@ def test_the_seeds_differ_from_what_chance_makes_of_them():
     seeds = TARGETS["jsonl"].seeds()
     assert len({damaged(seeds, (), luck) for _ in range(100)}) > 90
     assert io.BytesIO(damaged(seeds, (), luck)).getbuffer().nbytes <= 4096
+
+
+# --- what fuzzing has found -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [("words", [2**30] * 4), ("words", [-1] * 4), ("starts", [0, 9, 4]), ("rare_rows", [7]), ("rows", [0, 0, 5, 1])],
+)
+def test_numbers_that_compiled_code_trusts_are_looked_at_first(tmp_path, name, numbers):
+    """Such a model made scipy write beyond its arrays."""
+    model = spherevec.train(["a b a", "b a c"], min_count=2, epochs=1, vector_size=2, threads=1)
+    arrays = {key: np.array(array) for key, array in model.terms._tensors.items()}
+    arrays[name] = np.resize(np.array(numbers, arrays[name].dtype), arrays[name].shape)
+    if name == "starts":
+        arrays[name][-1] = len(arrays["words"])
+        arrays[name][1] = arrays[name][-1] + 1
+    write_tensors(tmp_path / "t", arrays)
+    model.terms = DocumentTerms.open(tmp_path / "t")
+    for use in (lambda: model.document_terms, lambda: model.remove(["0"]), model.check):
+        with pytest.raises(FormatError, match="copy the model again"):
+            use()
+
+
+def test_texts_that_overlap_do_not_become_terabytes(tmp_path):
+    size = 1 << 20
+    offsets = np.tile(np.array([0, size], np.int64), 1 << 16)
+    column = TextColumn(offsets, np.zeros(size, np.uint8))
+    for use in (lambda: list(column), column.hashes, lambda: column.find("x")):
+        with pytest.raises(FormatError, match="does not fit its bytes"):
+            use()
+
+
+def test_categories_that_have_no_name_are_told(tmp_path):
+    table = DocumentTable.of(3, fields={"team": ["x", "y", "x"]})
+    tensors = {name: np.array(array) for name, array in table._tensors.items()}
+    codes = next(array for name, array in tensors.items() if name.endswith(".codes"))
+    codes[1] = 9
+    with pytest.raises(FormatError, match="a category that it does not name"):
+        DocumentTable(tensors).column("team")
+
+
+@pytest.mark.parametrize("page", ["<p>a<![CDAT [x]]>b", "<![if x", "<![endif]-->a b", "<!", "<![>a"])
+def test_marked_sections_of_web_pages_are_comments(tmp_path, page):
+    (tmp_path / "t.html").write_text(page)
+    assert len(list(read_documents(tmp_path / "t.html"))) == 1
+
+
+def test_a_checkpoint_with_other_sums_is_refused(tmp_path):
+    place = tmp_path / "c"
+    spherevec.train(
+        ["a b a", "b a c"], min_count=1, epochs=1, vector_size=2, threads=1, checkpoint=place, checkpoint_every="1e"
+    )
+    about = json.loads((place / "checkpoint.json").read_text())
+    about["biases"]["seen"]["more"] = 1.0
+    (place / "checkpoint.json").write_text(json.dumps(checksums.sealed(about)))
+    with pytest.raises(FormatError, match="damaged checkpoint"):
+        checkpoint.load(place)
