@@ -97,3 +97,80 @@ def test_an_index_is_built_kept_through_an_update_and_dropped(folder, capsys):
     assert main(["search", grown, "sea3 sea4", "--mode", "dense", "--top", "3"]) == 0
     assert main(["index", grown, "--drop", "--quiet"]) == 0
     assert not spherevec.load(folder / "second").docs.indexed and spherevec.load(folder / "model").docs.indexed
+
+
+# One process compiles once and forks for every kill. An audit hook counts what the update does to files, and the child
+# ends itself by SIGKILL at the given count, at work on that very call.
+KILLED_ANYWHERE = """
+import json, os, shutil, signal, sys
+from pathlib import Path
+from spherevec import load
+from spherevec.cli import main
+
+folder, arguments = Path(sys.argv[1]), json.loads(sys.argv[2])
+EVENTS = {"open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.link", "os.truncate"}
+
+def bits(model):
+    tables = (model.words, model.inputs, model.contexts, model.docs)
+    return [table.vectors.tobytes() for table in tables] + [list(model.documents.ids)]
+
+def update(kill_at=None):
+    '''Update the model in place in a child; the exit status, and how often it touched a file.'''
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        count = 0
+        def hook(event, given):
+            nonlocal count
+            if event in EVENTS and str(folder) in str(given[0]):
+                count += 1
+                if count == kill_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(hook)
+        code = main(arguments)
+        os.write(writer, str(count).encode())
+        os._exit(code)
+    os.close(writer)
+    said = os.read(reader, 100)
+    os.close(reader)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), int(said or 0)
+
+def fresh():
+    for left in folder.iterdir():
+        if left.name.startswith(("model", ".model")):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    shutil.copytree(folder / "kept", folder / "model")
+
+old = bits(load(folder / "kept"))
+fresh()
+assert main(arguments) == 0  # compiles, so that the children need not
+fresh()
+code, events = update()
+assert code == 0, code
+whole = bits(load(folder / "model", verify=True))
+assert len(whole[-1]) > len(old[-1])
+found = {"old": 0, "new": 0}
+for kill_at in sorted({1 + events * step // 24 for step in range(24)} | {events - step for step in range(8)}):
+    fresh()
+    code, _ = update(kill_at)
+    assert code == -signal.SIGKILL, (kill_at, code)
+    after = bits(load(folder / "model", verify=True))
+    assert after in (old, whole), f"killed at {kill_at} of {events}: neither the old model nor the new one"
+    found["old" if after == old else "new"] += 1
+    code, _ = update()
+    assert code == 0 and bits(load(folder / "model", verify=True)) == whole, f"killed at {kill_at}, gone on: other bits"
+print(json.dumps(found))
+"""
+
+
+@posix
+def test_killed_at_any_moment_the_old_model_stays_and_the_update_goes_on_to_the_same_bits(folder):
+    (folder / "model").rename(folder / "kept")
+    command = ["update", str(folder / "model"), str(folder / "new.jsonl"), *FIELDS, "--out", str(folder / "model")]
+    command += ["--force", "--resume", "--checkpoint-every", "1e", "--deterministic", "--threads", "1", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_ANYWHERE, folder, json.dumps(command)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert found["old"] > 15 and found["new"] >= 1

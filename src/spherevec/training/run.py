@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from spherevec import sphere
+from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.devices import DEVICES
@@ -101,18 +101,20 @@ class Run:
                 train_blocks(backend, queues, self._biases, **how)
             if queues.left:
                 self._save()
-        if self._after_epoch:
-            self._after_epoch(backend, position.epoch)
-        seconds = self._seconds()
-        sums = backend.sums() - position.before
-        length = checked_resultant_length(backend, self._data.words, config)
-        entry = {
-            "epoch": position.epoch + 1,
-            "seconds": seconds,
-            **reported(sums, seconds, length),
-            "alpha": blocks[-1].alpha_last,
-        }
-        self._state = (Position(position.epoch + 1, record=(*position.record, entry)), None)
+        # An interruption comes before all of this or after it, so that nothing is done twice where a run goes on.
+        with process.signals_held_back():
+            if self._after_epoch:
+                self._after_epoch(backend, position.epoch)
+            seconds = self._seconds()
+            sums = backend.sums() - position.before
+            length = checked_resultant_length(backend, self._data.words, config)
+            entry = {
+                "epoch": position.epoch + 1,
+                "seconds": seconds,
+                **reported(sums, seconds, length),
+                "alpha": blocks[-1].alpha_last,
+            }
+            self._state = (Position(position.epoch + 1, record=(*position.record, entry)), None)
 
     def refit_documents(self, tables: FitTables | None) -> None:
         """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from spherevec.model.editing import arranged
 from spherevec.model.neighbors import top_k
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.arrivals import grown_words
+from spherevec.training.prior import WordPrior
 from spherevec.training.update import mean_cosine
 
 SMALL = {"vector_size": 16, "epochs": 20, "threads": 1}
@@ -175,31 +178,29 @@ def test_one_seed_gives_the_same_bits_for_any_number_of_threads(model):
     assert one.docs.vectors.tobytes() == two.docs.vectors.tobytes()
 
 
-def test_an_interrupted_update_goes_on(model, tmp_path, monkeypatch):
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("epoch", [0, 4, 9])
+def test_an_interrupted_update_goes_on_to_the_same_bits(model, tmp_path, monkeypatch, epoch, deterministic):
     new = named("b", texts(30, [1, 2], 4))
-    how = {
-        "ids": True,
-        "deterministic": True,
-        "threads": 1,
-        "checkpoint": tmp_path / "unfinished",
-        "checkpoint_every": "1e",
-    }
-    whole = model.update(new, ids=True, deterministic=True, threads=1)
-    from spherevec.training.prior import WordPrior
-
+    how = {"ids": True, "deterministic": deterministic, "threads": 1}
+    saving = {"checkpoint": tmp_path / "unfinished", "checkpoint_every": "1e"}
+    whole = model.update(new, **how)
     pull = WordPrior.pull
 
-    def stop(self, backend, epoch):
-        pull(self, backend, epoch)
-        if epoch == 4:
-            raise KeyboardInterrupt
+    def interrupted(self, backend, now):
+        # Comes while known words are brought back: it waits until all of them are.
+        if now == epoch:
+            signal.raise_signal(signal.SIGINT)
+        pull(self, backend, now)
 
-    monkeypatch.setattr(WordPrior, "pull", stop)
+    monkeypatch.setattr(WordPrior, "pull", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        model.update(new, **how)
+        model.update(new, **how, **saving)
     monkeypatch.setattr(WordPrior, "pull", pull)
-    resumed = model.update(new, **how, resume=True)
-    assert mean_cosine(whole, resumed) > 0.999
+    resumed = model.update(new, **how, **saving, resume=True)
+    for table in ("words", "inputs", "contexts", "docs"):
+        assert getattr(resumed, table).vectors.tobytes() == getattr(whole, table).vectors.tobytes()
+    assert resumed.parameters == whole.parameters
 
 
 def test_drift_is_told_from_none(model):
