@@ -12,6 +12,7 @@ from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError
 from spherevec.io import (
     fasttext,
+    fasttext_bin,
     glove,
     jose,
     npy,
@@ -44,6 +45,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "word2vec-bin": Format("word2vec binary", word2vec_binary.write, word2vec_binary.read),
         "glove": Format("GloVe text: no header", glove.write, glove.read),
         "fasttext": Format("fastText .vec", fasttext.write, fasttext.read),
+        "fasttext-bin": Format("fastText .bin, as fastText itself loads it", fasttext_bin.write),
         "jose": Format("the word and document files of the paper's authors", jose.write, jose.read),
         "npy": Format("NumPy .npy, with the names in .labels.txt", npy.write),
         "parquet": Format("Parquet: key, vector, count (extra parquet)", parquet.write),

@@ -38,7 +38,7 @@ def cannot_hold(name, key):
     """What each format cannot hold, said the slow way."""
     if any(0xD800 <= ord(letter) < 0xE000 for letter in key):
         return True
-    if name in READABLE:
+    if name in (*READABLE, "fasttext-bin"):
         return key == "" or any(letter in " \t\n\r\f\v\0" for letter in key)
     if name == "npy":
         return "\n" in key or "\r" in key
@@ -196,6 +196,26 @@ class TestRealReaders:
         back, changes = import_vectors(tmp_path / "v")
         assert sorted(back.names) == sorted(WORDS) and changes.rescaled == 12
         np.testing.assert_allclose(back[WORDS], words.vectors, atol=1e-6)
+
+    def test_gensim_reads_fasttexts_own_format(self, words, tmp_path):
+        pytest.importorskip("gensim")
+        from gensim.models.fasttext import load_facebook_vectors
+
+        export_vectors(words, tmp_path / "f.bin", "fasttext-bin")
+        found = load_facebook_vectors(str(tmp_path / "f.bin"))
+        assert list(found.index_to_key) == list(words.names)
+        np.testing.assert_array_equal(found.vectors, words.vectors)
+        with pytest.raises(KeyError):  # no n-grams, no guess
+            found["unheard-of"]
+
+    def test_fasttext_itself_reads_its_format(self, words, tmp_path):
+        fasttext = pytest.importorskip("fasttext")
+        export_vectors(words, tmp_path / "f.bin", "fasttext-bin")
+        found = fasttext.load_model(str(tmp_path / "f.bin"))
+        assert found.get_words() == list(words.names) and found.get_dimension() == words.vector_size
+        for name in words.names:
+            np.testing.assert_array_equal(found.get_word_vector(name), words[name])
+        assert not found.get_word_vector("unheard-of").any()
 
     def test_numpy(self, words, tmp_path):
         export_vectors(words, tmp_path / "v.npy", "npy")

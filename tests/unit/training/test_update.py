@@ -11,7 +11,8 @@ import spherevec
 from spherevec import KeyedVectors, Model
 from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rare_counts import RareCounts
-from spherevec.errors import ConfigError, CorpusError, SpherevecError
+from spherevec.errors import ConfigError, CorpusError, MissingExtraError, SpherevecError
+from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.model.editing import arranged
 from spherevec.model.neighbors import top_k
 from spherevec.storage.text_column import TextColumn
@@ -290,3 +291,24 @@ def test_an_index_follows_updates_and_replacements(model, tmp_path):
     found, _ = indexed.docs.index.search(vectors, 10, threads=1)
     near = np.einsum("nkd,nd->nk", vectors[found], vectors)
     assert np.mean(near >= exact[:, -1:] - 2e-3) > 0.98
+
+
+@pytest.mark.parametrize("format", list(FORMATS))
+def test_a_grown_model_is_exported_and_imported_as_any_other(grown, tmp_path, format):
+    shrunk = grown.remove(["a3", "b4"])
+    for name in ("words", "docs"):
+        table = getattr(shrunk, name)
+        try:
+            export_vectors(table, tmp_path / name, format, tokenizer=shrunk.tokenizer)
+        except MissingExtraError as error:
+            pytest.skip(str(error))
+        if FORMATS[format].read is None:
+            continue
+        again, changes = import_vectors(tmp_path / name, format)
+        assert not changes and list(again.names) == list(table.names)
+        assert again.vectors.tobytes() == np.asarray(table.vectors).tobytes()
+    if FORMATS[format].read is not None:
+        imported = Model(import_vectors(tmp_path / "words", format)[0], docs=import_vectors(tmp_path / "docs", format)[0])
+        assert imported.words.most_similar("ash3", topn=5) == shrunk.words.most_similar("ash3", topn=5)
+        more = imported.update([("c", "ash1 ash2 ash3")], ids=True, add_only=True, threads=1)
+        assert len(more.docs) == len(shrunk.docs) + 1
