@@ -199,12 +199,19 @@ def _write_rare_counts(folder: Path, words: CountedWords, numbers: npt.NDArray[n
 
 
 def encode_texts(
-    texts: Iterable[Document], vocabulary: Vocabulary, tokenizer: TokenizerLike = "words"
+    texts: Iterable[Document],
+    vocabulary: Vocabulary,
+    tokenizer: TokenizerLike = "words",
+    stand_ins: Callable[[list[str]], npt.NDArray[np.int32]] | None = None,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """New documents in the words of a given vocabulary, in memory.
 
+    Args:
+        stand_ins: gives for each of some unknown words the id of a known word that is taken instead, -1 for none.
+
     Returns:
-        ids (words,), offsets (documents + 1,), and how many words of each document are unknown (documents,).
+        ids (words,), offsets (documents + 1,), and how many words of each document are unknown (documents,), those with
+        a stand-in among them.
     """
     tokenizer = tokenizer_of(tokenizer)
     documents = iter(texts)
@@ -216,14 +223,18 @@ def encode_texts(
     (table,), batches = tables_and_batches(source, tokenizer, 1, BLOCK_SIZE)
     fed = [table.feed(batch) for batch in batches]
     words = table.words_at(np.arange(len(table.counts)))
-    numbers = np.array([vocabulary.word_to_id.get(word, -1) for word in words], np.int32)
+    known = numbers = np.array([vocabulary.word_to_id.get(word, -1) for word in words], np.int32)
+    if stand_ins is not None and (missing := np.flatnonzero(numbers < 0)).size:
+        numbers = numbers.copy()
+        numbers[missing] = stand_ins([words[at] for at in missing])
 
     finder = vocabulary.phrase_finder
     new_ids, offsets, unknown = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
     for ids, ends in _whole_documents(fed):
         kept, kept_ends = renumbered(ids, ends, numbers, finder is not None)
         bounds = np.concatenate([[0], kept_ends])
-        unknown.append(np.diff(ends, prepend=0) - np.diff(bounds))
+        counted = bounds if known is numbers else np.concatenate([[0], _renumbered(ids, ends, known, False)[1]])
+        unknown.append(np.diff(ends, prepend=0) - np.diff(counted))
         if finder is not None:
             kept, bounds, _ = finder.apply(kept, bounds)
         offsets.append(bounds[1:] + offsets[-1][-1])

@@ -29,8 +29,8 @@ def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None
     names = plain_names(vectors, "fastText")
     counts = np.ones(len(names), np.int64) if vectors.counts is None else np.maximum(vectors.counts, 1)
     dim = vectors.vector_size
-    settings = (dim, _WINDOW, _EPOCHS, _MIN_COUNT, _NEGATIVES, _WORD_NGRAMS, _NEGATIVE_SAMPLING, _SKIP_GRAM)
-    settings += (_NO_BUCKETS, _NO_NGRAMS, _NO_NGRAMS, _UPDATE_RATE)
+    settings = [dim, _WINDOW, _EPOCHS, _MIN_COUNT, _NEGATIVES, _WORD_NGRAMS, _NEGATIVE_SAMPLING, _SKIP_GRAM]
+    settings += [_NO_BUCKETS, _NO_NGRAMS, _NO_NGRAMS, _UPDATE_RATE]
     with atomic_file(path, overwrite=overwrite) as temporary, temporary.open("wb") as file:
         file.write(struct.pack("<2i", _MAGIC, _VERSION))
         file.write(struct.pack("<12id", *settings, _SAMPLE))

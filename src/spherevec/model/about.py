@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spherevec._version import __version__
 from spherevec.corpus.tokenizer import stored_tokenizer
 from spherevec.errors import FormatError
 from spherevec.model.folder import MANIFEST
+
+if TYPE_CHECKING:
+    from spherevec.model.model import Model
 
 
 def here_and_now() -> dict[str, str]:
@@ -35,3 +38,23 @@ def understood(about: Mapping[str, Any]) -> dict[str, Any]:
     if not all(isinstance(epoch, dict) for epoch in known.get("record", [])):
         raise FormatError(f"its record has the wrong type in {MANIFEST}")
     return known
+
+
+def described(model: Model) -> dict[str, Any]:
+    """What there is to know about a model without its vectors, ready for JSON."""
+    return {
+        "words": len(model.words),
+        "contexts": None if model.contexts is None else len(model.contexts),
+        "documents": None if model.docs is None else len(model.docs),
+        "ids": None if model.documents is None else "own" if model.documents.named else "positions",
+        "index": model.docs is not None and model.docs.indexed,
+        "titles": None if model.documents is None else model.documents.titled,
+        "fields": None if model.documents is None else model.documents.fields,
+        "vector_size": model.vector_size,
+        "tokens": None if model.counts is None else int(model.counts.sum()),
+        "tokenizer": model.tokenizer.description(),
+        "config": model.config,
+        "parameters": model.parameters,
+        "provenance": model.provenance,
+        "record": model.record,
+    }

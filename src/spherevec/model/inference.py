@@ -189,12 +189,15 @@ def infer_batches(
     device: str = "cpu",
     tokenizer: TokenizerLike | None = None,
     text_field: str | None = None,
+    subwords: bool = False,
 ) -> Iterator[Inferred]:
     """The vectors of new texts, some at a time, so that any number of them fits into memory; see `Model.infer`."""
     fitter, vocabulary = model._inference()
     fitter.settings(epochs, alpha, threads, device)  # a bad argument is told before any text is read
+    splitter = model.tokenizer if tokenizer is None else tokenizer
+    stand_ins = model.words.spellings.stand_ins if subwords else None
     for documents, _ in _batches(texts, text_field):
-        ids, offsets, unknown = encode_texts(documents, vocabulary, model.tokenizer if tokenizer is None else tokenizer)
+        ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins)
         vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
         if not np.isfinite(vectors).all():
             damaged = int(np.argmin(np.isfinite(vectors).all(axis=1)))
@@ -205,17 +208,34 @@ def infer_batches(
         yield Inferred(vectors, np.diff(offsets), unknown)
 
 
-def prepared_queries(model: Model, texts: Sequence[str], tokenizer: TokenizerLike | None = None) -> list[Query]:
-    """Texts to search by: their vectors, the ids of their words, and the words that have no vector."""
+def prepared_queries(
+    model: Model, texts: Sequence[str], tokenizer: TokenizerLike | None = None, subwords: bool = False
+) -> list[Query]:
+    """Texts to search by: their vectors, the ids of their words, and the words that have no vector.
+
+    With `subwords` the known word that is spelled most alike stands in for a word that no document holds.
+    """
     fitter, vocabulary = model._inference()
     splitter = model.tokenizer if tokenizer is None else tokenizer
-    ids, offsets, unknown = encode_texts(texts, vocabulary, splitter)
+    guesses: dict[str, str] = {}
+
+    def stand_ins(words: list[str]) -> NDArray[np.int32]:
+        lexical = model.lexical_index()
+        found = model.words.spellings.stand_ins(words)
+        if lexical is not None:
+            found[[lexical.holds(word) for word in words]] = -1
+        guesses.update((word, vocabulary.words[at]) for word, at in zip(words, found.tolist(), strict=True) if at >= 0)
+        return found
+
+    ids, offsets, unknown = encode_texts(texts, vocabulary, splitter, stand_ins if subwords else None)
     vectors = fitter.fit(ids, offsets)
     queries = []
     for row, text in enumerate(texts):
         own = ids[offsets[row] : offsets[row + 1]]
         rare = [w for w in tokenize(text, splitter) if w not in vocabulary.word_to_id] if unknown[row] else []
-        queries.append(Query(text, vectors[row] if len(own) else None, own, list(dict.fromkeys(rare))))
+        guessed = {word: guesses[word] for word in dict.fromkeys(rare) if word in guesses}
+        missing = [word for word in dict.fromkeys(rare) if word not in guesses]
+        queries.append(Query(text, vectors[row] if len(own) else None, own, missing, guessed))
     return queries
 
 

@@ -99,8 +99,8 @@ class KeyedVectors:
         self.guesses = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but an attached index, which belongs to this process."""
-        return {**self.__dict__, "_ann": None}
+        """All but an attached index, which belongs to this process, and spellings, which are quickly made again."""
+        return {**self.__dict__, "_ann": None, "_spellings": None}
 
     @property
     def named(self) -> bool:
@@ -165,14 +165,21 @@ class KeyedVectors:
         >>> guess.guessed, int(guess.argmax())
         (True, 0)
         """
-        from spherevec.model.subwords import GuessedVector, Spellings
+        from spherevec.model.subwords import GuessedVector
+
+        guess: GuessedVector = self.spellings.guess([word], self.vectors)[0].view(GuessedVector)
+        return guess
+
+    @property
+    def spellings(self) -> Spellings:
+        """The spellings of the names, to find those that are like another; made when first asked for."""
+        from spherevec.model.subwords import Spellings
 
         if self.names is None:
             raise ConfigError("these vectors have no names: nothing is spelled alike")
         if self._spellings is None:
             self._spellings = Spellings(self.names)
-        guess: GuessedVector = self._spellings.guess([word], self.vectors)[0].view(GuessedVector)
-        return guess
+        return self._spellings
 
     def _is_unknown_word(self, key: object) -> bool:
         return isinstance(key, str) and self.named and key not in self

@@ -32,6 +32,10 @@ class LexicalIndex:
         mean = max(float(lengths.mean(dtype=np.float64)) if len(lengths) else 1.0, 1.0)
         self._norms: Float32 = np.float32(saturation) * (1 - length_share + length_share * lengths / np.float32(mean))
 
+    def holds(self, word: str) -> bool:
+        """Whether any document holds a word that has no vector."""
+        return len(self._terms.rare_postings(word)) > 0
+
     def scores(self, words: NDArray[np.int32], rare: Sequence[str] = ()) -> tuple[Float32, float]:
         """The BM25 score of each document, (n,), and the bound that none can reach.
 

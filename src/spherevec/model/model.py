@@ -15,7 +15,7 @@ from spherevec.corpus.rare_counts import RareCounts
 from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
-from spherevec.model.about import here_and_now, understood
+from spherevec.model.about import described, here_and_now, understood
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.kept_topics import KeptTopics
@@ -189,6 +189,7 @@ class Model:
         where: Mapping[str, Any] | None = None,
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
+        subwords: bool = True,
     ) -> SearchResult: ...
 
     @overload
@@ -201,6 +202,7 @@ class Model:
         where: Mapping[str, Any] | None = None,
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
+        subwords: bool = True,
     ) -> SearchResults: ...
 
     def search(
@@ -212,6 +214,7 @@ class Model:
         where: Mapping[str, Any] | None = None,
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
+        subwords: bool = True,
     ) -> SearchResult | SearchResults:
         """The documents or words that answer a text, or each of several texts.
 
@@ -223,6 +226,8 @@ class Model:
                 `DocumentTable.rows_where`.
             mode: "dense" ranks by cosine, "lexical" by BM25 over the very words, "hybrid" by both.
             tokenizer: as for `infer`.
+            subwords: let the known word that is spelled most alike stand in for a word that no document holds; the
+                result says so.
 
         Returns:
             A `SearchResult`, or for a list of texts one for each in `SearchResults`: hits with id, title, snippet and
@@ -243,7 +248,7 @@ class Model:
             queries = [searching.Query("vector", self.words.unit(query), np.zeros(0, np.int32))]
             mode = "dense"
         else:
-            queries = prepared_queries(self, searching.query_texts(query), tokenizer)
+            queries = prepared_queries(self, searching.query_texts(query), tokenizer, subwords)
         if among == "docs":
             found = searching.search_documents(self, queries, mode, top, where)
         elif among == "topics":
@@ -284,6 +289,7 @@ class Model:
         device: str = "cpu",
         tokenizer: TokenizerLike | None = None,
         text_field: str | None = None,
+        subwords: bool = False,
         return_unknown: Literal[False] = False,
     ) -> NDArray[np.float32]: ...
 
@@ -298,6 +304,7 @@ class Model:
         device: str = "cpu",
         tokenizer: TokenizerLike | None = None,
         text_field: str | None = None,
+        subwords: bool = False,
         return_unknown: Literal[True],
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
 
@@ -311,6 +318,7 @@ class Model:
         device: str = "cpu",
         tokenizer: TokenizerLike | None = None,
         text_field: str | None = None,
+        subwords: bool = False,
         return_unknown: bool = False,
     ) -> NDArray[np.float32] | tuple[NDArray[np.float32], NDArray[np.float64]]:
         """The vectors of new documents, (n, dim): fitted by the objective of training, with the words fixed.
@@ -333,6 +341,7 @@ class Model:
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
                 on lists of words, or with a function for a tokenizer.
             text_field: the column of a data frame, or the field of records, that holds the text.
+            subwords: let the known word that is spelled most alike stand in for an unknown one.
             return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
                 without any word.
         """
@@ -347,6 +356,7 @@ class Model:
             device=device,
             tokenizer=tokenizer,
             text_field=text_field,
+            subwords=subwords,
         )
         blocks = [*found]
         vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
@@ -410,22 +420,7 @@ class Model:
 
     def describe(self) -> dict[str, Any]:
         """What there is to know about the model without its vectors, ready for JSON."""
-        return {
-            "words": len(self.words),
-            "contexts": None if self.contexts is None else len(self.contexts),
-            "documents": None if self.docs is None else len(self.docs),
-            "ids": None if self.documents is None else "own" if self.documents.named else "positions",
-            "index": self.docs is not None and self.docs.indexed,
-            "titles": None if self.documents is None else self.documents.titled,
-            "fields": None if self.documents is None else self.documents.fields,
-            "vector_size": self.vector_size,
-            "tokens": None if self.counts is None else int(self.counts.sum()),
-            "tokenizer": self.tokenizer.description(),
-            "config": self.config,
-            "parameters": self.parameters,
-            "provenance": self.provenance,
-            "record": self.record,
-        }
+        return described(self)
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model as a folder, completely or not at all; an old model stays until the new one is complete."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -48,10 +48,13 @@ class SearchResult(Sequence[Hit]):
         query: the text that was searched for.
         hits: the answers.
         note: what the user should know, such as words that the model does not have; '' if there is nothing to say.
+        guessed: words of the query that the model does not know, and the known words that stand in for them.
     """
 
-    def __init__(self, query: str, hits: Sequence[Hit], note: str = "") -> None:
-        self.query, self.hits, self.note = query, list(hits), note
+    def __init__(
+        self, query: str, hits: Sequence[Hit], note: str = "", guessed: Mapping[str, str] | None = None
+    ) -> None:
+        self.query, self.hits, self.note, self.guessed = query, list(hits), note, dict(guessed or {})
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -80,7 +83,8 @@ class SearchResult(Sequence[Hit]):
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {"query": self.query, "answers": [hit.as_dict() for hit in self.hits], "note": self.note or None}
+        shown = {"query": self.query, "answers": [hit.as_dict() for hit in self.hits], "note": self.note or None}
+        return {**shown, "guessed": self.guessed} if self.guessed else shown
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row an answer."""

@@ -8,6 +8,7 @@ up to 0.5, whatever the scale of BM25 is, and a query whose words no document ho
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ class Query(NamedTuple):
     vector: Float32 | None  # (dim,), None where no word has a vector
     words: NDArray[np.int32]  # ids of its words
     rare: Sequence[str] = ()  # words without a vector
+    guessed: Mapping[str, str] = MappingProxyType({})  # unknown words, and the known ones that stand in for them
 
 
 def ranked(
@@ -159,7 +161,7 @@ def search_documents(
         note = _note(model, query, len(hits))
         if rows is not None and len(rows) == 0:
             note = f"no document has {_shown_conditions(where)}; {_values_of(table, where)}"
-        results.append(SearchResult(query.text, hits, note))
+        results.append(SearchResult(query.text, hits, note, query.guessed))
     return SearchResults(results)
 
 
@@ -195,7 +197,7 @@ def search_words(model: Model, queries: Sequence[Query], top: int) -> SearchResu
                 for row, cosine in zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
                 if row >= 0
             ]
-        results.append(SearchResult(query.text, hits, _note(model, query, len(hits))))
+        results.append(SearchResult(query.text, hits, _note(model, query, len(hits)), query.guessed))
     return SearchResults(results)
 
 
@@ -226,7 +228,12 @@ def _values_of(table: DocumentTable, where: Mapping[str, Any] | None) -> str:
 def _note(model: Model, query: Query, answers: int) -> str:
     if answers or not query.rare:
         missing = ", ".join(map(repr, query.rare[:5]))
-        return "" if answers and not missing else f"without a vector: {missing}" if missing else "nothing found"
+        guessed = ", ".join(f"{word!r} as {other!r}" for word, other in [*query.guessed.items()][:5])
+        parts = [
+            f"guessed from spelling: {guessed}" if guessed else "",
+            f"without a vector: {missing}" if missing else "",
+        ]
+        return "; ".join(filter(None, parts)) or ("" if answers else "nothing found")
     near = model.words.nearest_spellings(query.rare[0]) if len(query.rare) == 1 else []
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "use other words"
     return f"no word of {query.text!r:.60} is known to the model; {hint}"

@@ -21,6 +21,8 @@ Floats = NDArray[np.float32]
 
 ROWS = 1 << 18
 SHORTEST, LONGEST = 2, 4  # characters of an n-gram, the marks of the word's two ends included
+LEAST_ALIKE = 0.4  # likeness of a known word that stands in for an unknown one; experiments/update has the figures
+SHORTEST_GUESSED = 4  # letters of a word that another may stand in for
 ALIKE = 20  # words that a guess is made of, at most
 POWER = 4  # of the likeness: how much more the most alike words count
 _BATCH = 1024  # words that are guessed in one go
@@ -120,6 +122,20 @@ class Spellings:
         if lost.any():
             guesses[lost] = vectors.mean(axis=0, dtype=np.float64) + _NO_DIRECTION
         return np.asarray(sphere.normalize(guesses), np.float32)
+
+    def stand_ins(self, words: Sequence[str], least: float = LEAST_ALIKE) -> NDArray[np.int32]:
+        """For each word the row of the known word that is spelled most alike, -1 where none is alike enough.
+
+        Words without a letter, and those of less than four characters, have none.
+
+        >>> Spellings(["refund", "invoice"]).stand_ins(["refundd", "zebra", "1234"]).tolist()
+        [0, -1, -1]
+        """
+        rows, likeness = self.nearest(words, 1)
+        found = rows[:, 0].astype(np.int32)
+        guessed = np.array([len(word) >= SHORTEST_GUESSED and word.upper() != word.lower() for word in words], np.bool_)
+        found[(likeness[:, 0] < least) | ~guessed] = -1
+        return found
 
     def _weighted(self, rows: Any) -> Any:
         """N-grams by their weights, each word together of length 1."""

@@ -30,7 +30,7 @@ from spherevec.storage import checksums, files
 ODD = ["", " ", "a b", "\n", '"', "\\", "\u00a0", "👩‍🚀", "\x00", "\u2028", "\udcff", "[UNK]", "é", "e\u0301", ","]
 
 NOT_THERE = {"documents.json", "targets.safetensors", "terms.safetensors", "fit.safetensors"}
-NOT_THERE |= {native.INDEX, native.SLOTS}
+NOT_THERE |= {native.INDEX, native.SLOTS, native.TOPICS}
 
 
 def unit(n, dim=6, seed=0):

@@ -308,7 +308,9 @@ def test_a_grown_model_is_exported_and_imported_as_any_other(grown, tmp_path, fo
         assert not changes and list(again.names) == list(table.names)
         assert again.vectors.tobytes() == np.asarray(table.vectors).tobytes()
     if FORMATS[format].read is not None:
-        imported = Model(import_vectors(tmp_path / "words", format)[0], docs=import_vectors(tmp_path / "docs", format)[0])
+        imported = Model(
+            import_vectors(tmp_path / "words", format)[0], docs=import_vectors(tmp_path / "docs", format)[0]
+        )
         assert imported.words.most_similar("ash3", topn=5) == shrunk.words.most_similar("ash3", topn=5)
         more = imported.update([("c", "ash1 ash2 ash3")], ids=True, add_only=True, threads=1)
         assert len(more.docs) == len(shrunk.docs) + 1
