@@ -99,6 +99,40 @@ def test_an_index_is_built_kept_through_an_update_and_dropped(folder, capsys):
     assert not spherevec.load(folder / "second").docs.indexed and spherevec.load(folder / "model").docs.indexed
 
 
+def test_kept_topics_follow_an_update_and_what_is_new_is_told(folder, capsys):
+    model, grown = str(folder / "model"), str(folder / "second")
+    assert main(["topics", model, "--k", "2", "--keep", "--quiet", "--threads", "1"]) == 0
+    (folder / "new.jsonl").write_text(lines(60, 40, 60, 2, "b") + lines(40, 0, 20, 3, "c"))
+    capsys.readouterr()
+    assert main(["update", model, str(folder / "new.jsonl"), *FIELDS, "--threads", "1", "--out", grown]) == 0
+    told = capsys.readouterr().err
+    assert "new topic: 2 ash" in told
+    assert main(["topics", grown, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [topic["number"] for topic in found["topics"]][:3] == [0, 1, 2]
+
+
+def test_a_guess_says_that_it_is_one(folder, capsys):
+    model = str(folder / "model")
+    assert main(["search", model, "seaa3", "--json", "--mode", "dense"]) == 0
+    answer = json.loads(capsys.readouterr().out)[0]
+    assert answer["guessed"]["seaa3"].startswith("sea") and "guessed from spelling: 'seaa3'" in answer["note"]
+    assert main(["search", model, "seaa3", "--no-subwords", "--mode", "dense"]) == 2
+    assert "known to the model" in capsys.readouterr().err
+    assert main(["neighbors", model, "seaa3"]) == 2
+    capsys.readouterr()
+    assert main(["neighbors", model, "seaa3", "--subwords", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)[0]["guessed"] is True and "a guess from its spelling" in told.err
+    (folder / "misspelled.txt").write_text("seaa3 seaa4 skyy1\nsea1\n")
+    for name, more in (("plain", []), ("guessed", ["--subwords"])):
+        arguments = ["infer", model, str(folder / "misspelled.txt"), "--out", str(folder / f"{name}.npy"), *more]
+        assert main(arguments) == 0
+        assert "75.0% of the tokens unknown" in capsys.readouterr().err
+    plain, guessed = (np.load(folder / f"{name}.npy") for name in ("plain", "guessed"))
+    assert np.array_equal(plain[1], guessed[1]) and not np.array_equal(plain[0], guessed[0])
+
+
 # One process compiles once and forks for every kill. An audit hook counts what the update does to files, and the child
 # ends itself by SIGKILL at the given count, at work on that very call.
 KILLED_ANYWHERE = """

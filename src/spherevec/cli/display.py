@@ -84,12 +84,16 @@ def print_hits(results: Sequence[SearchResult]) -> None:
 
 
 def print_neighbors(
-    answers: Sequence[tuple[str, Answers]], as_json: bool, titles: Mapping[object, str] | None = None
+    answers: Sequence[tuple[str, Answers]],
+    as_json: bool,
+    titles: Mapping[object, str] | None = None,
+    guessed: Sequence[str] = (),
 ) -> None:
     """One list an entry: the query, then its answers with their cosines.
 
     Args:
         titles: what to show beside the key of a document.
+        guessed: the queries whose vectors are guesses.
     """
     titles = titles or {}
     if as_json:
@@ -97,6 +101,7 @@ def print_neighbors(
             [
                 {
                     "query": query,
+                    **({"guessed": True} if query in guessed else {}),
                     "neighbors": [
                         {"key": key, "cosine": cosine, **({"title": titles[key]} if key in titles else {})}
                         for key, cosine in found
@@ -108,7 +113,7 @@ def print_neighbors(
         return
     for place, (query, found) in enumerate(answers):
         lines = [f"  {cosine:6.3f}  {key}  {titles.get(key, '')}".rstrip() for key, cosine in found]
-        for line in ([] if place == 0 else [""]) + [query, *lines]:
+        for line in ([] if place == 0 else [""]) + [f"{query} (guessed)" if query in guessed else query, *lines]:
             echo(line)
 
 

@@ -210,8 +210,8 @@ def encode_texts(
         stand_ins: gives for each of some unknown words the id of a known word that is taken instead, -1 for none.
 
     Returns:
-        ids (words,), offsets (documents + 1,), and how many words of each document are unknown (documents,), those with
-        a stand-in among them.
+        ids (words,), offsets (documents + 1,), and how many words of each document are unknown (documents,), without
+        those that have a stand-in.
     """
     tokenizer = tokenizer_of(tokenizer)
     documents = iter(texts)
@@ -223,9 +223,8 @@ def encode_texts(
     (table,), batches = tables_and_batches(source, tokenizer, 1, BLOCK_SIZE)
     fed = [table.feed(batch) for batch in batches]
     words = table.words_at(np.arange(len(table.counts)))
-    known = numbers = np.array([vocabulary.word_to_id.get(word, -1) for word in words], np.int32)
+    numbers = np.array([vocabulary.word_to_id.get(word, -1) for word in words], np.int32)
     if stand_ins is not None and (missing := np.flatnonzero(numbers < 0)).size:
-        numbers = numbers.copy()
         numbers[missing] = stand_ins([words[at] for at in missing])
 
     finder = vocabulary.phrase_finder
@@ -233,8 +232,7 @@ def encode_texts(
     for ids, ends in _whole_documents(fed):
         kept, kept_ends = renumbered(ids, ends, numbers, finder is not None)
         bounds = np.concatenate([[0], kept_ends])
-        counted = bounds if known is numbers else np.concatenate([[0], _renumbered(ids, ends, known, False)[1]])
-        unknown.append(np.diff(ends, prepend=0) - np.diff(counted))
+        unknown.append(np.diff(ends, prepend=0) - np.diff(bounds))
         if finder is not None:
             kept, bounds, _ = finder.apply(kept, bounds)
         offsets.append(bounds[1:] + offsets[-1][-1])

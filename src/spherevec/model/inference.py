@@ -198,6 +198,10 @@ def infer_batches(
     stand_ins = model.words.spellings.stand_ins if subwords else None
     for documents, _ in _batches(texts, text_field):
         ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins)
+        known = np.diff(offsets)
+        if subwords:  # what a guess stands for is unknown all the same
+            _, own_offsets, unknown = encode_texts(documents, vocabulary, splitter)
+            known = np.diff(own_offsets)
         vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
         if not np.isfinite(vectors).all():
             damaged = int(np.argmin(np.isfinite(vectors).all(axis=1)))
@@ -205,7 +209,7 @@ def infer_batches(
                 f"the vector of document {damaged + 1} came out as NaN: the model's vectors are damaged; "
                 "check the model (spherevec check MODEL) and copy or train it again"
             )
-        yield Inferred(vectors, np.diff(offsets), unknown)
+        yield Inferred(vectors, known, unknown)
 
 
 def prepared_queries(
@@ -232,7 +236,8 @@ def prepared_queries(
     queries = []
     for row, text in enumerate(texts):
         own = ids[offsets[row] : offsets[row + 1]]
-        rare = [w for w in tokenize(text, splitter) if w not in vocabulary.word_to_id] if unknown[row] else []
+        some = unknown[row] or guesses
+        rare = [w for w in tokenize(text, splitter) if w not in vocabulary.word_to_id] if some else []
         guessed = {word: guesses[word] for word in dict.fromkeys(rare) if word in guesses}
         missing = [word for word in dict.fromkeys(rare) if word not in guesses]
         queries.append(Query(text, vectors[row] if len(own) else None, own, missing, guessed))

@@ -394,8 +394,12 @@ class Model:
             add_only: fit the documents to the words as they are; all old vectors keep their bits.
             replay: old text that is still at hand, so that old words stay closer to where they were.
             **options: see `spherevec.training.update.update`.
+
+        Topics that were kept with the model keep their numbers and titles; a subject that is new becomes a new one.
         """
         grown: Model = _higher("training.update").update(self, source, add_only=add_only, replay=replay, **options)
+        if self.kept_topics is not None:
+            _higher("topics").carry_topics(self, grown, options.get("threads") or 0)
         return grown
 
     def remove(self, ids: Iterable[str]) -> Model:

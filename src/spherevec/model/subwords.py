@@ -2,7 +2,9 @@
 
 A guess is the direction of the weighted mean of the known words that are spelled most alike. Words are compared by
 their character n-grams, hashed into a fixed number of rows: the likeness of two words is the cosine of their n-grams,
-each weighted by how rare it is among the known words. Nothing is learned and nothing is saved: known words keep their
+each weighted by how rare it is among the known words. Two words that one slip of the hand makes the same (a letter
+more, less or other, or two letters in the wrong order) are at least as alike as the share of letters that they have in
+common. Nothing is learned and nothing is saved: known words keep their
 vectors, and training takes no longer. `docs/guides/update.md` compares this with rows of n-grams that are fitted to
 the words, which guess worse.
 """
@@ -21,9 +23,10 @@ Floats = NDArray[np.float32]
 
 ROWS = 1 << 18
 SHORTEST, LONGEST = 2, 4  # characters of an n-gram, the marks of the word's two ends included
-LEAST_ALIKE = 0.4  # likeness of a known word that stands in for an unknown one; experiments/update has the figures
+LEAST_ALIKE = 0.6  # likeness of a known word that stands in for an unknown one; experiments/update has the figures
 SHORTEST_GUESSED = 4  # letters of a word that another may stand in for
 ALIKE = 20  # words that a guess is made of, at most
+_COMPARED = 50  # words that share most n-grams, which are compared letter by letter
 POWER = 4  # of the likeness: how much more the most alike words count
 _BATCH = 1024  # words that are guessed in one go
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -70,6 +73,22 @@ def ngram_rows(words: Sequence[str]) -> Any:
     return csr_array((np.ones(len(pairs)), pairs % ROWS, starts), shape=(len(words), ROWS))
 
 
+def one_slip(word: str, other: str) -> bool:
+    """Whether one slip makes a word another: a letter more, less or other, or two neighbours in the wrong order.
+
+    >>> [one_slip("refund", other) for other in ("refundd", "rfund", "refind", "erfund", "refund", "refunded")]
+    [True, True, True, True, False, False]
+    """
+    if word == other or abs(len(word) - len(other)) > 1:
+        return False
+    short, long = sorted((word, other), key=len)
+    at = next((place for place, letter in enumerate(short) if letter != long[place]), len(short))
+    if len(short) < len(long):
+        return short[at:] == long[at + 1 :]
+    swapped = short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
+    return swapped or short[at + 1 :] == long[at + 1 :]
+
+
 class Spellings:
     """The spellings of known words, to find those that are most like a new one.
 
@@ -87,14 +106,25 @@ class Spellings:
         often = np.bincount(known.indices, minlength=ROWS)
         self._weights = np.log1p(len(words) / (1 + often))
         self._known = self._weighted(known).T.tocsr()
-        self._size = len(words)
+        self._words, self._size = words, len(words)
 
     def nearest(self, words: Sequence[str], k: int = ALIKE) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The known words most like each word, (n, k), most alike first, and their likeness from 0 to 1, (n, k).
 
         Equal likeness goes to the first of the known words; where fewer than k share an n-gram, the rest is 0.
         """
-        k = min(k, self._size)
+        rows, likeness = self._sharing(words, min(max(k, _COMPARED), self._size))
+        for at, word in enumerate(words):
+            for place in range(rows.shape[1] if len(word) >= SHORTEST_GUESSED else 0):
+                known = self._words[rows[at, place]]
+                if likeness[at, place] > 0 and one_slip(word, known):
+                    common = 1 - 1 / max(len(word), len(known))
+                    likeness[at, place] = max(likeness[at, place], round(common, 9))
+        order = np.lexsort((rows, -likeness), axis=1)[:, : min(k, self._size)]
+        return np.take_along_axis(rows, order, 1), np.take_along_axis(likeness, order, 1)
+
+    def _sharing(self, words: Sequence[str], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """As `nearest`, by n-grams alone."""
         rows = np.zeros((len(words), k), np.int64)
         likeness = np.zeros((len(words), k))
         for start in range(0, len(words), _BATCH):

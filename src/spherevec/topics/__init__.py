@@ -2,9 +2,23 @@
 
 from spherevec.topics.find import find_topics
 from spherevec.topics.folder import load_topics
+from spherevec.topics.growth import TopicGrowth, carry_topics, compare_topics, grow_topics
 from spherevec.topics.keeping import topics_of
 from spherevec.topics.names import Name, read_names
 from spherevec.topics.result import Topic, Topics
 from spherevec.topics.search import search_topics
 
-__all__ = ["Name", "Topic", "Topics", "find_topics", "load_topics", "read_names", "search_topics", "topics_of"]
+__all__ = [
+    "Name",
+    "Topic",
+    "TopicGrowth",
+    "Topics",
+    "carry_topics",
+    "compare_topics",
+    "find_topics",
+    "grow_topics",
+    "load_topics",
+    "read_names",
+    "search_topics",
+    "topics_of",
+]

@@ -17,6 +17,7 @@ from spherevec.model import Model
 from spherevec.process import one_blas_thread
 from spherevec.topics.components import Components, centered, mean_of
 from spherevec.topics.graph import Labels, Rows, neighbor_graph
+from spherevec.topics.keeping import topics_of
 from spherevec.topics.level import NEIGHBORS, mean_directions, sample_of
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
 from spherevec.topics.result import Topics
@@ -75,6 +76,23 @@ def grow_topics(topics: Topics, model: Model, *, seed: int = 1, threads: int = 0
     return Topics(model, components, numbers=numbers, titles=titles, parents=parents, levels=topics.levels)
 
 
+def carry_topics(before: Model, after: Model, threads: int = 0) -> None:
+    """Keep with an updated model what became of the topics that were kept with the model before, and record it."""
+    if before.kept_topics is None or after is before or before.docs is None:
+        return
+    topics = topics_of(before)
+    grown = grow_topics(topics, after, threads=threads)
+    grown.keep()
+    growth = compare_topics(topics, grown)
+    told = {
+        "growing": [_told(grown, growth, number) for number in growth.growing],
+        "added": [_told(grown, growth, number) for number in growth.added],
+        "kept": growth.kept,
+    }
+    *earlier, last = after.provenance["updates"]
+    after.provenance["updates"] = [*earlier, {**last, "topics": told}]
+
+
 def compare_topics(before: Topics, after: Topics) -> TopicGrowth:
     """Which topics grow, which are new, and how many old documents stayed where they were."""
     origin = origins(before.model, after.model)
@@ -92,6 +110,13 @@ def compare_topics(before: Topics, after: Topics) -> TopicGrowth:
     added = [number for number in after.numbers if number not in before.numbers]
     growing = [number for number in sorted(gains, key=lambda one: (-gains[one], one)) if number not in added]
     return TopicGrowth(growing, added, round(kept, 4), shares)
+
+
+def _told(topics: Topics, growth: TopicGrowth, number: int) -> dict[str, Any]:
+    """A topic in the record of an update, ready for JSON."""
+    before, now = growth.shares[number]
+    topic = topics[number]
+    return {"number": number, "title": topic.title, "size": topic.size, "share": now, "share_before": before}
 
 
 def origins(before: Model, after: Model) -> Labels:

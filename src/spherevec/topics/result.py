@@ -323,6 +323,18 @@ class Topics:
             levels=self.levels,
         )
 
+    def update(self, model: Model, *, seed: int = 1, threads: int = 0) -> Topics:
+        """These topics for a model that has grown: numbers and titles stay, new subjects become new topics.
+
+        Args:
+            model: what `update` or `remove` made of this topics' model. Topics that were kept with a model follow its
+                updates by themselves.
+            seed, threads: as for `find_topics`.
+        """
+        from spherevec.topics.growth import grow_topics
+
+        return grow_topics(self, model, seed=seed, threads=threads)
+
     def keep(self) -> Topics:
         """Make these the topics of the model: `model.topics()` gives them back, and `model.save` stores them.
 

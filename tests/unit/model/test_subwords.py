@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from spherevec.model.subwords import LONGEST, SHORTEST, GuessedVector, Spellings, is_guess, ngram_rows
+from spherevec.model.subwords import LONGEST, SHORTEST, GuessedVector, Spellings, is_guess, ngram_rows, one_slip
 
 WORDS = ["refund", "refunds", "refunded", "invoice", "invoices", "login", "logins", "a", "über", "日本語", "x-ray"]
 
@@ -26,9 +28,35 @@ def naive_likeness(word, known):
     weight = lambda gram: math.log1p(len(known) / (1 + often.get(gram, 0)))  # noqa: E731
     length = lambda grams: math.sqrt(sum(weight(gram) ** 2 for gram in grams))  # noqa: E731
     mine = ngrams(word)
-    return [
-        sum(weight(gram) ** 2 for gram in mine & ngrams(one)) / (length(mine) * length(ngrams(one))) for one in known
-    ]
+    found = []
+    for one in known:
+        likeness = sum(weight(gram) ** 2 for gram in mine & ngrams(one)) / (length(mine) * length(ngrams(one)))
+        slip = len(word) >= 4 and likeness > 0 and edits(word, one) == 1
+        found.append(max(likeness, 1 - 1 / max(len(word), len(one))) if slip else likeness)
+    return found
+
+
+def edits(a, b):
+    """Letters inserted, left out, exchanged or swapped with their neighbour, the slow way."""
+    table = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            ways = [table[i - 1, j] + 1, table[i, j - 1] + 1, table[i - 1, j - 1] + (a[i - 1] != b[j - 1])]
+            if i > 1 and j > 1 and a[i - 2 : i] == b[j - 2 : j][::-1]:
+                ways.append(table[i - 2, j - 2] + 1)
+            table[i, j] = min(ways)
+    return table[len(a), len(b)]
+
+
+@given(st.text("abc", max_size=7), st.text("abc", max_size=7))
+@settings(deadline=None, max_examples=300)
+def test_a_slip_is_one_edit(a, b):
+    assert one_slip(a, b) == (edits(a, b) == 1)
+
+
+def test_stand_ins_are_known_words_that_are_alike_enough():
+    found = Spellings(WORDS).stand_ins(["refuund", "ivoices", "qqqq", "12345", "lgn", "invoicer"])
+    assert [WORDS[at] if at >= 0 else None for at in found] == ["refund", "invoices", None, None, None, "invoice"]
 
 
 def test_each_ngram_has_a_row():

@@ -23,6 +23,7 @@ from spherevec.devices import DEVICES
 @reading_options
 @click.option("--threads", type=click.IntRange(0, 1024), metavar="N", default=0, help="Threads. Default: all cores.")
 @click.option("--device", type=click.Choice(list(DEVICES)), default="cpu", show_default=True, help="Where to fit.")
+@click.option("--subwords", is_flag=True, help="Let known words that are spelled alike stand in for unknown ones.")
 @force_option
 @quiet_option
 def infer(
@@ -33,6 +34,7 @@ def infer(
     pretokenized: bool,
     threads: int,
     device: str,
+    subwords: bool,
     force: bool,
     quiet: bool,
     **reading: Any,
@@ -60,7 +62,9 @@ def infer(
 
         def blocks() -> Iterator[Any]:
             tokenizer = "whitespace" if pretokenized else None
-            for block in infer_batches(model, source.all(), threads=threads, device=device, tokenizer=tokenizer):
+            for block in infer_batches(
+                model, source.all(), threads=threads, device=device, tokenizer=tokenizer, subwords=subwords
+            ):
                 counts.add(block)
                 yield block.vectors
 

@@ -17,8 +17,11 @@ from spherevec.model.keyed_vectors import UnknownKeyError
 @click.argument("words", metavar="WORD...", nargs=-1)
 @click.option("--doc", "documents", metavar="ID", multiple=True, help="Documents like this one.")
 @top_option
+@click.option("--subwords", is_flag=True, help="Guess the vector of an unknown word from its spelling.")
 @json_option
-def neighbors(folder: Path, words: tuple[str, ...], documents: tuple[str, ...], top: int, as_json: bool) -> None:
+def neighbors(
+    folder: Path, words: tuple[str, ...], documents: tuple[str, ...], top: int, subwords: bool, as_json: bool
+) -> None:
     """Nearest words, or documents, with their cosines.
 
     One list for each WORD: the words nearest to it. One list for each --doc: the documents nearest to it. What the
@@ -27,6 +30,8 @@ def neighbors(folder: Path, words: tuple[str, ...], documents: tuple[str, ...], 
     if not words and not documents:
         raise click.UsageError("give a word, or a document with --doc")
     model = load_model(folder)
+    model.words.guesses = subwords
+    guessed = [word for word in words if subwords and word not in model.words]
     answers: list[tuple[str, display.Answers]] = []
     unknown: list[UnknownKeyError] = []
     for word in words:
@@ -46,4 +51,6 @@ def neighbors(folder: Path, words: tuple[str, ...], documents: tuple[str, ...], 
         raise unknown[0]
     for fault in unknown:
         display.tell(str(fault))
-    display.print_neighbors(answers, as_json, titles)
+    for word in guessed:
+        display.tell(f"{word!r} is not known to the model: its vector is a guess from its spelling")
+    display.print_neighbors(answers, as_json, titles, guessed)

@@ -35,6 +35,12 @@ _SIGNS = ("!=", ">=", "<=", "=", ">", "<")
     show_default=True,
     help="Rank by direction, by the very words (BM25), or by both.",
 )
+@click.option(
+    "--subwords/--no-subwords",
+    default=True,
+    show_default=True,
+    help="Let the known word that is spelled most alike stand in for one that no document holds.",
+)
 @json_option
 @quiet_option
 def search(
@@ -44,6 +50,7 @@ def search(
     conditions: tuple[str, ...],
     among: str,
     mode: str,
+    subwords: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -60,7 +67,7 @@ def search(
     if len(conditions) > len(where or {}):
         raise click.UsageError("--where names the same field and comparison twice; use | for several values")
     model = load_model(folder)
-    results = model.search(queries, among, top, where=where, mode=mode)
+    results = model.search(queries, among, top, where=where, mode=mode, subwords=subwords)
     if not any(len(result) for result in results) and all(result.note for result in results):
         raise CorpusError(results[0].note)
     if as_json:

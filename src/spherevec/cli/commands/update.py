@@ -71,7 +71,6 @@ def update(
     """
     from spherevec.storage.locks import owned
     from spherevec.training import checkpoint
-    from spherevec.training.update import update as grow
 
     reading, settings = split_reading(options)
     unfinished = checkpoint_folder(out)
@@ -80,8 +79,7 @@ def update(
         check_checkpoint_folder(unfinished, resume, force, quiet)
         model = load_model(folder)
         with display.progress_display(quiet) as progress:
-            grown = grow(
-                model,
+            grown = model.update(
                 list(corpus),
                 add_only=add_only,
                 replay=replay,
@@ -116,5 +114,9 @@ def tell_update(model: Any, grown: Any) -> None:
     display.tell(f"known words: mean cosine to before {entry['mean_cosine']:.4f}")
     for name, words in (("growing", drift["growing"]), ("new", drift["joined"])):
         if words:
-            display.tell(f"{name}: {', '.join(words)}")
+            display.tell(f"{name} words: {', '.join(words)}")
+    for name, topics in entry.get("topics", {}).items():
+        for topic in topics if name != "kept" else ():
+            kind = "new topic" if name == "added" else f"topic that grows, from {topic['share_before']:.1%}"
+            display.tell(f"{kind}: {topic['number']} {topic['title']} ({topic['share']:.1%} of the new documents)")
     display.tell(drift["advice"])
