@@ -28,6 +28,8 @@ FEWEST_EPOCHS, MOST_EPOCHS = 10, 40
 # ... and more of them for a text so short that 40 would make too few steps.
 FEWEST_TRAINED_TOKENS, MOST_EPOCHS_OF_TINY_TEXTS = 4_000_000, 100
 SMALLEST_SAMPLE = 3e-5
+# How often a word must occur, when the user does not say: less often in a small text, where most words are rare.
+MIN_COUNT, SMALL_TEXT, MIN_COUNT_OF_SMALL_TEXTS = 5, 200_000, 2
 
 # Fitting a document to fixed words that have weights: passes over it, and how far each goes.
 WEIGHTED_EPOCHS, WEIGHTED_ALPHA = 4, 0.7
@@ -118,7 +120,12 @@ class TrainConfig:
         group=COMMON,
     )
     window: int = setting(10, "Context words on each side of a word, at most.", low=1, high=1000, group=COMMON)
-    min_count: int = setting(5, "Ignore words that occur less often than this.", low=1, group=COMMON)
+    min_count: int | None = setting(
+        None,
+        "Ignore words that occur less often than this; by default 5, or 2 in texts under 200,000 words.",
+        low=1,
+        group=COMMON,
+    )
     seed: int = setting(
         1, "Random seed; with one thread, the same seed gives the same bits.", low=0, high=2**63 - 1, group=COMMON
     )
@@ -290,6 +297,11 @@ class TrainConfig:
     def thread_count(self) -> int:
         """`threads`, with 0 resolved to the cores this process may use."""
         return self.threads or usable_cores()
+
+
+def default_min_count(tokens: int) -> int:
+    """How often a word must occur to be kept, in a text of so many words, when the user does not say."""
+    return MIN_COUNT_OF_SMALL_TEXTS if tokens < SMALL_TEXT else MIN_COUNT
 
 
 def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:

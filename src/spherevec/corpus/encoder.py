@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from spherevec.config import default_min_count
 from spherevec.corpus import encoded
 from spherevec.corpus.counting import Table, count, tables_and_batches
 from spherevec.corpus.encoded import EncodedCorpus
@@ -48,7 +49,7 @@ def encode(
     source: Any,
     folder: str | os.PathLike[str],
     *,
-    min_count: int = 5,
+    min_count: int | None = None,
     max_vocab: int | None = None,
     tokenizer: TokenizerLike = "words",
     phrases: bool = False,
@@ -65,7 +66,7 @@ def encode(
             (`logs/*.txt`), a list of `Path` objects, or "-" for standard input. A data frame, an iterable of texts or
             of lists of words, of (id, text) pairs with `ids=True`, of records with `text_field`.
         folder: where to put the encoded corpus; new or empty.
-        min_count: leave out words that occur less often.
+        min_count: leave out words that occur less often; by default as `TrainConfig` says.
         max_vocab: keep at most this many of the most frequent words.
         tokenizer: "words", "words-0.1", "whitespace", a name with options, or a function from a string to its words.
         phrases: also find multi-word terms, which become entries of the vocabulary.
@@ -92,6 +93,9 @@ def encode(
         # Each worker keeps two files open; the result is the same for any number of them.
         workers = min(threads, max(1, files_to_spare() // 2))
         counted = _count(opened, tokenizer, workers, _block_size, folder, stack, report)
+        raw_tokens = sum(block.n_ids for block in counted.spilled)
+        if min_count is None:
+            min_count = default_min_count(raw_tokens)
         vocabulary, numbers = choose_words(counted.words, min_count, max_vocab)
         if opened.documents is not None:
             tokenizer = Tokenizer(TOKENS)
@@ -107,7 +111,6 @@ def encode(
             vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
         else:
             n_tokens, n_documents = write_numbers(folder, numbered)
-        raw_tokens = sum(block.n_ids for block in counted.spilled)
         summary = CorpusSummary(
             n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
             len(counted.words.counts), n_words, min_count, tuple(opened.notes),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from spherevec.config import default_min_count
 from spherevec.corpus import characters as ch
 from spherevec.corpus.encoder import encode
 from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
@@ -34,7 +35,7 @@ def preview(
     tokenizer: TokenizerLike = "words",
     *,
     phrases: bool = False,
-    min_count: int = 5,
+    min_count: int | None = None,
     top: int = 50,
 ) -> dict[str, Any]:
     """What becomes of texts: counts, the most frequent words, examples of what was joined and what was left out.
@@ -60,6 +61,7 @@ def preview(
         ) as corpus,
     ):
         words, counts = corpus.vocabulary.words, corpus.vocabulary.counts
+        least = default_min_count(corpus.raw_tokens) if min_count is None else min_count
         joined: dict[str, list[str]] = {}
         for word in words:
             kind = next((kind for kind, form in _JOINED.items() if form.match(word)), None)
@@ -71,7 +73,8 @@ def preview(
             "empty": corpus.summary.empty,
             "tokens": corpus.raw_tokens,
             "words": len(words),
-            "rare": int((counts < min_count).sum()),
+            "min_count": least,
+            "rare": int((counts < least).sum()),
             "top": list(zip(words[:top], counts[:top].tolist(), strict=True)),
             "joined": joined,
             "left_out": _left_out(seen),

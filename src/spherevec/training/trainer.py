@@ -147,6 +147,8 @@ def train_corpus(
     check_initial(initial)
     check_device(config)
     config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
+    if config.min_count is None:
+        config = config.with_(min_count=corpus.summary.min_count)
     data = prepare(corpus, config)
 
     def start(backend: Backend, biases: Biases) -> None:
@@ -407,6 +409,7 @@ def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
     """What was chosen because of the text, and why."""
     return [
         f"{config.epochs} epochs over {corpus.n_tokens:,} kept tokens: short texts need more passes",
+        f"words that occur {config.min_count} times or more: small texts keep rarer words",
         f"subsampling threshold {config.sample:.2g} for a vocabulary of {len(corpus.vocabulary):,} words",
     ]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.config import TrainConfig
+from spherevec.config import MIN_COUNT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.rewriting import Part, rewrite
 from spherevec.engine.backends import check_device, make_fit_tables
@@ -102,7 +102,7 @@ def update(
             digest = checkpoints.fingerprint(corpus)["sha256"]
             if any(entry.get("sha256") == digest for entry in model.provenance.get("updates", ())):
                 return model
-            min_count = len(model.words) + corpus.n_tokens if add_only else config.min_count
+            min_count = len(model.words) + corpus.n_tokens if add_only else config.min_count or MIN_COUNT
             words = grown_words(
                 model,
                 corpus.vocabulary.counts,

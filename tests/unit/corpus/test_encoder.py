@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spherevec import config
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode, encode_texts, read_documents, tokenize
 from spherevec.errors import ConfigError, CorpusError
 
@@ -123,6 +124,15 @@ def test_any_text_cut_anywhere(
         assert as_lists(callable_twin) == expected
 
 
+@pytest.mark.parametrize(("times", "kept"), [(1, ["a", "b", "c"]), (2, ["a", "b"])])
+def test_small_texts_keep_rarer_words(tmp_path, monkeypatch, times, kept):
+    monkeypatch.setattr(config, "SMALL_TEXT", 24)
+    corpus = encode(["a a a b b b a a b b c c d"] + ["a b"] * (5 * times), tmp_path / "out", min_count=None)
+    assert corpus.raw_tokens == 13 + 10 * times
+    assert list(corpus.vocabulary.words) == kept
+    assert corpus.summary.min_count == (2 if corpus.raw_tokens < 24 else 5)
+
+
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 def test_threads_do_not_change_a_byte(tmp_path, tokenizer):
     rng = np.random.default_rng(1)
@@ -134,7 +144,7 @@ def test_threads_do_not_change_a_byte(tmp_path, tokenizer):
         encode(path, tmp_path / str(threads), tokenizer=tokenizer, threads=threads, _block_size=1000)
     for name in ("ids.bin", "offsets.bin", "counts.bin", "words.json", "corpus.json"):
         assert len({(tmp_path / str(threads) / name).read_bytes() for threads in (1, 2, 5)}) == 1, name
-    assert as_lists(EncodedCorpus.open(tmp_path / "1")) == encode_slowly(lines, 5, None, tokenizer)
+    assert as_lists(EncodedCorpus.open(tmp_path / "1")) == encode_slowly(lines, 2, None, tokenizer)
 
 
 def test_a_document_of_30_megabytes_is_one_document(tmp_path):

@@ -15,14 +15,20 @@ from spherevec.cli.options import corpus_argument, json_option, reading_options,
 @corpus_argument
 @click.option("--tokenizer", metavar="NAME", default="words", show_default=True, help="As for `train`.")
 @click.option("--phrases", is_flag=True, help="Also look for multi-word terms.")
-@click.option("--min-count", type=click.IntRange(1), metavar="N", default=5, show_default=True, help="What is rare.")
+@click.option("--min-count", type=click.IntRange(1), metavar="N", help="What is rare; by default as for `train`.")
 @click.option(
     "--top", type=click.IntRange(1), metavar="N", default=50, show_default=True, help="How many words to show."
 )
 @reading_options
 @json_option
 def tokenize(
-    corpus: tuple[Path, ...], tokenizer: str, phrases: bool, min_count: int, top: int, as_json: bool, **settings: Any
+    corpus: tuple[Path, ...],
+    tokenizer: str,
+    phrases: bool,
+    min_count: int | None,
+    top: int,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
     """What the tokenizer makes of a text, before any training.
 
@@ -38,7 +44,7 @@ def tokenize(
         return
     display.echo(
         f"{found['documents']:,} documents, {found['empty']:,} of them empty; {found['tokens']:,} tokens; "
-        f"{found['words']:,} distinct words, {found['rare']:,} of them in the text less than {min_count} times"
+        f"{found['words']:,} distinct words, {found['rare']:,} of them in the text less than {found['min_count']} times"
     )
     display.echo(f"tokenizer: {found['tokenizer']}")
     for kind, words in found["joined"].items():

@@ -1,7 +1,9 @@
 """What a word says of its documents: how much nearer it is to the other words of its documents than to any text.
 
 A topical word is close to the rest of its documents; a function word is no closer to them than to all others, however
-rare or frequent it is. That difference of mean cosines is the weight of a word where documents are fitted.
+rare or frequent it is. That difference of mean cosines is the weight of a word where documents are fitted. In a text
+without topics hardly any word is nearer to its documents than to others; there the differences are noise, and words
+have the weights that mild subsampling gives them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from spherevec.engine.sampling import keep_probabilities
 ROUNDS = 2  # the second weighs the rest of a document by the weights of the first
 FIRST_SAMPLE = 1e-3  # the first by the share of each word that a mild subsampling would keep
 MOST_TOKENS = 10_000_000  # of documents that are looked at, evenly spread over the text
+TOPICAL, STEEPNESS = 0.1, 8  # the mean difference at which topics and subsampling have equal shares in the weights
 LEAST_WEIGHT = 0.02  # so that a text of function words alone has a direction, too
 _ROOM = 64 << 20  # bytes of sums, for all threads together
 
@@ -40,9 +43,13 @@ def word_weights(
     every = max(1, -(-int(offsets[-1]) // MOST_TOKENS))
     documents = np.flatnonzero(lengths > 1)[::every]
     weights = (keep_probabilities(counts, FIRST_SAMPLE) / 2.0**32).astype(np.float32)
+    plain = weights / np.float32((weights * counts).sum() / counts.sum())
+    average = 0.0
     for _ in range(ROUNDS):
-        weights = _weighed(ids, offsets, documents, counts, inputs, weights, threads)
-    return weights
+        weights, average = _weighed(ids, offsets, documents, counts, inputs, weights, threads)
+    share = 1 / (1 + (TOPICAL / max(average, 1e-6)) ** STEEPNESS)
+    weighed: Floats = np.maximum(share * weights + (1 - share) * plain, LEAST_WEIGHT).astype(np.float32)
+    return weighed
 
 
 def _weighed(
@@ -53,8 +60,12 @@ def _weighed(
     inputs: Floats,
     weights: Floats,
     threads: int,
-) -> Floats:
-    """Weights by how near each word is to the rest of its documents, whose words have the given weights."""
+) -> tuple[Floats, float]:
+    """Weights by how near each word is to the rest of its documents, whose words have the given weights.
+
+    Returns:
+        The weights, 1 on average, and the average over the text of what they are in proportion to.
+    """
     words, stride = inputs.shape
     longest = int(np.diff(offsets)[documents].max(initial=0))
     workers = max(1, min(threads, _ROOM // (16 * words + 4 * longest)))
@@ -74,7 +85,6 @@ def _weighed(
     share = counts * (seen > 0)
     average = float(np.sum(told * share)) / max(float(share.sum()), 1.0)
     if average < 1e-6:  # nothing gathers: every word says as much as the others
-        return np.ones(words, np.float32)
+        return np.ones(words, np.float32), average
     told[seen == 0] = average
-    weighed: Floats = np.maximum(told / average, LEAST_WEIGHT).astype(np.float32)
-    return weighed
+    return np.maximum(told / average, LEAST_WEIGHT).astype(np.float32), average
