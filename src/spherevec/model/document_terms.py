@@ -19,11 +19,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.ordered import in_order
 from spherevec.errors import FormatError
 from spherevec.storage.tensors import read_tensors, write_tensors
 
 _TOKENS_COUNTED = 1 << 22  # at a time
 _CHECKED_AT_ONCE = 1 << 22
+_LEAST_COUNTED = 1 << 18
 _POSTINGS_HELD = 1 << 26  # at a time, of 5 bytes each
 _READ_INTO_MEMORY = 1 << 26  # bytes: a smaller file is no burden
 _TYPES = {
@@ -148,6 +150,7 @@ def count_terms(
     n_words: int,
     folder: Path,
     rare: tuple[NDArray[np.uint64], NDArray[np.int32]] | None = None,
+    threads: int = 1,
 ) -> DocumentTerms:
     """Count the words of an encoded corpus in bounded memory.
 
@@ -155,24 +158,31 @@ def count_terms(
         ids, offsets: document d has the words ids[offsets[d]:offsets[d + 1]].
         folder: where the arrays are collected; what is large stays there, mapped.
         rare: hashes of dropped words, sorted, and the rows they are in.
+        threads: how many to use; the result is the same for any number.
     """
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)
     words_file, counts_file = folder / "terms-words.bin", folder / "terms-counts.bin"
     pairs_of_word = np.zeros(n_words, np.int64)
     with words_file.open("wb") as words_out, counts_file.open("wb") as counts_out:
-        for first, last in _document_chunks(offsets):
-            words, counts, ends = _counted(ids, offsets, first, last)
-            pairs_of_word += np.bincount(words, minlength=n_words)
+        # All threads together hold about as many words as one would.
+        chunks = _document_chunks(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
+
+        def work(_: int, chunk: tuple[int, int]) -> tuple[Any, ...]:
+            counted = _counted(ids, offsets, *chunk)
+            return *chunk, *counted, np.bincount(counted[0], minlength=n_words)
+
+        for first, last, words, counts, ends, pairs in in_order(chunks, work, threads):
+            pairs_of_word += pairs
             starts[first + 1 : last + 1] = starts[first] + ends
             words_out.write(words.data)
             counts_out.write(counts.data)
     words, counts = _stored(words_file, np.int32), _stored(counts_file, np.int32)
     places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word)])
-    rows, often = _postings(starts, words, counts, places, folder)
+    rows, often = _postings(starts, words, counts, places, folder, threads)
     lengths = np.diff(offsets).astype(np.int32)
     hashes, rare_rows = rare if rare is not None else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
-    np.add.at(lengths, rare_rows, 1)
+    lengths += np.bincount(rare_rows, minlength=n).astype(np.int32)
     return DocumentTerms(
         {
             "starts": starts, "words": words, "counts": counts, "places": places, "rows": rows, "often": often,
@@ -181,10 +191,10 @@ def count_terms(
     )  # fmt: skip
 
 
-def _document_chunks(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+def _document_chunks(offsets: NDArray[np.int64], tokens: int = _TOKENS_COUNTED) -> list[tuple[int, int]]:
     """Ranges of documents with about so many words each; a document is never cut."""
     n = len(offsets) - 1
-    marks = np.searchsorted(offsets, np.arange(0, int(offsets[-1]) + _TOKENS_COUNTED, _TOKENS_COUNTED), "right") - 1
+    marks = np.searchsorted(offsets, np.arange(0, int(offsets[-1]) + tokens, tokens), "right") - 1
     bounds = sorted({0, n, *(int(mark) for mark in marks if 0 < mark < n)})
     return list(pairwise(bounds))
 
@@ -208,8 +218,12 @@ def _postings(
     counts: NDArray[np.int32],
     places: NDArray[np.int64],
     folder: Path,
+    threads: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Rows and counts by word; as many words at a time as memory may hold, each time over all documents."""
+    """Rows and counts by word; as many words at a time as memory may hold, each time over all documents.
+
+    Each thread takes some of the words, and looks at all documents.
+    """
     from spherevec.model.terms_kernel import fill_postings
 
     rows_file, often_file = folder / "terms-rows.bin", folder / "terms-often.bin"
@@ -221,10 +235,19 @@ def _postings(
             high = min(max(high, low + 1), n_words)
             size = int(places[high] - places[low])
             rows, often = np.empty(size, np.int32), np.empty(size, np.uint8)
-            cursors = places[low:high] - places[low]
-            for first, last in _document_chunks(starts):
-                here = slice(int(starts[first]), int(starts[last]))
-                fill_postings(starts[first : last + 1], words[here], counts[here], first, low, cursors, rows, often)
+            edges = np.searchsorted(places, np.linspace(int(places[low]), int(places[high]), threads + 1)[1:-1])
+            own = sorted({low, high, *np.clip(edges, low, high).tolist()})
+
+            def work(_: int, span: tuple[int, int], rows: Any = rows, often: Any = often, low: int = low) -> None:
+                begin, end = span
+                cursors = places[begin:end] - places[low]
+                for first, last in _document_chunks(starts):
+                    here = slice(int(starts[first]), int(starts[last]))
+                    some = words[here], counts[here]
+                    fill_postings(starts[first : last + 1], *some, first, begin, cursors, rows, often)
+
+            for _ in in_order(pairwise(own), work, threads):
+                pass
             rows_out.write(rows.data)
             often_out.write(often.data)
             low = high

@@ -159,7 +159,7 @@ def train_corpus(
     def build(learned: Learned) -> None:
         # What is mapped from the folder lives on without a name.
         with working_folder(workdir) as folder, told_in_one_line(folder):
-            terms = counted_terms(corpus, folder) if config.documents else None
+            terms = counted_terms(corpus, folder, config.thread_count) if config.documents else None
             built.append(
                 build_model(learned.tables, corpus, config, learned.record, learned.biases, terms, learned.fit)
             )
@@ -414,13 +414,14 @@ def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
     ]
 
 
-def counted_terms(corpus: EncodedCorpus, folder: Path) -> DocumentTerms | None:
+def counted_terms(corpus: EncodedCorpus, folder: Path, threads: int = 1) -> DocumentTerms | None:
     """Which words each document of a corpus holds, the dropped ones included.
 
     A disk without room for them costs search by words, never the vectors that were trained.
     """
     try:
-        return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, corpus.rare_words())
+        rare = corpus.rare_words()
+        return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, rare, threads)
     except OSError as error:
         reason = f"{folder}: {error.strerror or error}"
         warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)

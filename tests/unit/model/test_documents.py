@@ -124,14 +124,16 @@ def test_columns_of_text(texts, wanted):
     assert column.first_duplicate() == (twins[0] if twins else None)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("held", [1, 7, 1 << 26])
-def test_terms_agree_with_scipy(tmp_path, monkeypatch, held):
+def test_terms_agree_with_scipy(tmp_path, monkeypatch, held, threads):
     monkeypatch.setattr(document_terms, "_POSTINGS_HELD", held)
     monkeypatch.setattr(document_terms, "_TOKENS_COUNTED", max(held, 5))
+    monkeypatch.setattr(document_terms, "_LEAST_COUNTED", 3)
     rng = np.random.default_rng(1)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 40))])
     ids = rng.integers(0, 12, offsets[-1]).astype(np.int32)
-    terms = count_terms(ids, offsets, 13, tmp_path)
+    terms = count_terms(ids, offsets, 13, tmp_path, threads=threads)
     slow = csr_array((np.ones(len(ids), np.int32), ids.copy(), offsets.copy()), shape=(40, 13))
     slow.sum_duplicates()
     assert (terms.counts != slow).nnz == 0 and terms.counts.dtype == np.int32

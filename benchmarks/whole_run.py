@@ -1,0 +1,107 @@
+"""From a text file to a saved model: seconds of each phase, on the CPU or a GPU, and the peak of memory.
+
+    python -m benchmarks.whole_run [--words 100000000] [--text FILE] [--epochs 5] [--device cuda] [--repeats 2]
+        [--streaming 1] [--json]
+
+Without a file a text is made up. The first run may compile kernels; all runs are printed. With `--streaming 1`, on a
+GPU, the rate of training with ids that are streamed from the host stands beside the rate with ids on the device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import spherevec
+from benchmarks.made_text import write_text
+from spherevec.process import usable_cores
+
+
+class Clock:
+    """Seconds of each phase; a phase ends when another is first reported."""
+
+    def __init__(self) -> None:
+        self.began: dict[str, float] = {}
+
+    def __call__(self, progress: Any) -> None:
+        self.began.setdefault(progress.phase, time.perf_counter())
+
+    def seconds(self, end: float) -> dict[str, float]:
+        names = list(self.began)
+        stops = [*list(self.began.values())[1:], end]
+        return {name: stop - self.began[name] for name, stop in zip(names, stops, strict=True)}
+
+
+def whole_run(text: Path, folder: Path, epochs: int, device: str) -> dict[str, float]:
+    clock = Clock()
+    start = time.perf_counter()
+    model = spherevec.train(text, epochs=epochs, device=device, progress=clock, workdir=folder)
+    trained = time.perf_counter()
+    model.save(folder / "model")
+    end = time.perf_counter()
+    shutil.rmtree(folder / "model")
+    return {
+        "total": end - start,
+        **clock.seconds(trained),
+        "saving": end - trained,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def streaming(text: Path, folder: Path, epochs: int) -> dict[str, float]:
+    """Tokens a second of the epochs after the first, ids on the device and streamed."""
+    from spherevec.config import TrainConfig
+    from spherevec.corpus import encode
+    from spherevec.engine.cuda import backend
+    from spherevec.training import train_corpus
+
+    found = {}
+    share = backend.RESIDENT_SHARE
+    with encode(text, folder / "corpus", threads=usable_cores()) as corpus:
+        for name, resident in (("on the device", share), ("streamed", 0.0)):
+            backend.RESIDENT_SHARE = resident
+            record = train_corpus(corpus, TrainConfig(epochs=epochs, device="cuda", refit=False)).record
+            later = record[1:] or record
+            found[name] = sum(corpus.n_tokens / epoch["seconds"] for epoch in later) / len(later)
+    backend.RESIDENT_SHARE = share
+    shutil.rmtree(folder / "corpus")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--words", type=int, default=100_000_000)
+    parser.add_argument("--text", type=Path)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--streaming", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    report: dict[str, Any] = {"runs": []}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        text = arguments.text or folder / "text.txt"
+        if arguments.text is None:
+            write_text(text, arguments.words, threads=usable_cores())
+        for _ in range(arguments.repeats):
+            report["runs"].append(whole_run(text, folder, arguments.epochs, arguments.device))
+            if not arguments.json:
+                print("  ".join(f"{name} {value:.2f}" for name, value in report["runs"][-1].items()), flush=True)
+        if arguments.streaming and arguments.device == "cuda":
+            report["tokens_per_second"] = streaming(text, folder, arguments.epochs)
+            if not arguments.json:
+                for name, rate in report["tokens_per_second"].items():
+                    print(f"ids {name}: {rate / 1e6:.0f} M tokens/s")
+    if arguments.json:
+        print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()
