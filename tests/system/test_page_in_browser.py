@@ -1,113 +1,19 @@
-"""The page in a real browser: Chromium from the system, the network cut off, driven by Playwright."""
+"""The page in a real browser, the network cut off."""
 
 from __future__ import annotations
 
 import csv
-import os
 import re
-import shutil
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from browser_helpers import AXE, FIREFOX, PATIENCE, Visit, missing, new_context, shown, visit
 from page_helpers import HOSTILE, small_page
 from spherevec.corpus.tokenizer import tokenizer_of
 from spherevec.explore.notebook import NotebookPage
 from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
-
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-)  # fmt: skip
-ROOT = Path(__file__).parents[2]
-AXE = Path(os.environ.get("SPHEREVEC_AXE", ROOT / ".venv" / "npm" / "node_modules" / "axe-core" / "axe.min.js"))
-PATIENCE = 60_000  # milliseconds; machines that run tests are busy
-
-
-def missing(what):
-    """Skip, or fail where nothing may be skipped."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{what}; CI must have it")
-    pytest.skip(what)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not found:
-        missing("no Chromium on this machine: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("no Playwright: pip install playwright")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def data():
-    return small_page()
-
-
-@pytest.fixture(scope="module")
-def file(data, tmp_path_factory):
-    return save_page(data, tmp_path_factory.mktemp("page") / "page.html")
-
-
-class Visit:
-    """A page in a window, and what the browser complained about."""
-
-    def __init__(self, page):
-        self.page = page
-        self.faults = []
-        page.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("request", lambda request: self._requested(request.url))
-
-    def _requested(self, address):
-        if not address.startswith(("file:", "data:", "blob:", "about:")):
-            self.faults.append(f"asked for {address}")
-
-    def open(self, path, link=""):
-        self.page.goto(f"file://{path}{link}")
-        self.page.wait_for_selector("html[data-ready]", state="attached", timeout=PATIENCE)
-
-    def wait(self, expression):
-        """Until the expression holds; the page's policy forbids Playwright's own way of waiting."""
-        for _ in range(PATIENCE // 50):
-            if self.page.evaluate(expression):
-                return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"never true: {expression}")
-
-    def text(self, selector):
-        return self.page.locator(selector).inner_text()
-
-
-@contextmanager
-def visit(browser, path, link="", width=1100, height=800, **options):
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, offline=True, reduced_motion="reduce", **options
-    )
-    try:
-        one = Visit(context.new_page())
-        one.page.set_default_timeout(PATIENCE)
-        one.open(path, link)
-        yield one
-        assert one.faults == []
-    finally:
-        context.close()
-
-
-def shown(one):
-    """How many documents the graphics card is told to draw."""
-    return one.page.evaluate("spherevec.filters.mask.reduce((sum, value) => sum + value, 0)")
 
 
 def test_the_page_opens_without_a_network_and_without_complaint(browser, file):
@@ -391,63 +297,6 @@ def test_two_fingers_zoom(browser, file):
         assert one.page.evaluate("spherevec.view.zoom") > before * 2
 
 
-def test_the_browser_fits_as_the_model_does(browser, tmp_path):
-    """The same vector as `Model.infer`, within 0.02 of cosine."""
-    import spherevec
-    from helpers import written_text
-    from spherevec.explore import write_page
-
-    texts = [" ".join(words) for words in written_text()[0]]
-    model = spherevec.train(texts, vector_size=40, min_count=1, epochs=30, threads=1, seed=1)
-    path = write_page(model, tmp_path / "page.html", threads=1)
-    asked = [" ".join(text.split()[:length]) for length in (1, 3, 8, 20, 500) for text in texts[:8]]
-    expected = model.infer(asked, threads=1)
-    with visit(browser, path) as one:
-        given = one.page.evaluate("texts => texts.map((text) => Array.from(spherevec.place(text, false)))", asked)
-    cosines = (np.asarray(given) * expected).sum(axis=1)
-    assert cosines.min() > 0.98
-
-
-TEXTS = (
-    "Don’t stop; COVID-19 isn't C++17 or C#, .NET, ASP.NET and node.js! well-known e-mail",
-    "İstanbul naïve CAFÉ x_1 ² U.S. U.S.A. e.g. a.b 3.14 1,000 192.168.0.1. 5-6 a++b f# #1 c##",
-    "see (https://www.example.com/a_(b).html), http://x.org/?q=1, www.test.de. mail me@host.example.com, a@b",
-    "#hashtag @mention #1st @_x 👍🏽 👩‍👩‍👧 🇩🇪 🇩 ☀️ ✂ 🏴\U000e0067\U000e007f",
-    "日本語のテキスト 漢 ภาษาไทย привет ΟΔΟΣ ΣΑΣ Σ l’été",
-    "'quoted' a'b-c -d- co\u00adop zero\u200bwidth می\u200cخواهم e\u0301",
-    "",
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["words-0.1", "whitespace", "words:unspaced=bigrams", "words:unspaced=whole,hyphens=join,urls=keep,emails=keep",
-     "words:unspaced=bigrams,urls=split,emails=drop,tags=off,emoji=off,symbols=off,numbers=off,abbreviations=off",
-     "words:unspaced=bigrams,urls=drop,emails=split,lowercase=off,hyphens=split"],
-)  # fmt: skip
-def test_the_browser_tokenizes_as_training_does(browser, file, name):
-    tokenizer = tokenizer_of(name)
-    with visit(browser, file) as one:
-        for text in TEXTS:
-            words = one.page.evaluate(
-                "([text, how]) => spherevec.words(text, how)", [text, description(tokenizer, False)]
-            )
-            assert words == tokenizer.words(text)
-
-
-def test_the_browser_finds_phrases_as_training_does(browser, file):
-    known = ["new", "york", "times", "new york", "new york times"]
-    how = description(tokenizer_of("words:unspaced=bigrams"), True)
-    with visit(browser, file) as one:
-        one.page.evaluate(
-            "known => { spherevec.world.wordIds = new Map(known.map((word, row) => [word, row])) }", known
-        )
-        words = one.page.evaluate(
-            "([text, how]) => spherevec.words(text, how)", ["New York Times, New. York, new york city", how]
-        )
-    assert words == ["new", "york", "times", "new york times", "new", "york", "new", "york", "new york", "city"]
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_serious_accessibility_fault(browser, file, theme, width):
@@ -475,7 +324,7 @@ def test_the_page_works_inside_a_notebook_cell(browser, data, tmp_path):
     path.write_text(
         f"<!doctype html><meta charset=utf-8><title>cell</title>{NotebookPage(data)._repr_html_()}", encoding="utf-8"
     )
-    context = browser.new_context(offline=True)
+    context = new_context(browser, offline=True)
     one = Visit(context.new_page())
     one.page.goto(f"file://{path}")
     frame = one.page.frame_locator("iframe")
@@ -487,7 +336,7 @@ def test_the_page_works_inside_a_notebook_cell(browser, data, tmp_path):
 
 
 def test_a_browser_without_graphics_still_has_the_list(browser, file):
-    context = browser.new_context(offline=True)
+    context = new_context(browser, offline=True)
     context.add_init_script(
         """const before = HTMLCanvasElement.prototype.getContext;
         HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {

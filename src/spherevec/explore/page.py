@@ -14,9 +14,9 @@ from spherevec.explore.pack import sections
 
 # In the order in which each finds what it imports.
 SCRIPTS = (
-    "elements", "geometry", "palette", "unpack", "scanner", "tokenizer", "fit", "land", "shaders", "theme", "world",
-    "picking", "drawing", "labels", "marks", "filters", "settings", "panel", "list", "about", "link", "input", "app",
-    "main",
+    "elements", "geometry", "palette", "unpack", "markup", "scanner", "tokenizer", "fit", "land", "shaders", "theme",
+    "world", "picking", "drawing", "labels", "marks", "pace", "filters", "settings", "panel", "list", "about", "link",
+    "input", "app", "main",
 )  # fmt: skip
 
 _IMPORT = re.compile(r"^import .* from \"\./[a-z]+\.js\";\n", re.MULTILINE)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from spherevec.corpus import characters
+from spherevec.corpus.html_cleaning import TAG_NAMES
 from spherevec.corpus.phrases import LONGEST
 from spherevec.corpus.tokenizer import WHITESPACE, WORDS, WORDS_01, Tokenizer
 
@@ -20,20 +21,19 @@ _RANGES = {
 def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
     """The tokenizer for the page.
 
-    `exact` says whether the page can do as training did. It cannot call a function of the user's, nor look words of
-    unspaced scripts up in a dictionary; then it uses the nearest that it has.
+    `exact` says whether the page does as training did. It cannot call a function of the user's; then it splits at
+    spaces and signs. Words of unspaced scripts are looked up in the browser's dictionary, which need not be the model's:
+    the page says so where a text has such words.
 
     Args:
         phrases: whether entries of several words are phrases, to be found in every text.
     """
     options = None if tokenizer.options is None else asdict(tokenizer.options)
-    exact = tokenizer.name in (WORDS, WORDS_01, WHITESPACE)
-    if options is not None and options["unspaced"] == "segment":
-        options["unspaced"] = "bigrams"
     return {
         "name": tokenizer.name,
-        "exact": exact,
+        "exact": tokenizer.name in (WORDS, WORDS_01, WHITESPACE),
         "options": options,
         "ranges": None if options is None else _RANGES,
+        "tags": None if options is None else {name.decode(): shown.decode() for name, shown in TAG_NAMES.items()},
         "longest": LONGEST if phrases else 1,
     }

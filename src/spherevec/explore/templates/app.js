@@ -11,11 +11,12 @@ import { drawLand } from "./land.js";
 import { readLink, writeLink } from "./link.js";
 import { ListView } from "./list.js";
 import { Marks } from "./marks.js";
+import { Pace } from "./pace.js";
 import { Panel } from "./panel.js";
 import { documentAt, documentsWhere, insideLine } from "./picking.js";
 import { Settings } from "./settings.js";
 import { themeOf } from "./theme.js";
-import { readText, tokenize } from "./tokenizer.js";
+import { needsDictionary, readText, tokenize } from "./tokenizer.js";
 
 const FLIGHT = 700; // milliseconds
 const CLOSE_UP = 4; // zoom of a flight to a document
@@ -32,13 +33,14 @@ export class App {
     this.selected = [];
     this.drawing = false;
     this.flight = null;
+    this.pace = new Pace(() => this.redraw());
     this.#paintable();
     const actions = {
       openDocument: (row) => this.openDocument(row), openWord: (row) => this.openWord(row),
       openTopic: (row) => this.openTopic(row), closeList: () => this.closeList(),
       onClose: () => this.#closed(),
     };
-    this.panel = new Panel(world, actions);
+    this.panel = new Panel(world, this.filters, actions);
     this.list = new ListView(world, this.filters, actions);
     this.settings = new Settings(world, this.filters, () => this.#refilter());
     const context = this.names.getContext("2d");
@@ -74,10 +76,8 @@ export class App {
   resize() {
     const ratio = Math.min(2, window.devicePixelRatio || 1);
     const [width, height] = [window.innerWidth, window.innerHeight];
-    for (const canvas of [this.canvas, this.names]) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-    }
+    this.names.width = Math.round(width * ratio);
+    this.names.height = Math.round(height * ratio);
     const wide = width > 900;
     const timed = byId("time").hidden ? 8 : wide ? 70 : 118;
     // The map keeps clear of the panel: on the left of a wide window, at the bottom of a narrow one.
@@ -104,14 +104,15 @@ export class App {
     const { view, stage } = this;
     const theme = themeOf(document.documentElement);
     const frame = frameOf(view), radius = radiusOf(view, ...stage.room);
-    this.painter?.draw(view, stage, theme, this.filters.colourBy !== "topic");
+    this.painter?.draw(view, stage, theme, this.filters.colourBy !== "topic", this.pace.detail);
+    this.pace.drawn();
     const context = this.names.getContext("2d");
     context.setTransform(stage.ratio, 0, 0, stage.ratio, 0, 0);
     context.clearRect(0, 0, stage.width, stage.height);
     const shape = { view, frame, radius, stage, theme };
     this.marks.drawBelow(shape, this);
     const { topic } = this.filters;
-    this.labels.place(view, frame, radius, stage, [...this.covered, ...this.marks.boxes(shape)], topic === null ? null : (row) => row === topic);
+    this.labels.place(view, frame, radius, stage, [...this.covered, ...this.marks.boxes(shape, this)], topic === null ? null : (row) => row === topic);
     this.labels.draw(theme);
     this.marks.drawAbove(shape, this);
   }
@@ -121,6 +122,9 @@ export class App {
     this.repaint();
     this.settings.legend();
     this.#relink();
+    // What is open shows documents that pass the filter.
+    clearTimeout(this.reopening);
+    this.reopening = setTimeout(() => { if (this.open) this.#openFrom(this.open); }, 300);
   }
 
   repaint() {
@@ -168,6 +172,7 @@ export class App {
 
   #moved() {
     clampView(this.view);
+    this.pace.moved();
     this.redraw();
     this.#relink();
   }
@@ -190,6 +195,7 @@ export class App {
     const step = (now) => {
       const t = Math.max(0, Math.min(1, (now - begun) / FLIGHT));
       Object.assign(this.view, t === 1 ? to : between(from, to, t * t * (3 - 2 * t)));
+      this.pace.moved();
       this.draw();
       this.flight = t < 1 ? requestAnimationFrame(step) : null;
       if (t === 1) this.#relink();
@@ -315,7 +321,7 @@ export class App {
 
   openDocument(row, fly = true) {
     const { world } = this;
-    const near = world.nearestDocs(world.docVector(row), 11, (other) => other !== row).slice(0, 10).map((found) => found.row);
+    const near = this.#near(world.docVector(row), row);
     this.#opened({ open: { kind: "doc", value: world.ids ? world.ids[row] : String(row) }, marked: row, near });
     this.panel.document(row);
     this.resize();
@@ -334,7 +340,7 @@ export class App {
     const { world } = this;
     const place = world.placeOfWord.has(row) ? world.wordPlaces.slice(3 * world.placeOfWord.get(row), 3 * world.placeOfWord.get(row) + 3)
       : world.placeOfVector(world.wordVector(row));
-    const near = world.nearestDocs(world.wordVector(row), 10).map((found) => found.row);
+    const near = this.#near(world.wordVector(row));
     this.#opened({ open: { kind: "word", value: world.words[row] }, pin: place && { place, text: world.words[row] }, near });
     this.panel.word(row);
     this.resize();
@@ -353,12 +359,28 @@ export class App {
     const { known, unknown } = readText(text, world.facts.tokenizer, world.wordIds);
     const vector = world.searchable ? fitText(known, world.wordVectors, world, world.facts.fit) : null;
     const place = vector && world.placeOfVector(vector);
-    const near = vector ? world.nearestDocs(vector, 10).map((found) => found.row) : [];
+    const near = vector ? this.#near(vector) : [];
     this.#opened({ open: { kind: "q", value: text }, pin: place && { place, text }, near });
-    this.panel.sentence(text, { vector, unknown, exact: world.facts.tokenizer.exact });
+    this.panel.sentence(text, { vector, unknown, note: this.#splitNote(text) });
     this.resize();
     if (place && fly) this.flyTo(place, Math.max(this.view.zoom, 2.2));
     return vector;
+  }
+
+  // The shown documents nearest to a vector.
+  #near(vector, itself = -1) {
+    const found = this.world.nearestDocs(vector, 10, (row) => row !== itself && this.filters.shows(row));
+    return found.map(({ row }) => row);
+  }
+
+  // Where the page may split a text otherwise than the model.
+  #splitNote(text) {
+    const { tokenizer } = this.world.facts;
+    if (!tokenizer.exact) {
+      return "The model was trained with a tokenizer of its own that a page cannot run; the text was split at spaces and signs.";
+    }
+    return needsDictionary(text, tokenizer)
+      ? "The words of this script were found with the browser's dictionary, which may differ from the model's." : "";
   }
 
   // The words of a text by some tokenizer, by default the model's.
@@ -369,6 +391,7 @@ export class App {
   focusSearch() { byId("query").focus(); }
 
   openList() {
+    this.before = document.activeElement; // where the focus goes back to
     this.list.show();
     byId("list-button").setAttribute("aria-expanded", "true");
   }
@@ -376,7 +399,7 @@ export class App {
   closeList() {
     this.list.hide();
     byId("list-button").setAttribute("aria-expanded", "false");
-    byId("list-button").focus();
+    (this.before?.matches("#map, button") ? this.before : byId("list-button")).focus();
   }
 
   escape() {
@@ -398,19 +421,18 @@ export class App {
   followLink(hash) {
     const found = readLink(hash, this.world);
     if (found.theme) this.setTheme(found.theme);
-    Object.assign(this.filters, Object.fromEntries(Object.entries(found.filters).filter(([, value]) => value !== null)));
+    Object.assign(this.filters, found.filters);
     this.settings.refresh();
     this.#refilter();
-    this.#openFrom(found.open);
+    if (found.open) this.#openFrom(found.open);
+    else if (this.panel.open) this.panel.close();
     if (found.view) Object.assign(this.view, found.view);
     if (found.flat !== undefined && found.flat !== this.view.flat) this.toggleFlat();
     this.#moved();
   }
 
-  #openFrom(open) {
-    if (!open) return;
+  #openFrom({ kind, value }) {
     const { world } = this;
-    const { kind, value } = open;
     if (kind === "q") { byId("query").value = value; this.place(value, false); }
     if (kind === "topic" && world.topics[Number(value)]) this.openTopic(Number(value), false);
     if (kind === "word" && world.wordIds.has(value)) this.openWord(world.wordIds.get(value), false);

@@ -30,6 +30,27 @@ function attribute(gl, program, name, size, type, normalise, buffer) {
   gl.vertexAttribPointer(location, size, type, normalise, 0, 0);
 }
 
+const FEWEST = 30000; // points that are drawn while the map moves, however slow the machine
+
+// The numbers below `count` in an order without pattern, the same each time: any beginning is a fair sample.
+function shuffled(count) {
+  const order = Uint32Array.from({ length: count }, (_, i) => i);
+  let state = 1;
+  for (let i = count - 1; i > 0; i--) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    const j = Math.floor((state / 2 ** 32) * (i + 1));
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return order;
+}
+
+// The rows of a table in another order, `size` numbers a row.
+function reordered(rows, size, order) {
+  const result = new rows.constructor(rows.length);
+  order.forEach((row, i) => { for (let d = 0; d < size; d++) result[size * i + d] = rows[size * row + d]; });
+  return result;
+}
+
 export class Painter {
   // Throws where the browser has no WebGL 2.
   constructor(canvas, places) {
@@ -38,6 +59,7 @@ export class Painter {
     this.gl = gl;
     this.canvas = canvas;
     this.count = places.length / 3;
+    this.order = shuffled(this.count);
     this.land = compile(gl, LAND_VERTEX, LAND_FRAGMENT);
     this.points = compile(gl, POINT_VERTEX, POINT_FRAGMENT);
     this.landArray = gl.createVertexArray();
@@ -50,7 +72,7 @@ export class Painter {
     gl.bindVertexArray(this.pointArray);
     this.buffers = { place: gl.createBuffer(), tint: gl.createBuffer(), growth: gl.createBuffer() };
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.place);
-    gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, reordered(places, 3, this.order), gl.STATIC_DRAW);
     attribute(gl, this.points.program, "place", 3, gl.FLOAT, false, this.buffers.place);
     attribute(gl, this.points.program, "tint", 4, gl.UNSIGNED_BYTE, true, this.buffers.tint);
     attribute(gl, this.points.program, "growth", 1, gl.FLOAT, false, this.buffers.growth);
@@ -71,9 +93,9 @@ export class Painter {
   setPoints(tints, growths) {
     const { gl } = this;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.tint);
-    gl.bufferData(gl.ARRAY_BUFFER, tints, gl.DYNAMIC_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, reordered(tints, 4, this.order), gl.DYNAMIC_DRAW);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.growth);
-    gl.bufferData(gl.ARRAY_BUFFER, growths, gl.DYNAMIC_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, reordered(growths, 1, this.order), gl.DYNAMIC_DRAW);
   }
 
   // The size of a point in CSS pixels: smaller where there are many, growing slowly with the zoom.
@@ -83,12 +105,15 @@ export class Painter {
   }
 
   // stage: {width, height, ratio, centre, room} in CSS pixels; theme: colours as numbers from 0 to 1; faded: the land
-  // steps back, where points have other colours than topics.
-  draw(view, stage, theme, faded) {
-    const { gl } = this;
-    const { width, height, ratio } = stage;
+  // steps back, where points have other colours than topics; detail: share of the resolution, 1 for all of it.
+  draw(view, stage, theme, faded, detail) {
+    const { gl, canvas } = this;
+    const { width, height } = stage;
+    const ratio = stage.ratio * detail;
     const frame = frameOf(view);
-    gl.viewport(0, 0, this.canvas.width, this.canvas.height);
+    const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== across || canvas.height !== down) Object.assign(canvas, { width: across, height: down });
+    gl.viewport(0, 0, across, down);
     gl.disable(gl.DEPTH_TEST);
     gl.disable(gl.BLEND);
     const share = ({ program, uniforms }) => {
@@ -115,6 +140,6 @@ export class Painter {
     const crowd = Math.min(1, Math.max(0, Math.log10(this.count / 3000)));
     gl.uniform1f(this.points.uniforms.get("opacity"), Math.min(0.95, (0.9 - 0.35 * crowd) * view.zoom ** 0.15));
     gl.bindVertexArray(this.pointArray);
-    gl.drawArrays(gl.POINTS, 0, this.count);
+    gl.drawArrays(gl.POINTS, 0, Math.min(this.count, Math.max(FEWEST, Math.round(this.count * detail ** 2))));
   }
 }

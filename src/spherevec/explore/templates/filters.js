@@ -1,8 +1,10 @@
 // Which documents are shown, in which colour and size.
 
 import { COLOURS, NO_COLOUR, scaleColour } from "./palette.js";
+import { plain } from "./world.js";
 
 const SHOWN_CATEGORIES = COLOURS.length - 1; // the rest share one colour
+const LATEST = 8.64e12; // seconds from 1970 that JavaScript can write as a date
 export const missing = (value) => !Number.isFinite(value);
 
 export class Filters {
@@ -10,7 +12,7 @@ export class Filters {
     this.world = world;
     this.colourBy = "topic"; // or the number of a field
     this.sizeBy = null;
-    this.chosen = new Map(); // field → {value} of a category, or {low, high} of a number or date
+    this.chosen = new Map(); // field → {value} of a category, -1 for none, {low, high} of a number or date, {text}
     this.topic = null;
     this.title = "";
     this.mask = new Uint8Array(world.count).fill(1);
@@ -22,7 +24,7 @@ export class Filters {
     if (field.kind !== "number" && field.kind !== "date") return null;
     let low = Infinity, high = -Infinity;
     for (const value of field.values) {
-      if (missing(value)) continue;
+      if (missing(value) || (field.kind === "date" && Math.abs(value) > LATEST)) continue;
       if (value < low) low = value;
       if (value > high) high = value;
     }
@@ -36,13 +38,11 @@ export class Filters {
     mask.fill(1);
     for (const [number, rule] of this.chosen) {
       const { values, kind } = world.fields[number];
-      if (kind === "category") {
-        for (let row = 0; row < mask.length; row++) if (values[row] !== rule.value) mask[row] = 0;
-      } else {
-        for (let row = 0; row < mask.length; row++) {
-          if (!(values[row] >= rule.low && values[row] <= rule.high)) mask[row] = 0;
-        }
-      }
+      const within = {
+        category: (value) => value === rule.value,
+        text: (value) => plain(value).toLowerCase().includes(rule.text.toLowerCase()),
+      }[kind] ?? ((value) => value >= rule.low && value <= rule.high);
+      for (let row = 0; row < mask.length; row++) if (mask[row] && !within(values[row])) mask[row] = 0;
     }
     if (this.topic !== null) {
       for (let row = 0; row < mask.length; row++) if (world.docTopics[row] !== this.topic) mask[row] = 0;
@@ -62,15 +62,21 @@ export class Filters {
     return this.chosen.size > 0 || this.topic !== null || this.title !== "";
   }
 
-  // The colour of the categories of a field: the most frequent ones have their own.
+  // Whether a document is shown.
+  shows(row) {
+    return this.mask[row] === 1;
+  }
+
+  // The colour of the categories of a field: the most frequent ones have their own. `none`: documents without one.
   categoryColours(field) {
     const times = new Array(field.labels.length).fill(0);
-    for (const value of field.values) if (value >= 0) times[value]++;
+    let none = 0;
+    for (const value of field.values) if (value >= 0) times[value]++; else none++;
     const order = times.map((_, i) => i).sort((a, b) => times[b] - times[a]);
     const colours = new Array(times.length).fill(NO_COLOUR);
     order.slice(0, times.length <= COLOURS.length ? COLOURS.length : SHOWN_CATEGORIES)
       .forEach((value, rank) => { colours[value] = COLOURS[rank]; });
-    return { colours, order, times };
+    return { colours, order, times, none };
   }
 
   // A function from a row to its colour, and what the legend says.
@@ -79,10 +85,11 @@ export class Filters {
     const field = this.colourBy === "topic" ? null : world.fields[this.colourBy];
     if (!field) return { colourOf: (row) => world.topicColour(world.docTopics[row]), legend: null };
     if (field.kind === "category") {
-      const { colours, order } = this.categoryColours(field);
+      const { colours, order, none } = this.categoryColours(field);
       const own = order.filter((value) => colours[value] !== NO_COLOUR);
       const legend = own.map((value) => ({ label: field.labels[value], colour: colours[value] }));
-      if (own.length < order.length) legend.push({ label: `${order.length - own.length} others`, colour: NO_COLOUR });
+      const others = [order.length - own.length ? `${order.length - own.length} others` : "", none ? "none" : ""].filter(Boolean);
+      if (others.length) legend.push({ label: others.join(", "), colour: NO_COLOUR });
       return { colourOf: (row) => colours[field.values[row]] ?? NO_COLOUR, legend, field };
     }
     const range = this.ranges[this.colourBy];
@@ -119,11 +126,18 @@ export class Filters {
   }
 }
 
+// A value of a field for other programs.
+export function exactValue(field, value) {
+  if (field.kind === "number") return missing(value) ? "" : String(value);
+  if (field.kind === "date" && value % 86400 && Math.abs(value) <= LATEST) return new Date(value * 1000).toISOString();
+  return shownValue(field, value);
+}
+
 // How a value of a field reads.
 export function shownValue(field, value) {
   if (field.kind === "category") return value >= 0 ? field.labels[value] : "";
   if (field.kind === "text") return value ?? "";
   if (missing(value)) return "";
-  if (field.kind === "date") return new Date(value * 1000).toISOString().slice(0, 10);
+  if (field.kind === "date") return Math.abs(value) > LATEST ? "" : new Date(value * 1000).toISOString().slice(0, 10);
   return Number(value.toPrecision(6)).toLocaleString("en");
 }

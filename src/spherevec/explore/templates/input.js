@@ -13,18 +13,15 @@ function keyActions(app) {
   };
 }
 
-// Keys work anywhere but in fields; arrows and Enter only on the map itself.
+// Keys work on the map, and where nothing else has the focus.
 function listenToKeys(app, canvas) {
   const actions = keyActions(app);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") { app.escape(); return; }
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    const target = event.target;
-    if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
-    const onMap = target === canvas || target === document.body;
+    const onMap = event.target === canvas || event.target === document.body;
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    const anywhere = event.key.length === 1;
-    if (!action || app.list.open || !(onMap || anywhere)) return;
+    if (!action || app.list.open || !onMap) return;
     event.preventDefault();
     action();
   });

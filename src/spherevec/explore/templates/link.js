@@ -17,7 +17,7 @@ export function writeLink({ view, theme, open, filters }) {
   if (filters.topic !== null) link.set("only", filters.topic);
   if (filters.title) link.set("text", filters.title);
   for (const [field, rule] of filters.chosen) {
-    link.append("f", `${field}:${rule.value ?? `${rule.low}..${rule.high}`}`);
+    link.append("f", `${field}:${rule.text ?? rule.value ?? `${rule.low}..${rule.high}`}`);
   }
   return link.toString();
 }
@@ -25,7 +25,7 @@ export function writeLink({ view, theme, open, filters }) {
 // What a link says, checked against the page's own fields; anything strange is left out.
 export function readLink(hash, world) {
   const link = new URLSearchParams(hash.replace(/^#/, ""));
-  const found = { filters: { chosen: new Map() } };
+  const found = { filters: { chosen: new Map(), colourBy: "topic", sizeBy: null, topic: null, title: "" } };
   const [lon, lat, zoom] = (link.get("v") ?? "").split(",").map((text, i) => number(text, ...[[-4, 4], [-1.6, 1.6], [0.1, 100]][i] ?? [0, 0]));
   if (lon !== null && lat !== undefined && lat !== null && zoom) found.view = { lon, lat, zoom };
   if (found.view || link.has("m")) found.flat = link.get("m") === "flat";
@@ -34,8 +34,9 @@ export function readLink(hash, world) {
     if (link.has(kind)) found.open = { kind, value: link.get(kind) };
   }
   const fieldOf = (text) => { const i = number(text, 0, 1e6); return i !== null && world.fields[i] ? i : null; };
-  if (link.has("colour")) found.filters.colourBy = fieldOf(link.get("colour"));
-  if (link.has("size")) found.filters.sizeBy = fieldOf(link.get("size"));
+  const drawable = (i, kinds) => i !== null && kinds.includes(world.fields[i].kind) ? i : null;
+  found.filters.colourBy = drawable(fieldOf(link.get("colour")), ["category", "number", "date"]) ?? "topic";
+  found.filters.sizeBy = drawable(fieldOf(link.get("size")), ["number", "date"]);
   const topic = number(link.get("only"), -1, 1e6);
   if (topic !== null && world.topics[topic]) found.filters.topic = topic;
   if (link.has("text")) found.filters.title = link.get("text");
@@ -43,9 +44,12 @@ export function readLink(hash, world) {
     const [name, value] = [rule.slice(0, rule.indexOf(":")), rule.slice(rule.indexOf(":") + 1)];
     const field = fieldOf(name);
     if (field === null) continue;
-    if (world.fields[field].kind === "category") {
-      const code = number(value, 0, 1e9);
-      if (code !== null && world.fields[field].labels[code] !== undefined) found.filters.chosen.set(field, { value: code });
+    const { kind, labels } = world.fields[field];
+    if (kind === "category") {
+      const code = number(value, -1, 1e9);
+      if (code === -1 || labels[code] !== undefined) found.filters.chosen.set(field, { value: code });
+    } else if (kind === "text") {
+      if (value) found.filters.chosen.set(field, { text: value });
     } else {
       const [low, high] = value.split("..").map((text) => number(text, -1e300, 1e300));
       if (low !== null && high !== null && high !== undefined) found.filters.chosen.set(field, { low, high });

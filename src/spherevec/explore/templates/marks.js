@@ -53,10 +53,14 @@ export class Marks {
     for (const row of selected.slice(0, MOST_SELECTED)) this.#ring(shape, world.docPlace(row), 3.5, shape.theme.accent, 1.3);
   }
 
-  // What names must not cover.
-  boxes(shape) {
-    const pixel = this.pin && this.#pixel(shape, this.pin.place);
-    return pixel ? [[pixel[0] - 12, pixel[1] - 26, pixel[0] + 12, pixel[1] + 6]] : [];
+  // What names must not cover: the pin, and the ring of the opened document.
+  boxes(shape, { world }) {
+    const pin = this.pin && this.#pixel(shape, this.pin.place);
+    const ring = this.marked >= 0 && this.#pixel(shape, world.docPlace(this.marked));
+    return [
+      ...(pin ? [[pin[0] - 12, pin[1] - 26, pin[0] + 12, pin[1] + 6]] : []),
+      ...(ring ? [[ring[0] - 11, ring[1] - 11, ring[0] + 11, ring[1] + 11]] : []),
+    ];
   }
 
   drawAbove(shape, { world }) {

@@ -1,7 +1,7 @@
 // The panel of details: a placed sentence, a document, a word, a topic, or a selection.
 
 import { byId, counted, download, element, quoted, whole } from "./elements.js";
-import { shownValue } from "./filters.js";
+import { exactValue, shownValue } from "./filters.js";
 import { css } from "./palette.js";
 import { plain } from "./world.js";
 
@@ -16,8 +16,8 @@ export function csvCell(value) {
 
 export class Panel {
   // actions: {openDocument, openWord, openTopic, onClose}
-  constructor(world, actions) {
-    Object.assign(this, { world, actions });
+  constructor(world, filters, actions) {
+    Object.assign(this, { world, filters, actions });
     this.root = byId("panel");
     this.body = byId("panel-body");
     byId("panel-close").onclick = () => this.close();
@@ -42,6 +42,11 @@ export class Panel {
   #rows(heading, rows, make) {
     if (!rows.length) return null;
     return element("section", {}, element("h3", {}, heading), element("ol", {}, ...rows.map((entry) => element("li", {}, make(entry)))));
+  }
+
+  // The shown documents nearest to a vector.
+  #near(vector, allowed = () => true) {
+    return this.world.nearestDocs(vector, NEAR, (row) => this.filters.shows(row) && allowed(row));
   }
 
   #documents(heading, found) {
@@ -78,7 +83,8 @@ export class Panel {
     return element("section", {}, element("h3", {}, heading), element("div", { class: "words" }, ...buttons));
   }
 
-  sentence(text, { vector, unknown, exact }) {
+  // note: where the page may have split the text otherwise than the model.
+  sentence(text, { vector, unknown, note }) {
     const { world } = this;
     if (!vector) {
       this.#show("No word of this text is known to the model.", quoted(plain(text), "h2"),
@@ -90,11 +96,8 @@ export class Panel {
       const some = [...new Set(unknown)].slice(0, 6).map(plain).join(", ");
       notes.push(quoted(`Not known to the model: ${some}${unknown.length > 6 ? " …" : ""}`, "p", { class: "note" }));
     }
-    if (!exact) {
-      notes.push(element("p", { class: "note" },
-        "The model was trained with a tokenizer of its own that a page cannot run; the text was split at spaces and signs."));
-    }
-    const docs = world.nearestDocs(vector, NEAR);
+    if (note) notes.push(element("p", { class: "note" }, note));
+    const docs = this.#near(vector);
     this.#show(
       docs.length ? `Placed. Nearest document: ${world.title(docs[0].row)}` : "Placed.",
       quoted(plain(text), "h2"), ...notes,
@@ -120,7 +123,7 @@ export class Panel {
       world.snippet(row) ? quoted(world.snippet(row), "p", { class: "snippet" }) : null,
       list,
       this.#topics("Topics", topics),
-      this.#documents("Nearest documents", world.nearestDocs(vector, NEAR + 1, (other) => other !== row).slice(0, NEAR)),
+      this.#documents("Nearest documents", this.#near(vector, (other) => other !== row)),
       this.#words("Its words", world.nearestWords(vector, 14)),
     );
   }
@@ -135,7 +138,7 @@ export class Panel {
       count ? element("p", { class: "note" }, `occurs ${whole(count)} times`) : null,
       this.#topics("Nearest topics", world.nearestTopics(vector, 3)),
       this.#words("Nearest words", world.nearestWords(vector, 15).filter((found) => found.row !== row)),
-      this.#documents("Nearest documents", world.nearestDocs(vector, NEAR)),
+      this.#documents("Nearest documents", this.#near(vector)),
     );
   }
 
@@ -143,7 +146,7 @@ export class Panel {
     const { world } = this;
     const topic = world.topics[row];
     const words = topic.words.map((name) => ({ name, row: world.wordIds.get(name) }));
-    const docs = world.nearestDocs(world.topicVector(row), NEAR, (doc) => world.docTopics[doc] === row);
+    const docs = this.#near(world.topicVector(row), (doc) => world.docTopics[doc] === row);
     this.#show(
       `Topic ${world.topicName(row)}`, quoted(world.topicName(row), "h2"),
       element("p", { class: "note" }, `${counted(topic.size)}, ${((100 * topic.size) / Math.max(1, world.count)).toFixed(1)} %`),
@@ -179,7 +182,7 @@ export class Panel {
     const head = ["id", "title", "topic", ...world.fields.map((field) => field.name)];
     const lines = rows.map((row) => [
       world.ids ? world.ids[row] : row, world.titles?.[row] ?? "", world.topicName(world.docTopics[row]),
-      ...world.fields.map((field) => shownValue(field, field.values[row])),
+      ...world.fields.map((field) => exactValue(field, field.values[row])),
     ]);
     return [head, ...lines].map((cells) => cells.map(csvCell).join(",")).join("\r\n") + "\r\n";
   }

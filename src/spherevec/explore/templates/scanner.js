@@ -1,4 +1,4 @@
-// The tokenizer "words-0.2", rule by rule as in Python; HTML in a typed sentence is taken as text.
+// The tokenizer "words-0.2", rule by rule as in Python.
 
 const SPACE = "space", IGNORED = "ignored", UNSPACED = "unspaced", EMOJI = "emoji", REGIONAL = "regional";
 const JOINER = "joiner", MARK = "mark", APOSTROPHE = "apostrophe", HYPHEN = "hyphen", WORD = "word", OTHER = "other";
@@ -28,7 +28,7 @@ function kindOf(character, ranges) {
 class Scanner {
   constructor(text, options, ranges) {
     Object.assign(this, { options, ranges });
-    this.text = [...text.normalize("NFC")];
+    this.text = [...text];
     this.i = 0;
     this.wordEnd = -1; // where the last word ended
     this.broken = true; // whether punctuation stands before the next word

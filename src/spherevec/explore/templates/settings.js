@@ -31,7 +31,7 @@ export class Settings {
     const { world, filters } = this;
     const named = world.fields.map((field, i) => [i, plain(field.name), field.kind]);
     const coloured = named.filter(([, , kind]) => kind !== "text");
-    const sized = named.filter(([i, , kind]) => kind === "number" && filters.ranges[i]);
+    const sized = named.filter(([i]) => filters.ranges[i]);
     const colour = options(element("select", { id: "colour-by" }), [["topic", "Topic"], ...coloured], filters.colourBy);
     colour.onchange = () => {
       filters.colourBy = colour.value === "topic" ? "topic" : Number(colour.value);
@@ -63,9 +63,10 @@ export class Settings {
     const { filters } = this;
     const rule = filters.chosen.get(i);
     if (field.kind === "category") {
-      const { order, times } = filters.categoryColours(field);
+      const { order, times, none } = filters.categoryColours(field);
       const select = options(element("select", { "data-field": i }), [
         ["", "All"], ...order.map((value) => [value, `${plain(field.labels[value])} (${whole(times[value])})`]),
+        ...(none ? [[-1, `none (${whole(none)})`]] : []),
       ], rule ? rule.value : "");
       select.onchange = () => {
         if (select.value === "") filters.chosen.delete(i);
@@ -73,21 +74,37 @@ export class Settings {
         this.changed();
       };
       this.root.append(labelled(plain(field.name), select));
-    } else if (field.kind === "number" && filters.ranges[i]) {
-      const [low, high] = filters.ranges[i];
-      const inputs = ["low", "high"].map((end) => element("input", {
-        type: "number", step: "any", "data-field": i, "data-end": end, "aria-label": `${plain(field.name)}, ${end === "low" ? "from" : "to"}`,
-        value: rule ? rule[end] : "", placeholder: shownValue(field, end === "low" ? low : high),
-      }));
-      const change = () => {
-        const [from, to] = inputs.map((input) => input.value.trim());
-        if (from === "" && to === "") filters.chosen.delete(i);
-        else filters.chosen.set(i, { low: from === "" ? low : Number(from), high: to === "" ? high : Number(to) });
+    } else if (field.kind === "text") {
+      const text = element("input", { type: "text", "data-field": i, value: rule?.text ?? "", autocomplete: "off" });
+      text.oninput = () => {
+        if (text.value.trim() === "") filters.chosen.delete(i);
+        else filters.chosen.set(i, { text: text.value.trim() });
         this.changed();
       };
-      for (const input of inputs) input.onchange = change;
-      this.root.append(element("fieldset", { class: "field" }, element("legend", {}, plain(field.name)), ...inputs));
-    }
+      this.root.append(labelled(`${plain(field.name)} contains`, text));
+    } else if (filters.ranges[i] && i !== this.dateField) this.#rangeOf(field, i, rule);
+  }
+
+  // From and to, of a number or of a date that has no slider.
+  #rangeOf(field, i, rule) {
+    const { filters } = this;
+    const [low, high] = filters.ranges[i];
+    const dated = field.kind === "date";
+    const inputs = [["low", "from", low], ["high", "to", high]].map(([end, said, bound]) => element("input", {
+      type: dated ? "date" : "number", step: dated ? null : "any", "data-field": i, "data-end": end,
+      "aria-label": `${plain(field.name)}, ${said}`, placeholder: shownValue(field, bound),
+      value: !rule || rule[end] === bound ? "" : dated ? shownValue(field, rule[end]) : rule[end],
+    }));
+    const read = (text) => dated ? Date.parse(`${text}T00:00:00Z`) / 1000 : Number(text);
+    const change = () => {
+      const [from, to] = inputs.map((input) => input.value.trim());
+      // A day lasts until its end.
+      if (from === "" && to === "") filters.chosen.delete(i);
+      else filters.chosen.set(i, { low: from === "" ? low : read(from), high: to === "" ? high : read(to) + (dated ? 86399 : 0) });
+      this.changed();
+    };
+    for (const input of inputs) input.onchange = change;
+    this.root.append(element("fieldset", { class: "field" }, element("legend", {}, plain(field.name)), ...inputs));
   }
 
   clear() {

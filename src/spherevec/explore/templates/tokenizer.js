@@ -1,5 +1,6 @@
 // The model's tokenizers: the same words as training sees.
 
+import { withoutMarkup } from "./markup.js";
 import { scan } from "./scanner.js";
 
 const WORD_CHARACTER = /[\p{L}\p{N}\p{M}_]/u;
@@ -26,9 +27,26 @@ function splitWords(text) {
   return words;
 }
 
+// Scripts without spaces: a zero-width space around each word that the browser's dictionary finds.
+function segmented(text, ranges) {
+  const codes = ranges.unspaced.map(([low, high]) => `\\u{${low.toString(16)}}-\\u{${high.toString(16)}}`).join("");
+  const words = new Intl.Segmenter("en", { granularity: "word" });
+  return text.replace(new RegExp(`[${codes}]+`, "gu"),
+    (run) => ["", ...[...words.segment(run)].map(({ segment }) => segment), ""].join("\u200b"));
+}
+
+// Whether a text has words that only a dictionary finds: the browser's need not be the model's.
+export function needsDictionary(text, { options, ranges }) {
+  if (options?.unspaced !== "segment") return false;
+  return [...text].some((character) => ranges.unspaced.some(([low, high]) => low <= character.codePointAt(0) && character.codePointAt(0) <= high));
+}
+
 // The tokens of a text: [{word, broken}], broken where punctuation stands before the word.
-function tokensOf(text, { name, options, ranges }) {
-  if (options) return scan(text, options, ranges);
+function tokensOf(text, { name, options, ranges, tags }) {
+  if (options) {
+    const clean = (options.html ? withoutMarkup(text, tags) : text).normalize("NFC");
+    return scan(options.unspaced === "segment" && Intl.Segmenter ? segmented(clean, ranges) : clean, options, ranges);
+  }
   const words = name === "whitespace" ? text.split(/[ \t\n\r\f\v]+/).filter((word) => word) : splitWords(text);
   return words.map((word) => ({ word, broken: false }));
 }

@@ -1,0 +1,67 @@
+"""A typed sentence in a real browser: the same words and the same vector as in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from browser_helpers import visit
+from spherevec.corpus.tokenizer import tokenizer_of
+from spherevec.explore.tokenizers import description
+
+
+def test_the_browser_fits_as_the_model_does(browser, tmp_path):
+    """The same vector as `Model.infer`, within 0.02 of cosine."""
+    import spherevec
+    from helpers import written_text
+    from spherevec.explore import write_page
+
+    texts = [" ".join(words) for words in written_text()[0]]
+    model = spherevec.train(texts, vector_size=40, min_count=1, epochs=30, threads=1, seed=1)
+    path = write_page(model, tmp_path / "page.html", threads=1)
+    asked = [" ".join(text.split()[:length]) for length in (1, 3, 8, 20, 500) for text in texts[:8]]
+    expected = model.infer(asked, threads=1)
+    with visit(browser, path) as one:
+        given = one.page.evaluate("texts => texts.map((text) => Array.from(spherevec.place(text, false)))", asked)
+    cosines = (np.asarray(given) * expected).sum(axis=1)
+    assert cosines.min() > 0.98
+
+
+TEXTS = (
+    "Don’t stop; COVID-19 isn't C++17 or C#, .NET, ASP.NET and node.js! well-known e-mail",
+    "İstanbul naïve CAFÉ x_1 ² U.S. U.S.A. e.g. a.b 3.14 1,000 192.168.0.1. 5-6 a++b f# #1 c##",
+    "see (https://www.example.com/a_(b).html), http://x.org/?q=1, www.test.de. mail me@host.example.com, a@b",
+    "#hashtag @mention #1st @_x 👍🏽 👩‍👩‍👧 🇩🇪 🇩 ☀️ ✂ 🏴\U000e0067\U000e007f",
+    "日本語のテキスト 漢 ภาษาไทย привет ΟΔΟΣ ΣΑΣ Σ l’été",
+    "'quoted' a'b-c -d- co\u00adop zero\u200bwidth می\u200cخواهم e\u0301",
+    "",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["words-0.1", "whitespace", "words:unspaced=bigrams", "words:unspaced=whole,hyphens=join,urls=keep,emails=keep",
+     "words:unspaced=bigrams,urls=split,emails=drop,tags=off,emoji=off,symbols=off,numbers=off,abbreviations=off",
+     "words:unspaced=bigrams,urls=drop,emails=split,lowercase=off,hyphens=split"],
+)  # fmt: skip
+def test_the_browser_tokenizes_as_training_does(browser, file, name):
+    tokenizer = tokenizer_of(name)
+    with visit(browser, file) as one:
+        for text in TEXTS:
+            words = one.page.evaluate(
+                "([text, how]) => spherevec.words(text, how)", [text, description(tokenizer, False)]
+            )
+            assert words == tokenizer.words(text)
+
+
+def test_the_browser_finds_phrases_as_training_does(browser, file):
+    known = ["new", "york", "times", "new york", "new york times"]
+    how = description(tokenizer_of("words:unspaced=bigrams"), True)
+    with visit(browser, file) as one:
+        one.page.evaluate(
+            "known => { spherevec.world.wordIds = new Map(known.map((word, row) => [word, row])) }", known
+        )
+        words = one.page.evaluate(
+            "([text, how]) => spherevec.words(text, how)", ["New York Times, New. York, new york city", how]
+        )
+    assert words == ["new", "york", "times", "new york times", "new", "york", "new", "york", "new york", "city"]
