@@ -1,7 +1,7 @@
 """A page in a real browser: Chromium of the system, or Firefox where it is asked for, driven by Playwright.
 
-`SPHEREVEC_BROWSER=firefox` runs the same tests in Firefox. They need a screen for its software rendering (`xvfb-run`), and
-a Playwright that speaks with the installed release: Playwright 1.58 does with Firefox ESR 153.
+`SPHEREVEC_BROWSER=firefox` runs the same tests in Firefox. They need a screen for its software rendering (`xvfb-run`),
+and a Playwright that speaks with the installed release: Playwright 1.58 does with Firefox ESR 153.
 """
 
 from __future__ import annotations

@@ -67,9 +67,10 @@ def small_page(
     columns = [
         Field("team" if not texts else texts[0], "category", rng.integers(-1, 3, n).astype(np.int32),
               texts[:3] if texts else ["sales", "support", "research"]),
-        Field("length", "number", np.where(rng.random(n) < 0.1, np.nan, rng.integers(1, 500, n))),
-        Field("created", "date", np.where(rng.random(n) < 0.1, np.nan, 1.3e9 + days * 86400)),
-        Field("remark", "text", texts[:n] if texts else [f"remark {row}" for row in range(n)]),
+        Field(texts[2] if texts else "length", "number",
+              np.where(rng.random(n) < 0.1, np.nan, rng.integers(1, 500, n))),
+        Field(texts[3] if texts else "created", "date", np.where(rng.random(n) < 0.1, np.nan, 1.3e9 + days * 86400)),
+        Field(texts[1] if texts else "remark", "text", texts[:n] if texts else [f"remark {row}" for row in range(n)]),
     ]  # fmt: skip
     moments = np.vstack([np.cov(vectors.T, ddof=0), vectors.mean(axis=0)]).astype(np.float32)
     values: dict[str, Any] = {
@@ -95,7 +96,8 @@ def small_page(
         "tokenizer": description(tokenizer_of("words-0.1"), False),
         "fit": Fit("vmf", np.ones(words, np.float32), moments, vectors[:0], 0.7, 4, 1000, 6.0, 2.5, 0.15, 5),
         "vocabulary": words,
-        "model_facts": [("Documents", str(n))],
-        "settings": [("objective", "vmf")],
+        "model_facts": [(texts[0], texts[1])] if texts else [("Documents", str(n))],
+        "settings": [(texts[2], texts[1])] if texts else [("objective", "vmf")],
+        "generator": texts[0] if texts else "spherevec",
     }
     return PageData(**{**values, **changes})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from browser_helpers import visit
 from spherevec.corpus.tokenizer import tokenizer_of
+from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
 
 
@@ -34,13 +37,16 @@ TEXTS = (
     "#hashtag @mention #1st @_x 👍🏽 👩‍👩‍👧 🇩🇪 🇩 ☀️ ✂ 🏴\U000e0067\U000e007f",
     "日本語のテキスト 漢 ภาษาไทย привет ΟΔΟΣ ΣΑΣ Σ l’été",
     "'quoted' a'b-c -d- co\u00adop zero\u200bwidth می\u200cخواهم e\u0301",
+    "AT&amp;T <b>bold</b>face line<br/>break <nothing> a < b > c &notit; &eacute;t&#233; &#150; &semi; &#x41; <!--x-->",
+    "<p class='a'>one</p>two &lt;script&gt; &Tab; &#129; &unknown; <a href=x>link</a>ed",
     "",
 )
 
 
 @pytest.mark.parametrize(
     "name",
-    ["words-0.1", "whitespace", "words:unspaced=bigrams", "words:unspaced=whole,hyphens=join,urls=keep,emails=keep",
+    ["words-0.1", "whitespace", "words:unspaced=bigrams,html=off", "words:unspaced=bigrams",
+     "words:unspaced=whole,hyphens=join,urls=keep,emails=keep",
      "words:unspaced=bigrams,urls=split,emails=drop,tags=off,emoji=off,symbols=off,numbers=off,abbreviations=off",
      "words:unspaced=bigrams,urls=drop,emails=split,lowercase=off,hyphens=split"],
 )  # fmt: skip
@@ -52,6 +58,23 @@ def test_the_browser_tokenizes_as_training_does(browser, file, name):
                 "([text, how]) => spherevec.words(text, how)", [text, description(tokenizer, False)]
             )
             assert words == tokenizer.words(text)
+
+
+def test_the_browser_says_where_it_uses_its_own_dictionary(browser, data, tmp_path):
+    pytest.importorskip("icu4py", reason="needs the extra cjk")
+    tokenizer = tokenizer_of("words:unspaced=segment")
+    path = save_page(replace(data, tokenizer=description(tokenizer, False)), tmp_path / "page.html")
+    unspaced = ("word1 我们在北京大学学习中文 word2", "東京で寿司を食べました", "ภาษาไทยง่ายมาก")
+    with visit(browser, path) as one:
+        assert one.page.evaluate("texts => texts.map((text) => spherevec.words(text))", TEXTS[:4]) == [
+            tokenizer.words(text) for text in TEXTS[:4]
+        ]
+        for text in unspaced:
+            words = one.page.evaluate("text => spherevec.words(text)", text)
+            assert "".join(words) == "".join(tokenizer.words(text))  # all of the text, perhaps divided otherwise
+        for text, said in ((unspaced[0], True), ("word1 word2", False)):
+            one.page.evaluate("text => spherevec.place(text)", text)
+            assert ("the browser's dictionary" in one.text("#panel")) is said
 
 
 def test_the_browser_finds_phrases_as_training_does(browser, file):

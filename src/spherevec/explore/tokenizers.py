@@ -22,8 +22,8 @@ def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
     """The tokenizer for the page.
 
     `exact` says whether the page does as training did. It cannot call a function of the user's; then it splits at
-    spaces and signs. Words of unspaced scripts are looked up in the browser's dictionary, which need not be the model's:
-    the page says so where a text has such words.
+    spaces and signs. Words of unspaced scripts are looked up in the browser's dictionary, which need not be the
+    model's: the page says so where a text has such words.
 
     Args:
         phrases: whether entries of several words are phrases, to be found in every text.

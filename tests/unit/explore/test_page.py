@@ -243,7 +243,7 @@ def test_a_picture_for_papers(tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     data = small_page(n=60, k=3, hostile=True, epochs=5)
-    for colour_by in (None, "length", "created", HOSTILE[0]):
+    for colour_by in (None, *HOSTILE[2:4], HOSTILE[0]):
         axes = draw_map(data, colour_by=colour_by)
         axes.figure.savefig(tmp_path / "map.png")
         pyplot.close(axes.figure)
