@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -27,7 +29,7 @@ PATIENCE = 60_000  # milliseconds; machines that run tests are busy
 _CHROMIUM_ONLY = ("color_scheme", "has_touch", "offline", "reduced_motion")
 
 
-def missing(what):
+def missing(what: str) -> NoReturn:
     """Skip, or fail where nothing may be skipped."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what}; CI must have it")
@@ -35,7 +37,7 @@ def missing(what):
 
 
 @contextmanager
-def started_browser():
+def started_browser() -> Iterator[Any]:
     """A browser for many pages."""
     names = ("firefox-esr", "firefox") if FIREFOX else ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
@@ -59,22 +61,22 @@ def started_browser():
 class Visit:
     """A page in a window, and what the browser complained about."""
 
-    def __init__(self, page):
+    def __init__(self, page: Any) -> None:
         self.page = page
-        self.faults = []
+        self.faults: list[str] = []
         page.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("request", lambda request: self._requested(request.url))
 
-    def _requested(self, address):
+    def _requested(self, address: str) -> None:
         if not address.startswith(("file:", "data:", "blob:", "about:")):
             self.faults.append(f"asked for {address}")
 
-    def open(self, path, link=""):
+    def open(self, path: Path, link: str = "") -> None:
         self.page.goto(f"file://{path}{link}")
         self.page.wait_for_selector("html[data-ready]", state="attached", timeout=PATIENCE)
 
-    def wait(self, expression):
+    def wait(self, expression: str) -> None:
         """Until the expression holds; the page's policy forbids Playwright's own way of waiting."""
         for _ in range(PATIENCE // 50):
             if self.page.evaluate(expression):
@@ -82,17 +84,19 @@ class Visit:
             self.page.wait_for_timeout(50)
         raise AssertionError(f"never true: {expression}")
 
-    def text(self, selector):
-        return self.page.locator(selector).inner_text()
+    def text(self, selector: str) -> str:
+        return str(self.page.locator(selector).inner_text())
 
 
-def new_context(browser, **options):
+def new_context(browser: Any, **options: Any) -> Any:
     """A fresh profile; Firefox gets what it understands."""
     return browser.new_context(**{k: v for k, v in options.items() if not (FIREFOX and k in _CHROMIUM_ONLY)})
 
 
 @contextmanager
-def visit(browser, path, link="", width=1100, height=800, **options):
+def visit(
+    browser: Any, path: Path, link: str = "", width: int = 1100, height: int = 800, **options: Any
+) -> Iterator[Visit]:
     options = {"offline": True, "reduced_motion": "reduce", **options}
     context = new_context(browser, viewport={"width": width, "height": height}, **options)
     try:
@@ -105,6 +109,6 @@ def visit(browser, path, link="", width=1100, height=800, **options):
         context.close()
 
 
-def shown(one):
+def shown(one: Visit) -> int:
     """How many documents the graphics card is told to draw."""
-    return one.page.evaluate("spherevec.filters.mask.reduce((sum, value) => sum + value, 0)")
+    return int(one.page.evaluate("spherevec.filters.mask.reduce((sum, value) => sum + value, 0)"))
