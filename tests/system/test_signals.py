@@ -159,6 +159,54 @@ def test_signals_at_any_phase_lose_nothing(text, whole, tmp_path, phase, numbers
     assert same(Model.load(out, verify=True), whole) and names(tmp_path) == ["m"]
 
 
+UPDATE_PHASES = ("reading more", "training more", "growing", "writing the model", "removing the checkpoint")
+PHASES |= {
+    "reading more": ("spherevec.training.update.encode", "after", 1, "nothing"),
+    "training more": ("spherevec.training.run.train_blocks", "before", 2, "checkpoint"),
+    "growing": ("spherevec.training.update._build", "before", 1, "model"),
+}
+
+
+@pytest.fixture(scope="module")
+def more(tmp_path_factory):
+    path = tmp_path_factory.mktemp("more") / "more.txt"
+    luck = random.Random(4)
+    path.write_text("\n".join(" ".join(f"w{luck.randrange(50)}" for _ in range(20)) for _ in range(30)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def grown(whole, more, tmp_path_factory):
+    """A model, and what an update makes of it that nobody disturbs."""
+    place = tmp_path_factory.mktemp("grown")
+    whole.save(place / "old")
+    done = command("update", place / "old", more, "--out", place / "new", "--threads", "1", "--epochs", "3")
+    assert done.returncode == 0, done.stderr
+    return place / "old", Model.load(place / "new")
+
+
+@pytest.mark.parametrize("phase", UPDATE_PHASES)
+def test_signals_at_any_phase_of_an_update_lose_nothing(grown, more, tmp_path, phase):
+    old, expected = grown
+    out = tmp_path / "m"
+    arguments = ["update", old, more, "--out", out, "--checkpoint-every", "1e", "--threads", "1", "--epochs", "3"]
+    done, left = signalled(phase, MIXED, *arguments)
+    assert done.returncode in {128 + number for number in MIXED}, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    if left == "nothing":
+        assert last.endswith("what was there before is untouched") and names(tmp_path) == []
+    elif left == "checkpoint":
+        assert "saved" in last and names(tmp_path) == ["m.checkpoint"]
+    else:
+        assert "complete" in last and names(tmp_path) == ["m"]
+    # A retry loop goes on, and ends.
+    assert main([*map(str, arguments), "--resume"]) == 0
+    assert same(Model.load(out, verify=True), expected) and names(tmp_path) == ["m"]
+    assert main([*map(str, arguments), "--resume"]) == 0
+    assert main([*map(str, arguments)]) == 2
+
+
 def test_a_retry_loop_ends(text, whole, tmp_path):
     """`until spherevec train … --resume; do :; done`, with a signal in the first round."""
     arguments = ["train", text, "--out", tmp_path / "m", *SETTINGS, "--resume"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,20 @@ def check_free(path: Path, force: bool) -> None:
     """Refuse before any work is done to write over what is there."""
     if not force and path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise ConfigError(f"{path}: already exists; choose another name, or give --force to replace it")
+
+
+@contextmanager
+def output(path: Path, force: bool) -> Iterator[None]:
+    """Own a file or folder that a command will write, from before the first check until it is written."""
+    from spherevec.storage.files import check_writable_file
+    from spherevec.storage.locks import owned
+
+    if not path.is_dir():
+        check_writable_file(path, overwrite=force)
+    check_free(path, force)
+    with owned(path, run=True):
+        check_free(path, force)
+        yield
 
 
 def check_model_folder(out: Path, force: bool) -> None:
@@ -78,6 +94,22 @@ def finished(out: Path) -> Model | None:
             return None
         checkpoint.remove(folder)
     return model
+
+
+def finished_update(model: Model, folder: Path, out: Path) -> Model | None:
+    """The model that an update of `model` has left in `out`; None where it is still to go on, or to begin."""
+    from spherevec.model import Model
+    from spherevec.model.folder import MANIFEST
+    from spherevec.training import checkpoint
+
+    if not (out / MANIFEST).is_file() or out.resolve() == folder.resolve():
+        return None
+    grown = Model.load(out)
+    before, after = (list(one.provenance.get("updates", ())) for one in (model, grown))
+    if grown.provenance.get("created") != model.provenance.get("created") or after[: len(before)] != before:
+        return None
+    checkpoint.remove(checkpoint_folder(out))
+    return grown
 
 
 def check_checkpoint_folder(folder: Path, resume: bool, force: bool, quiet: bool) -> None:

@@ -18,6 +18,9 @@ model_argument = click.argument("folder", metavar="MODEL", type=PATH)
 top_option = click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many answers.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 quiet_option = click.option("--quiet", is_flag=True, help="No progress, only results and errors.")
+guard_option = click.option(
+    "--guard-formulas", is_flag=True, help="In CSV and TSV files, put ' before cells that a spreadsheet would run."
+)
 force_option = click.option("--force", is_flag=True, help="Replace what is there.")
 
 corpus_argument = click.argument("corpus", metavar="CORPUS...", nargs=-1, required=True, type=PATH)

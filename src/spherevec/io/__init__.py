@@ -65,6 +65,7 @@ def export_vectors(
     *,
     overwrite: bool = False,
     tokenizer: TokenizerLike = "words",
+    guard_formulas: bool = False,
 ) -> None:
     """Write vectors for other programs, completely or not at all.
 
@@ -72,9 +73,14 @@ def export_vectors(
         format: one of `FORMATS`.
         overwrite: replace what is at `path`.
         tokenizer: how the model splits text, for formats that carry a tokeniser with them.
+        guard_formulas: in the TSV files of the projector, put an apostrophe before names that a spreadsheet would run.
     """
     _check_format(format, list(FORMATS), "write")
     options: dict[str, Any] = {"tokenizer": tokenizer_of(tokenizer)} if format == "sentence-transformers" else {}
+    if format == "projector":
+        options["guard_formulas"] = guard_formulas
+    elif guard_formulas:
+        raise ConfigError(f"guard_formulas is for TSV files (format 'projector'), not for {format!r}; leave it out")
     FORMATS[format].write(vectors, Path(path), overwrite=overwrite, **options)
 
 

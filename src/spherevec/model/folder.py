@@ -38,7 +38,7 @@ import numpy as np
 from spherevec.config import settings_of_0_1
 from spherevec.corpus.rare_counts import RareCounts
 from spherevec.engine.fit import FitTables
-from spherevec.errors import FormatError
+from spherevec.errors import ConfigError, FormatError
 from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.index import StoredIndex
@@ -137,7 +137,21 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) ->
             **_plain(stored.about),
             "files": {file.name: _entry(file) for file in sorted(new.iterdir())},
         }
-        (new / MANIFEST).write_text(json.dumps(checksums.sealed(manifest), indent=1) + "\n", encoding="ascii")
+        (new / MANIFEST).write_bytes(_encoded_manifest(manifest))
+
+
+def _encoded_manifest(manifest: Mapping[str, Any]) -> bytes:
+    """The description of a model as it is written; what could not be read again is refused."""
+    encoded = (json.dumps(checksums.sealed(manifest), indent=1) + "\n").encode("ascii")
+    try:
+        if len(encoded) > _LONGEST_MANIFEST:
+            raise ValueError(
+                f"takes {len(encoded) / 1e6:.1f} MB, at most {_LONGEST_MANIFEST / 1e6:.1f} can be read again"
+            )
+        _SCHEMA(json.loads(encoded), "")
+    except ValueError as error:
+        raise ConfigError(f"the description of the model: {error}; change its provenance or record") from None
+    return encoded
 
 
 def load(folder: str | os.PathLike[str], *, memory_map: bool = True, verify: bool = False) -> StoredModel:

@@ -53,6 +53,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Rows]) -> None:
         header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
     encoded = json.dumps(header).encode()
     encoded += b" " * (-len(encoded) % 8)  # keeps the arrays aligned
+    if len(encoded) > _LONGEST_HEADER:
+        raise FormatError(f"{path.name}: {len(tensors):,} arrays are too many for one file; keep fewer fields")
     with path.open("wb") as file:
         file.write(len(encoded).to_bytes(8, "little"))
         file.write(encoded)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from spherevec.errors import FormatError
 from spherevec.model.kept_topics import KeptTopics
 from spherevec.storage import schema
+from spherevec.storage.csv_file import write_csv
 from spherevec.storage.files import atomic_folder
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -31,17 +31,29 @@ _LONGEST = 1 << 28
 
 
 def save_topics(
-    topics: Topics, folder: str | Path, *, overwrite: bool = False, breakdowns: Sequence[Breakdown] = ()
+    topics: Topics,
+    folder: str | Path,
+    *,
+    overwrite: bool = False,
+    breakdowns: Sequence[Breakdown] = (),
+    guard_formulas: bool = False,
+    report: Callable[[Path], object] | None = None,
 ) -> None:
     """Write the three files, completely or not at all.
 
     Args:
         breakdowns: by fields or over time, for topics.json.
+        guard_formulas: in assignments.csv, put an apostrophe before cells that a spreadsheet would run.
+        report: writes a fourth file, the report, to the path that it is called with.
     """
     with atomic_folder(folder, overwrite=overwrite, ours={TOPICS, ASSIGNMENTS, COMPONENTS, REPORT}) as place:
         described = {**describe(topics), "by": [one.as_dict() for one in breakdowns]}
-        (place / TOPICS).write_text(json.dumps(described, ensure_ascii=False, indent=1), encoding="utf-8")
-        _write_assignments(topics, place / ASSIGNMENTS)
+        text = json.dumps(described, ensure_ascii=False, indent=1)
+        # Half characters, as in odd file names, become JSON escapes.
+        (place / TOPICS).write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_csv(place / ASSIGNMENTS, _assignments(topics), guard_formulas=guard_formulas)
+        if report is not None:
+            report(place / REPORT)
         write_tensors(place / COMPONENTS, stored(topics).arrays)
 
 
@@ -95,16 +107,12 @@ def describe(topics: Topics) -> dict[str, Any]:
     }
 
 
-def _write_assignments(topics: Topics, path: Path) -> None:
-    """One line a document: id, topic, name, probability, second."""
+def _assignments(topics: Topics) -> Iterator[Sequence[object]]:
+    """A heading, then one row a document: id, topic, name, probability, second."""
     titles, numbers = topics.titles, topics.numbers
     documents = topics.model.documents
     assert documents is not None
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["id", "topic", "name", "probability", "second"])
-        for row, (label, chance, second) in enumerate(
-            zip(topics.labels, topics.probability, topics.second, strict=True)
-        ):
-            other = "" if second < 0 else numbers[second]
-            rows.writerow([documents.ids[row], numbers[label], titles[label], f"{chance:.4f}", other])
+    yield ["id", "topic", "name", "probability", "second"]
+    for row, (label, chance, second) in enumerate(zip(topics.labels, topics.probability, topics.second, strict=True)):
+        other = "" if second < 0 else numbers[second]
+        yield [documents.ids[row], numbers[label], titles[label], f"{chance:.4f}", other]

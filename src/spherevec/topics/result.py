@@ -346,11 +346,15 @@ class Topics:
         self.model.kept_topics = stored(self)
         return self
 
-    def save(self, folder: str | Path, overwrite: bool = False) -> None:
-        """Write a folder: topics.json and assignments.csv to read, and what `load_topics` needs besides."""
+    def save(self, folder: str | Path, overwrite: bool = False, guard_formulas: bool = False) -> None:
+        """Write a folder: topics.json and assignments.csv to read, and what `load_topics` needs besides.
+
+        Args:
+            guard_formulas: in the CSV file, put an apostrophe before cells that a spreadsheet would run.
+        """
         from spherevec.topics.folder import save_topics
 
-        save_topics(self, folder, overwrite=overwrite)
+        save_topics(self, folder, overwrite=overwrite, guard_formulas=guard_formulas)
 
     def plot(self, kind: str = "words", **options: Any) -> Any:
         """A matplotlib figure: "words", "tree", or "over" with field= and unit= (extra `plots`)."""

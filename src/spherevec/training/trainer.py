@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,6 +155,7 @@ def train_corpus(
         fill(backend, corpus, config, initial)
 
     built: list[Model] = []
+    saved: list[bool] = []
 
     def build(learned: Learned) -> None:
         # What is mapped from the folder lives on without a name.
@@ -165,21 +166,24 @@ def train_corpus(
             )
         if finish is not None:
             finish(built[0])
+            saved.append(True)
 
-    learn_tables(
-        corpus,
-        config,
-        data,
-        start,
-        finish=build,
-        progress=progress,
-        workdir=workdir,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-        start_over=start_over,
-    )
+    how: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
+    how |= {"resume": resume, "start_over": start_over, "progress": progress, "workdir": workdir}
+    with told_when_finished(saved):
+        learn_tables(corpus, config, data, start, finish=build, **how)
     return built[0]
+
+
+@contextmanager
+def told_when_finished(saved: Sequence[bool]) -> Iterator[None]:
+    """An interruption that was held back until the model was saved, which fills `saved`, says so."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if saved:
+            interrupt.add_note("the training is finished and the model complete")
+        raise
 
 
 FitTablesOf = Callable[[Backend], FitTables | None]
@@ -279,8 +283,6 @@ def _learn(
     except KeyboardInterrupt as interrupt:
         if learned is None:
             run.save_interrupted(interrupt)
-        elif finish is not None:
-            interrupt.add_note("the training is finished and the model complete")
         raise
     return learned
 

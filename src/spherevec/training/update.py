@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,17 +37,22 @@ from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.run import refit_plan
 from spherevec.training.trainer import (
     CHECKPOINT_EVERY,
+    Learned,
     check_checkpoint,
+    checkpoint_owned,
     directions_of_sums,
     fill,
     learn_tables,
     prepare,
+    told_when_finished,
 )
 
 # An update takes this share of the epochs that training took.
 EPOCHS_SHARE = 0.5
 # Old documents keep their bits while the words do nearly so; otherwise they are fitted to the words as they are now.
 STEADY = 0.99
+# Records of more updates than this would make the description of a model too long to be read.
+_UPDATES_KEPT = 1000
 # What an update may choose; all other settings are the model's.
 SETTINGS = ("epochs", "alpha", "threads", "seed", "device", "deterministic")
 
@@ -65,6 +70,7 @@ def update(
     checkpoint_every: str = CHECKPOINT_EVERY,
     resume: bool = False,
     start_over: bool = False,
+    finish: Callable[[Model], object] | None = None,
     **options: Any,
 ) -> Model:
     """A model that also holds new documents and, unless `add_only`, the words that they bring.
@@ -78,7 +84,7 @@ def update(
         add_only: fit the documents to the words as they are; all old vectors keep their bits.
         replay: old text that is still at hand; some of it is trained on again, so that old words stay closer.
         tokenizer: how to split the text, where the model does not know it.
-        workdir, progress, checkpoint, checkpoint_every, resume, start_over: as for `train`.
+        workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish: as for `train`.
         **options: epochs (by default half of the model's), alpha, threads, seed, device and deterministic, all other
             settings are the model's; and what `train` may be told about its source: text_field, id_field, keep, ….
 
@@ -88,9 +94,9 @@ def update(
     known = {spec.name for spec in fields(TrainConfig)}
     reading = {name: value for name, value in options.items() if name not in known}
     config = _settings_of(model, add_only, {name: value for name, value in options.items() if name in known})
-    check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
     report = careful(progress)
-    with working_folder(workdir) as folder:
+    with checkpoint_owned(checkpoint), working_folder(workdir) as folder:
+        check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
         reads: dict[str, Any] = {
             "tokenizer": model.tokenizer if tokenizer is None else tokenizer,
             "min_count": 1,
@@ -101,6 +107,8 @@ def update(
             _check_tokenizer(model, corpus)
             digest = checkpoints.fingerprint(corpus)["sha256"]
             if any(entry.get("sha256") == digest for entry in model.provenance.get("updates", ())):
+                if finish is not None:
+                    finish(model)
                 return model
             min_count = len(model.words) + corpus.n_tokens if add_only else config.min_count or MIN_COUNT
             words = grown_words(
@@ -115,6 +123,8 @@ def update(
                 table = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
             arrivals = find_arrivals(model.documents, model.terms, table, corpus, words.numbers)
             if not len(arrivals.rows):
+                if finish is not None:
+                    finish(model)
                 return model
             if len(arrivals.rows) < corpus.n_documents:
                 words = _words_of(model, corpus, arrivals, min_count, config)
@@ -133,8 +143,19 @@ def update(
                 "add_only": add_only,
                 "drift": drift.as_dict(),
             }
+            built: list[Model] = []
+            saved: list[bool] = []
+
+            def build(learned: _Learned) -> None:
+                kept = learned.without_replayed(new.n_documents)
+                grown = _build(model, new, words, arrivals, table, kept, folder, config, add_only)
+                built.append(_recorded(grown, model, {**entry, **learned.figures}, new))
+                if finish is not None:
+                    finish(built[0])
+                    saved.append(True)
+
             if add_only:
-                learned = _Learned.unlearned(model, new, config)
+                build(_Learned.unlearned(model, new, config))
             else:
                 run = new
                 if replay is not None:
@@ -144,12 +165,9 @@ def update(
                     )
                 how: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
                 how |= {"resume": resume, "start_over": start_over}
-                learned = _learn(model, run, words, config, progress=report, workdir=workdir, **how)
-                learned = learned.without_replayed(new.n_documents)
-                entry |= learned.figures
-            grown = _build(model, new, words, arrivals, table, learned, folder, config, add_only)
-            report(Progress("finishing", 1.0))
-            return _recorded(grown, model, entry, new)
+                with told_when_finished(saved):
+                    _learn(model, run, words, config, build, progress=report, workdir=workdir, **how)
+            return built[0]
 
 
 class _Learned(NamedTuple):
@@ -175,8 +193,19 @@ class _Learned(NamedTuple):
         return self._replace(tables=self.tables | {"docs": self.tables["docs"][:documents]})
 
 
-def _learn(model: Model, corpus: EncodedCorpus, words: GrownWords, config: TrainConfig, **how: Any) -> _Learned:
-    """Train old and new words on new text, the old ones held by what is known of them."""
+def _learn(
+    model: Model,
+    corpus: EncodedCorpus,
+    words: GrownWords,
+    config: TrainConfig,
+    build: Callable[[_Learned], None],
+    **how: Any,
+) -> None:
+    """Train old and new words on new text, the old ones held by what is known of them.
+
+    Args:
+        build: called with what was learned before any interruption is let through.
+    """
     assert model.contexts is not None
     config = config.settled(int(words.vocabulary.counts.sum()), len(words.vocabulary))
     data = prepare(corpus, config)
@@ -203,12 +232,14 @@ def _learn(model: Model, corpus: EncodedCorpus, words: GrownWords, config: Train
         made.weights[known] = model.fit.weights
         return made
 
-    learned = learn_tables(corpus, config, data, start, after_epoch=prior.pull, fit_tables=fit_tables, **how)
-    biases = learned.biases
-    parameters = {"word_bias": biases.words, "document_bias": biases.documents} if model.parameters else {}
-    figures = {"epochs": config.epoch_count, "alpha": config.alpha, "seed": config.seed}
-    figures |= {"loss": learned.record[-1]["loss"], "seconds": sum(epoch["seconds"] for epoch in learned.record)}
-    return _Learned(learned.tables, parameters, learned.fit, figures)
+    def made(learned: Learned) -> None:
+        biases = learned.biases
+        parameters = {"word_bias": biases.words, "document_bias": biases.documents} if model.parameters else {}
+        figures = {"epochs": config.epoch_count, "alpha": config.alpha, "seed": config.seed}
+        figures |= {"loss": learned.record[-1]["loss"], "seconds": sum(epoch["seconds"] for epoch in learned.record)}
+        build(_Learned(learned.tables, parameters, learned.fit, figures))
+
+    learn_tables(corpus, config, data, start, after_epoch=prior.pull, fit_tables=fit_tables, finish=made, **how)
 
 
 def _build(
@@ -288,7 +319,7 @@ def _recorded(grown: Model, model: Model, entry: dict[str, Any], new: EncodedCor
         for name, more in (("documents", entry["added"]), ("tokens", new.n_tokens), ("raw_tokens", new.raw_tokens))
     }
     entry = entry | {"mean_cosine": round(mean_cosine(model, grown), 6)}
-    updates = [*model.provenance.get("updates", ()), entry]
+    updates = [*model.provenance.get("updates", ()), entry][-_UPDATES_KEPT:]
     return changed(grown, provenance={**model.provenance, **seen, "updates": updates})
 
 

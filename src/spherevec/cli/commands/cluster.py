@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import check_free, documents_of, load_model
-from spherevec.cli.options import PATH, force_option, json_option, model_argument
+from spherevec.cli.checks import documents_of, load_model, output
+from spherevec.cli.options import PATH, force_option, guard_option, json_option, model_argument
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,44 +36,43 @@ _CLUSTER_RUNS = 5
     show_default=True,
     help="Spherical k-means, plain k-means, or a mixture of von Mises-Fisher distributions.",
 )
+@guard_option
 @force_option
 @json_option
-def cluster(folder: Path, k: int, out: Path, method: str, force: bool, as_json: bool) -> None:
+def cluster(folder: Path, k: int, out: Path, method: str, guard_formulas: bool, force: bool, as_json: bool) -> None:
     """Cluster the documents and name the clusters.
 
     Prints the size of each cluster and the words nearest to its centre.
     """
-    check_free(out, force)
-    model = load_model(folder)
-    docs = documents_of(model, folder)
-    if k > len(docs):
-        raise ConfigError(f"--k {k} is more than the {len(docs)} documents of {folder}; ask for fewer clusters")
+    with output(out, force):
+        model = load_model(folder)
+        docs = documents_of(model, folder)
+        if k > len(docs):
+            raise ConfigError(f"--k {k} is more than the {len(docs)} documents of {folder}; ask for fewer clusters")
 
-    import numpy as np
+        import numpy as np
 
-    from spherevec.clustering import name_clusters
-    from spherevec.storage.files import atomic_file
+        from spherevec.clustering import name_clusters
+        from spherevec.storage.files import atomic_file
 
-    with atomic_file(out, overwrite=force) as file:
         found = _clusterer(method, k).fit(docs.vectors)
-        _write_labels(file, out.suffix.lower() == ".csv", found.labels_.tolist(), model)
+        with atomic_file(out, overwrite=force) as file:
+            _write_labels(file, out.suffix.lower() == ".csv", found.labels_.tolist(), model, guard_formulas)
     names = name_clusters(found.cluster_centers_, model.inputs, distinctive=True)  # type: ignore[arg-type]
     display.print_clusters(np.bincount(found.labels_, minlength=k).tolist(), names, as_json)
 
 
-def _write_labels(file: Path, as_table: bool, labels: list[int], model: Model) -> None:
+def _write_labels(file: Path, as_table: bool, labels: list[int], model: Model, guard_formulas: bool) -> None:
     """One number a line, or a table of ids, titles and numbers."""
     if not as_table:
         file.write_text("".join(f"{label}\n" for label in labels), encoding="ascii")
         return
-    import csv
+    from spherevec.storage.csv_file import write_csv
 
     table = model.documents
     assert table is not None
-    with file.open("w", encoding="utf-8", newline="") as lines:
-        writer = csv.writer(lines)
-        writer.writerow(["id", "title", "cluster"])
-        writer.writerows((table.ids[row], table.title(row), label) for row, label in enumerate(labels))
+    rows = ((table.ids[row], table.title(row), label) for row, label in enumerate(labels))
+    write_csv(file, chain([("id", "title", "cluster")], rows), guard_formulas=guard_formulas)
 
 
 def _clusterer(method: str, k: int) -> Any:

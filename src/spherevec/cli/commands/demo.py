@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
-from spherevec.cli.checks import check_free
+from spherevec.cli.checks import output
 from spherevec.cli.options import PATH, force_option, quiet_option
 
 
@@ -26,6 +27,5 @@ def demo(
     """
     from spherevec.cli.tour import tour
 
-    if out is not None:
-        check_free(out, force)
-    tour(corpus, quiet, out, open_page, text_field)
+    with nullcontext() if out is None else output(out, force):
+        tour(corpus, quiet, out, open_page, text_field)

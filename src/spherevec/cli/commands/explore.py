@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import check_free, load_model
+from spherevec.cli.checks import load_model, output
 from spherevec.cli.options import PATH, force_option, model_argument, quiet_option
 
 
@@ -38,12 +38,12 @@ def explore(
 
     Documents, words and topics on one globe. The page opens by double click; it needs no server and no network.
     """
-    check_free(out, force)
-    model = load_model(folder)
+    with output(out, force):
+        model = load_model(folder)
 
-    from spherevec.explore import write_page
+        from spherevec.explore import write_page
 
-    write_page(model, out, words=words, title=title, seed=seed, threads=threads, overwrite=force)
+        write_page(model, out, words=words, title=title, seed=seed, threads=threads, overwrite=force)
     if not quiet:
         display.tell(f"{out}: {out.stat().st_size / 1e6:.1f} MB, open it in a browser")
     if open_page:

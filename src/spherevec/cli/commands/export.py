@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import check_free, load_model
-from spherevec.cli.options import PATH, LateChoice, force_option, model_argument
+from spherevec.cli.checks import load_model, output
+from spherevec.cli.options import PATH, LateChoice, force_option, guard_option, model_argument
 from spherevec.errors import ConfigError
 
 _BY_ENDING = {".parquet": "parquet", ".npy": "npy", ".bin": "word2vec-bin"}
@@ -26,9 +27,16 @@ def _formats() -> list[str]:
 @click.option("--contexts", type=PATH, metavar="F", help="Write the context vectors here.")
 @click.option("--docs", type=PATH, metavar="F", help="Write the document vectors here.")
 @click.option("--format", "format_name", type=LateChoice(_formats), help="Default: by the ending, otherwise word2vec.")
+@guard_option
 @force_option
 def export(
-    folder: Path, words: Path | None, contexts: Path | None, docs: Path | None, format_name: str | None, force: bool
+    folder: Path,
+    words: Path | None,
+    contexts: Path | None,
+    docs: Path | None,
+    format_name: str | None,
+    guard_formulas: bool,
+    force: bool,
 ) -> None:
     """Write vectors for other programs."""
     from spherevec.io import export_vectors
@@ -38,15 +46,19 @@ def export(
         raise click.UsageError("nothing to export: give --words, --contexts or --docs and a file name")
     if len(set(asked.values())) < len(asked):
         raise click.UsageError("--words, --contexts and --docs need a file name each")
-    for path in asked.values():
-        if path == Path("-"):
-            raise click.UsageError("vectors are written to files, not to standard output; give a file name")
-        check_free(path, force)
-    model = load_model(folder)
-    for name in asked:
-        if getattr(model, name) is None:
-            raise ConfigError(f"{folder}: has no {name}; leave out --{name}")
-    for name, path in asked.items():
-        chosen = format_name or _BY_ENDING.get(path.suffix.lower(), "word2vec")
-        export_vectors(getattr(model, name), path, chosen, overwrite=force, tokenizer=model.tokenizer)
-        display.tell(f"{path}: {len(getattr(model, name)):,} {name} as {chosen}")
+    if Path("-") in asked.values():
+        raise click.UsageError("vectors are written to files, not to standard output; give a file name")
+    formats = {name: format_name or _BY_ENDING.get(path.suffix.lower(), "word2vec") for name, path in asked.items()}
+    if guard_formulas and set(formats.values()) != {"projector"}:
+        raise click.UsageError("--guard-formulas is for the TSV files of --format projector")
+    with ExitStack() as stack:
+        for path in asked.values():
+            stack.enter_context(output(path, force))
+        model = load_model(folder)
+        for name in asked:
+            if getattr(model, name) is None:
+                raise ConfigError(f"{folder}: has no {name}; leave out --{name}")
+        for name, path in asked.items():
+            vectors, how = getattr(model, name), {"overwrite": force, "guard_formulas": guard_formulas}
+            export_vectors(vectors, path, formats[name], tokenizer=model.tokenizer, **how)
+            display.tell(f"{path}: {len(vectors):,} {name} as {formats[name]}")

@@ -31,13 +31,16 @@ def import_(file: Path, out: Path, docs: Path | None, format_: str | None, force
     """
     from spherevec.io import import_vectors
     from spherevec.model import Model
+    from spherevec.storage.locks import owned
 
     check_model_folder(out, force)
-    words, changes = import_vectors(file, format_)
-    notes, documents = [str(changes)], None
-    if docs is not None:
-        documents, changes = import_vectors(docs, format_)
-        notes.append(f"documents: {changes}")
-    model = Model(words, docs=documents, provenance={"imported_from": file.name})
-    model.save(out, overwrite=force)
+    with owned(out, run=True):
+        check_model_folder(out, force)
+        words, changes = import_vectors(file, format_)
+        notes, documents = [str(changes)], None
+        if docs is not None:
+            documents, changes = import_vectors(docs, format_)
+            notes.append(f"documents: {changes}")
+        model = Model(words, docs=documents, provenance={"imported_from": file.name})
+        model.save(out, overwrite=force)
     display.tell(f"{out}: {display.summary(model)}; {'; '.join(notes)}")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import check_free, load_model
+from spherevec.cli.checks import load_model, output
 from spherevec.cli.options import PATH, corpus_argument, force_option, model_argument, quiet_option, reading_options
 from spherevec.devices import DEVICES
 
@@ -49,16 +50,16 @@ def infer(
     from spherevec.corpus.readers import open_source
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import InferenceCounts, infer_batches
-    from spherevec.storage.files import atomic_file
     from spherevec.storage.npy_rows import write_rows
 
-    for path in (out, ids_file):
-        if path is not None:
-            check_free(path, force)
-    model = load_model(folder)
     counts = InferenceCounts()
-    with tempfile.TemporaryDirectory() as place:
-        source = open_source(list(corpus), ReadOptions(**reading), records_in=Path(place) if ids_file else None)
+    with ExitStack() as stack:
+        for path in (out, ids_file):
+            if path is not None:
+                stack.enter_context(output(path, force))
+        model = load_model(folder)
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        source = open_source(list(corpus), ReadOptions(**reading), records_in=place if ids_file else None)
 
         def blocks() -> Iterator[Any]:
             tokenizer = "whitespace" if pretokenized else None
@@ -67,14 +68,22 @@ def infer(
             ):
                 counts.add(block)
                 yield block.vectors
+            # Ids that cannot be written leave no vectors without them.
+            if ids_file is not None and source.records is not None:
+                with source.records as records:
+                    records.write(place / "table")
+                _write_ids(ids_file, DocumentTable.open(place / "table", memory_map=False).ids, force)
 
         rows = write_rows(out, blocks(), model.vector_size, overwrite=force)
-        if ids_file is not None and source.records is not None:
-            with source.records as records:
-                records.write(Path(place) / "table")
-            ids = DocumentTable.open(Path(place) / "table", memory_map=False).ids
-            with atomic_file(ids_file, overwrite=force) as file, file.open("w", encoding="utf-8") as lines:
-                lines.writelines(f"{id}\n" for id in ids)
     if not quiet:
         display.tell(str(counts.summary(source.notes)))
         display.tell(f"{out}: {rows:,} documents")
+
+
+def _write_ids(path: Path, ids: Sequence[str], force: bool) -> None:
+    """One id a line; what would break a line, or cannot be written, is written out: \\n, \\x0b, \\udc80."""
+    from spherevec.storage.files import atomic_file
+    from spherevec.terminal import visible
+
+    with atomic_file(path, overwrite=force) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as lines:
+        lines.writelines(f"{visible(id)}\n" for id in ids)

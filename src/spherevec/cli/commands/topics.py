@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import check_free, documents_of, load_model
-from spherevec.cli.options import PATH, force_option, json_option, model_argument, quiet_option
+from spherevec.cli.checks import documents_of, load_model, output
+from spherevec.cli.options import PATH, force_option, guard_option, json_option, model_argument, quiet_option
 from spherevec.cli.topics_table import print_topics
 from spherevec.errors import ConfigError
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Keep these topics with the model, for all commands to come.")
 @click.option("--seed", type=click.IntRange(0), help="Random seed.  [default: 1]")
 @click.option("--threads", type=click.IntRange(0), default=0, show_default=True, help="Threads; 0 = all cores.")
+@guard_option
 @force_option
 @quiet_option
 @json_option
@@ -45,6 +48,7 @@ def topics(
     keep: bool,
     seed: int | None,
     threads: int,
+    guard_formulas: bool,
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -57,29 +61,34 @@ def topics(
     """
     if only_names and names is None:
         raise click.UsageError("--only-names needs --names FILE")
-    if out is not None:
-        check_free(out, force)
-    model = load_model(folder, memory_map=not keep)
-    documents_of(model, folder)
-
     from spherevec.explore.report import write_report
+    from spherevec.storage.locks import owned
     from spherevec.topics import topics_of
-    from spherevec.topics.folder import REPORT, describe, save_topics
+    from spherevec.topics.folder import describe, save_topics
 
     given = {"k": k, "names": names, "only_names": only_names or None, "seed": seed}
     options = {name: value for name, value in given.items() if value is not None}
-    if not quiet:
-        kept = model.kept_topics is not None and not options
-        doing = "topics kept with the model of" if kept else "looking for topics among"
-        display.tell(f"{doing} {len(model.docs or ()):,} documents")
-    found = topics_of(model, threads=threads, **options)
-    breakdowns = [_breakdown(found, field) for field in fields]
-    if out is not None:
-        save_topics(found, out, overwrite=force, breakdowns=breakdowns)
-        write_report(found, out / REPORT, overwrite=True)
-    if keep:
-        found.keep()
-        model.save(folder, overwrite=True)
+    with ExitStack() as stack:
+        if out is not None:
+            stack.enter_context(output(out, force))
+        if keep and folder.is_dir():
+            # Nobody else changes the model between reading it and writing it with its topics.
+            stack.enter_context(owned(folder, run=True))
+        model = load_model(folder, memory_map=not keep)
+        documents_of(model, folder)
+        if not quiet:
+            kept = model.kept_topics is not None and not options
+            doing = "topics kept with the model of" if kept else "looking for topics among"
+            display.tell(f"{doing} {len(model.docs or ()):,} documents")
+        found = topics_of(model, threads=threads, **options)
+        breakdowns = [_breakdown(found, field) for field in fields]
+        if out is not None:
+            how = {"overwrite": force, "guard_formulas": guard_formulas}
+            report = partial(write_report, found, overwrite=True)
+            save_topics(found, out, breakdowns=breakdowns, report=report, **how)
+        if keep:
+            found.keep()
+            model.save(folder, overwrite=True)
     if as_json:
         display.print_json({**describe(found), "by": [one.as_dict() for one in breakdowns]})
     else:

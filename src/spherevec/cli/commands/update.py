@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import check_checkpoint_folder, check_model_folder, checkpoint_folder, load_model
+from spherevec.cli.checks import (
+    check_checkpoint_folder,
+    check_model_folder,
+    checkpoint_folder,
+    finished_update,
+    load_model,
+)
 from spherevec.cli.options import (
     PATH,
     corpus_argument,
@@ -21,6 +27,9 @@ from spherevec.cli.options import (
     split_reading,
 )
 from spherevec.devices import DEVICES
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
 
 
 @click.command()
@@ -74,10 +83,19 @@ def update(
 
     reading, settings = split_reading(options)
     unfinished = checkpoint_folder(out)
+
+    def save(grown: Model) -> None:
+        grown.save(out, overwrite=force)
+        checkpoint.remove(unfinished)
+
     with owned(out, run=True):
+        model = load_model(folder)
+        grown = finished_update(model, folder, out) if resume and not force else None
+        if grown is not None:
+            display.tell(f"{out}: the update is finished, nothing to resume")
+            return
         check_model_folder(out, force)
         check_checkpoint_folder(unfinished, resume, force, quiet)
-        model = load_model(folder)
         with display.progress_display(quiet) as progress:
             grown = model.update(
                 list(corpus),
@@ -90,11 +108,10 @@ def update(
                 checkpoint_every=checkpoint_every,
                 resume=resume,
                 start_over=force,
+                finish=save,
                 **reading,
                 **given_settings(settings),
             )
-            grown.save(out, overwrite=force)
-        checkpoint.remove(unfinished)
     if not quiet:
         tell_update(model, grown)
         display.tell(f"{out}: {display.summary(grown)}")

@@ -1,0 +1,44 @@
+"""Tables for people and spreadsheets: CSV in UTF-8, with a guard against cells that a spreadsheet would run."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+# What begins a formula; the wide forms are taken for the others where Chinese or Japanese is spoken.
+_BEGINS_A_FORMULA = tuple("=+-@＝＋－＠")
+
+
+def write_csv(path: Path, rows: Iterable[Sequence[object]], *, guard_formulas: bool = False) -> None:
+    """Write rows, the heading first; half characters, as in odd file names, are written out.
+
+    Args:
+        guard_formulas: put an apostrophe before every cell that a spreadsheet would take for a formula.
+    """
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        writer = csv.writer(file)
+        for row in rows:
+            writer.writerow([guarded(str(cell)) for cell in row] if guard_formulas else row)
+
+
+def guarded(cell: str) -> str:
+    """A cell that no spreadsheet runs: what would be a formula begins with an apostrophe. Numbers stay numbers.
+
+    Examples:
+        >>> guarded("=1+1"), guarded("-0.5"), guarded(" @SUM(A1)"), guarded("a=b")
+        ("'=1+1", '-0.5', "' @SUM(A1)", 'a=b')
+    """
+    # Spreadsheets pass over what is not seen at the beginning of a cell.
+    seen = cell.lstrip().lstrip("".join(map(chr, range(33))) + "\x7f\xa0\u200b\ufeff")
+    if not seen.startswith(_BEGINS_A_FORMULA) or _is_number(seen):
+        return cell
+    return f"'{cell}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text
