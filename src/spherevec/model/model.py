@@ -397,10 +397,17 @@ class Model:
 
         Topics that were kept with the model keep their numbers and titles; a subject that is new becomes a new one.
         """
-        grown: Model = _higher("training.update").update(self, source, add_only=add_only, replay=replay, **options)
-        if self.kept_topics is not None:
-            _higher("topics").carry_topics(self, grown, options.get("threads") or 0)
-        return grown
+        finish = options.pop("finish", None)
+
+        def complete(grown: Model) -> bool:
+            if self.kept_topics is not None and grown is not self:
+                _higher("topics").carry_topics(self, grown, options.get("threads") or 0)
+            return finish is not None and finish(grown) is not False
+
+        more: Model = _higher("training.update").update(
+            self, source, add_only=add_only, replay=replay, finish=complete, **options
+        )
+        return more
 
     def remove(self, ids: Iterable[str]) -> Model:
         """A new model without some documents, given by their ids; what stays keeps its bits and its ids."""

@@ -181,7 +181,7 @@ def told_when_finished(saved: Sequence[bool]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if saved:
+        if any(saved):
             interrupt.add_note("the training is finished and the model complete")
         raise
 

@@ -84,7 +84,8 @@ def update(
         add_only: fit the documents to the words as they are; all old vectors keep their bits.
         replay: old text that is still at hand; some of it is trained on again, so that old words stay closer.
         tokenizer: how to split the text, where the model does not know it.
-        workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish: as for `train`.
+        workdir, progress, checkpoint, checkpoint_every, resume, start_over: as for `train`.
+        finish: called with the finished model before any interruption is let through, to save it; False if it did not.
         **options: epochs (by default half of the model's), alpha, threads, seed, device and deterministic, all other
             settings are the model's; and what `train` may be told about its source: text_field, id_field, keep, ….
 
@@ -151,8 +152,7 @@ def update(
                 grown = _build(model, new, words, arrivals, table, kept, folder, config, add_only)
                 built.append(_recorded(grown, model, {**entry, **learned.figures}, new))
                 if finish is not None:
-                    finish(built[0])
-                    saved.append(True)
+                    saved.append(finish(built[0]) is not False)
 
             if add_only:
                 build(_Learned.unlearned(model, new, config))
