@@ -12,11 +12,13 @@ from spherevec.corpus import EncodedCorpus
 from spherevec.model import Model
 from spherevec.training.arrivals import GrownWords
 
-DOCUMENTS_COMPARED = 2000  # old and new ones each
+DOCUMENTS_COMPARED = 2000  # new ones, at most; and old ones of as many words
+FEWEST_COMPARED = 20  # documents that say anything about words
 GROWING_WORDS = 10
 _FEWEST = 5  # occurrences of a word that may be called growing
+_OLD_SAMPLES = 5
 # Beyond these the new text is called different; docs/guides/update.md has the figures behind them.
-UNKNOWN_MORE, FIT_LESS = 0.05, 1.0
+UNKNOWN_MORE, FARTHER = 0.05, 2.0
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,11 @@ class Drift:
     """The new text beside the old.
 
     Attributes:
-        unknown: the share of new words (all occurrences) that the model did not know; `unknown_before`: of the old.
-        fit: how much lower the new documents' likelihood is than the old ones', in standard deviations of the old;
-            None where the model does not keep the words of its documents.
+        unknown: the share of new words (all occurrences) that the model did not know.
+        unknown_before: the share that was to be expected: of the old words, if each document had come last.
+        distance: how far the frequencies of the known words are from those of the old text (Jensen–Shannon
+            divergence), in multiples of how far a random part of the old text is: about 1 where nothing has changed.
+            None where the model does not keep the words of its documents, or where documents are few.
         growing: words that are much more frequent in the new text, the most striking first.
         joined: the most frequent words that are new to the model.
         advice: what to do, in a sentence.
@@ -34,28 +38,34 @@ class Drift:
 
     unknown: float
     unknown_before: float
-    fit: float | None
+    distance: float | None
     growing: tuple[str, ...]
     joined: tuple[str, ...]
 
     @property
     def differs(self) -> bool:
         """Whether the new text is unlike the old."""
-        return self.unknown - self.unknown_before > UNKNOWN_MORE or (self.fit is not None and self.fit < -FIT_LESS)
+        return bool(self._reasons())
 
     @property
     def advice(self) -> str:
-        if not self.differs:
+        reasons = self._reasons()
+        if not reasons:
             return "The new text is like the old: updates are enough."
-        reasons = []
-        if self.unknown - self.unknown_before > UNKNOWN_MORE:
-            reasons.append(f"{self.unknown:.0%} of its words were unknown ({self.unknown_before:.0%} before)")
-        if self.fit is not None and self.fit < -FIT_LESS:
-            reasons.append(f"its documents fit the words less well by {-self.fit:.1f} standard deviations")
         return (
             f"The new text is unlike the old: {' and '.join(reasons)}. "
             "Train anew on all text when such text makes up a third of it."
         )
+
+    def _reasons(self) -> list[str]:
+        reasons = []
+        if self.unknown - self.unknown_before > UNKNOWN_MORE:
+            reasons.append(
+                f"{self.unknown:.0%} of its words were unknown ({self.unknown_before:.0%} were to be expected)"
+            )
+        if self.distance is not None and self.distance > FARTHER:
+            reasons.append(f"its words are {self.distance:.1f} times as far from the old ones as chance would have it")
+        return reasons
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -71,14 +81,13 @@ def measure_drift(model: Model, new: EncodedCorpus, words: GrownWords) -> Drift:
     """
     known = words.known
     unknown = 1 - float(words.new[:known].sum()) / max(new.raw_tokens, 1)
-    before = 1 - model.provenance.get("tokens", 1) / max(model.provenance.get("raw_tokens", 1), 1)
     joined = words.vocabulary.words[known : known + GROWING_WORDS]
     growing = _growing(words.before[:known], words.new[:known])
     names = words.vocabulary.words
     return Drift(
         round(unknown, 4),
-        round(float(before), 4),
-        _fit(model, new, known),
+        round(_expected_unknown(model), 4),
+        _distance(model, new, known),
         tuple(names[row] for row in growing),
         tuple(joined),
     )
@@ -97,40 +106,52 @@ def _growing(before: NDArray[np.int64], new: NDArray[np.int64]) -> list[int]:
     return [int(row) for row in order if score[row] > 10]
 
 
-def _fit(model: Model, new: EncodedCorpus, known: int) -> float | None:
-    """How much less likely new documents are than old ones, per word, in standard deviations of the old."""
-    if model.docs is None or model.document_terms is None or model.counts is None or not new.n_documents:
-        return None
-    rng = np.random.default_rng(len(model.docs))
-    rows = np.sort(rng.permutation(len(model.docs))[:DOCUMENTS_COMPARED])
-    counts = model.document_terms[rows]
-    old_ids = np.repeat(counts.indices, counts.data).astype(np.int32)
-    old_offsets = np.concatenate([[0], np.cumsum(np.asarray(counts.sum(axis=1)).reshape(-1))]).astype(np.int64)
-    taken = np.sort(rng.permutation(new.n_documents)[:DOCUMENTS_COMPARED])
-    # In the order of their ids, as the counts of the old documents give them.
-    documents = [np.sort(ids[ids < known]) for ids in (new.document(row) for row in taken.tolist())]
-    new_ids = np.concatenate(documents) if documents else np.zeros(0, np.int32)
-    new_offsets = np.concatenate([[0], np.cumsum([len(one) for one in documents])]).astype(np.int64)
-    old, fresh = _likeness(model, old_ids, old_offsets), _likeness(model, new_ids, new_offsets)
-    if len(old) < 2 or not len(fresh) or not old.std():
-        return None
-    return round(float((fresh.mean() - old.mean()) / old.std()), 3)
+def _expected_unknown(model: Model) -> float:
+    """The share of unknown words in a document like those of the model.
 
-
-def _likeness(model: Model, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean cosine of each document with its words, rare words counting most; documents without words are left out.
-
-    Every word is held against the other half of its document's words, so that a document does not vouch for itself.
+    A word that occurs often enough only by the document at hand would be unknown, had the document come last.
     """
-    inputs, counts = model.inputs.vectors, model.counts
-    assert counts is not None
-    weight = 1 / (1e-3 + counts[ids] / counts.sum())
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    half = (np.arange(len(ids)) - offsets[owner]) % 2
-    sums = np.zeros((2, len(offsets) - 1, model.vector_size))
-    for side in (0, 1):
-        np.add.at(sums[side], owner[half == side], inputs[ids[half == side]] * weight[half == side, None])
-    lengths = np.linalg.norm(sums, axis=2)
-    there = (lengths > 1e-9).all(axis=0)
-    products = np.einsum("nd,nd->n", sums[0][there], sums[1][there])
-    return np.asarray(products / (lengths[0] * lengths[1])[there])
+    raw = max(model.provenance.get("raw_tokens", 1), 1)
+    unknown = raw - model.provenance.get("tokens", 1)
+    counts = model.document_terms
+    if counts is not None and model.counts is not None:
+        least = (model.config or {}).get("min_count", 1)
+        unknown += int(counts.data[model.counts[counts.indices] - counts.data < least].sum())
+    return float(unknown / raw)
+
+
+def _distance(model: Model, new: EncodedCorpus, known: int) -> float | None:
+    """The divergence of new and old word frequencies, in multiples of that of a part of the old text and the rest."""
+    counts = model.document_terms
+    if counts is None or min(new.n_documents, counts.shape[0]) < FEWEST_COMPARED:
+        return None
+    rng = np.random.default_rng(counts.shape[0])
+    lengths = np.asarray(counts.sum(axis=1)).reshape(-1)
+    chosen = rng.permutation(new.n_documents)[:DOCUMENTS_COMPARED]
+    # No more words than a third of the old text has: the rest is what both are compared with.
+    sizes = np.cumsum([np.count_nonzero(new.document(row) < known) for row in chosen.tolist()])
+    chosen = chosen[: max(1, int(np.searchsorted(sizes, lengths.sum() / 3, side="right")))]
+    ours = np.zeros(known, np.int64)
+    for row in chosen.tolist():
+        ids = new.document(row)
+        np.add.at(ours, ids[ids < known], 1)
+    if not ours.any():
+        return None
+    total = np.asarray(counts.sum(axis=0)).reshape(-1)
+    by_chance, found = [], []
+    for _ in range(_OLD_SAMPLES):
+        order = rng.permutation(counts.shape[0])
+        some = order[: int(np.searchsorted(np.cumsum(lengths[order]), ours.sum())) + 1]
+        part = np.asarray(counts[np.sort(some)].sum(axis=0)).reshape(-1)
+        by_chance.append(_divergence(part, total - part))
+        found.append(_divergence(ours, total - part))
+    return round(float(np.mean(found)) / max(float(np.mean(by_chance)), 1e-12), 3)
+
+
+def _divergence(some: NDArray[np.int64], others: NDArray[np.int64]) -> float:
+    """The Jensen–Shannon divergence of two distributions, given by counts (n,), in nats."""
+    p, q = some / max(some.sum(), 1), others / max(others.sum(), 1)
+    middle = (p + q) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = [np.where(one > 0, one * np.log(one / middle), 0.0).sum() for one in (p, q)]
+    return float(sum(parts) / 2)

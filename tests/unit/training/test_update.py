@@ -204,13 +204,35 @@ def test_an_interrupted_update_goes_on_to_the_same_bits(model, tmp_path, monkeyp
     assert resumed.parameters == whole.parameters
 
 
+def drift_of(model, documents, **how):
+    grown = model.update(named("n", documents), ids=True, threads=1, **how)
+    return grown.provenance["updates"][0]["drift"]
+
+
 def test_drift_is_told_from_none(model):
-    alike = model.update(named("b", texts(40, [0, 1], 7)), ids=True, add_only=True, threads=1)
-    other = model.update(named("c", texts(40, [2], 8)), ids=True, threads=1)
-    steady, drift = (one.provenance["updates"][0]["drift"] for one in (alike, other))
+    steady = drift_of(model, texts(40, [0, 1], 7), add_only=True)
     assert steady["advice"] == "The new text is like the old: updates are enough."
-    assert steady["unknown"] == 0 and not steady["joined"]
-    assert drift["unknown"] == 1 and "Train anew" in drift["advice"] and drift["joined"][0].startswith("ash")
+    assert steady["unknown"] == 0 and not steady["joined"] and steady["distance"] < 1.5
+    other = drift_of(model, texts(40, [2], 8))
+    assert other["unknown"] == 1 and "Train anew" in other["advice"] and other["joined"][0].startswith("ash")
+    # All words are known, but half of them do not come any more.
+    narrower = drift_of(model, texts(40, [0], 9), add_only=True)
+    assert narrower["unknown"] == 0 and narrower["distance"] > 3
+    assert "times as far from the old ones as chance would have it" in narrower["advice"]
+    # Few documents say nothing about frequencies.
+    assert drift_of(model, texts(10, [0], 9), add_only=True)["distance"] is None
+
+
+def test_rare_words_are_expected_in_new_text():
+    """Of words that occur a few times each, a new document brings more unknown ones than the old text seems to hold."""
+    rng = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(4000)]
+    documents = [" ".join(rng.choice(words, 20)) for _ in range(1100)]
+    start = spherevec.train(named("a", documents[:1000]), ids=True, **SMALL | {"epochs": 1})
+    drift = drift_of(start, documents[1000:], add_only=True)
+    in_the_old_text = 1 - start.provenance["tokens"] / start.provenance["raw_tokens"]
+    assert abs(drift["unknown"] - drift["unknown_before"]) < 0.03 < drift["unknown"] - in_the_old_text
+    assert "updates are enough" in drift["advice"]
 
 
 def test_words_alone_grow_too(old_texts):
