@@ -115,7 +115,7 @@ def _expected_unknown(model: Model) -> float:
     unknown = raw - model.provenance.get("tokens", 1)
     counts = model.document_terms
     if counts is not None and model.counts is not None:
-        least = (model.config or {}).get("min_count", 1)
+        least = (model.config or {}).get("min_count") or 1
         unknown += int(counts.data[model.counts[counts.indices] - counts.data < least].sum())
     return float(unknown / raw)
 

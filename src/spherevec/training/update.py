@@ -49,6 +49,8 @@ from spherevec.training.trainer import (
 
 # An update takes this share of the epochs that training took.
 EPOCHS_SHARE = 0.5
+# Old text that is trained on again, beside the new text.
+REPLAYED = 0.5
 # Old documents keep their bits while the words do nearly so; otherwise they are fitted to the words as they are now.
 STEADY = 0.99
 # Records of more updates than this would make the description of a model too long to be read.
@@ -207,6 +209,8 @@ def _learn(
         build: called with what was learned before any interruption is let through.
     """
     assert model.contexts is not None
+    for name, table in (("inputs", model.inputs), ("contexts", model.contexts)):
+        table.check(name)  # what is damaged would spread, and be blamed on the learning rate
     config = config.settled(int(words.vocabulary.counts.sum()), len(words.vocabulary))
     data = prepare(corpus, config)
     known = slice(0, words.known)
@@ -334,7 +338,7 @@ def _words_of(
 
 
 def _with_replay(new: Part, old: EncodedCorpus, words: GrownWords, seed: int, folder: Path) -> EncodedCorpus:
-    """The new documents, and after them old ones of about as many words: those with new words first, then any."""
+    """The new documents, and after them old ones of half as many words: those with new words first, then any."""
     at = words.vocabulary.word_to_id
     numbers = np.array([at.get(word, -1) for word in old.vocabulary.words], np.int32)
     offsets = np.asarray(old.offsets)
@@ -343,7 +347,7 @@ def _with_replay(new: Part, old: EncodedCorpus, words: GrownWords, seed: int, fo
     holds_new[holding] = True
     chance = np.random.default_rng((seed, len(words.vocabulary))).random(old.n_documents)
     order = np.lexsort((chance, ~holds_new))
-    enough = int(np.searchsorted(np.cumsum(np.diff(offsets)[order]), new.corpus.n_tokens)) + 1
+    enough = int(np.searchsorted(np.cumsum(np.diff(offsets)[order]), REPLAYED * new.corpus.n_tokens)) + 1
     return rewrite([new, Part(old, numbers, np.sort(order[:enough]))], words.vocabulary, folder)
 
 

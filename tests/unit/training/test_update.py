@@ -11,7 +11,7 @@ import spherevec
 from spherevec import KeyedVectors, Model
 from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rare_counts import RareCounts
-from spherevec.errors import ConfigError, CorpusError, MissingExtraError, SpherevecError
+from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.model.editing import arranged
 from spherevec.model.neighbors import top_k
@@ -273,6 +273,26 @@ def test_bad_rows_are_named_and_the_model_stays(model):
     with pytest.raises(SpherevecError):
         model.update([("x", "sea1"), ("y", None)], ids=True)
     assert model.words.vectors.tobytes() == before
+
+
+@pytest.mark.parametrize("table", ["inputs", "contexts"])
+def test_damaged_vectors_are_named_and_do_not_spread(model, old_texts, table):
+    tables = {name: KeyedVectors(getattr(model, name).names, np.array(getattr(model, name).vectors), model.counts)
+              for name in ("words", "contexts", "inputs")}  # fmt: skip
+    tables[table].vectors[7, 3] = np.nan
+    damaged = Model(**tables, docs=model.docs, config=model.config, parameters=model.parameters, fit=model.fit)
+    with pytest.raises(FormatError, match=rf"{table}: row 7 \('.*'\) holds NaN"):
+        damaged.update(old_texts[:5], threads=1)
+
+
+@pytest.mark.parametrize("table", ["inputs", "contexts", "docs"])
+def test_nan_that_comes_up_stops_an_update(model, monkeypatch, table):
+    def damage(self, backend, epoch):
+        backend.load(table, 3, np.full((1, 16), np.nan, np.float32))
+
+    monkeypatch.setattr(WordPrior, "pull", damage)
+    with pytest.raises(TrainingError, match="diverged"):
+        model.update(named("b", texts(30, [1, 2], 4)), ids=True, threads=1)
 
 
 def test_arrangements_put_replaced_rows_in_place():
