@@ -1,11 +1,12 @@
 """What is known stays: the vectors of known words as von Mises–Fisher priors while a model learns from new text.
 
-A word that occurred n times before and occurs m times in the new text has n + m witnesses. If training alone would move
-it from x₀ to x, the prior holds it back by n of them: it belongs at the direction of n x₀ + m x. An epoch that moves a
-word only a little earns only a little of that pull, so that the balance is the same for every learning rate: with
-a = strength · alpha · (n + m), the occurrences counted after subsampling, the share of x₀ is
+A word that occurred n times before and occurs m times in the new text has w n + m witnesses: an old occurrence counts
+for w = 2 new ones, since the model took twice as many passes over it. If training alone would move the word from x₀ to
+x, the prior holds it back by w n of them: it belongs at the direction of w n x₀ + m x. An epoch that moves a word only
+a little earns only a little of that pull, so that the balance is the same for every learning rate: with
+a = strength · alpha · (w n + m), the occurrences counted after subsampling, the share of x₀ is
 
-    n / (n + m) · (1 - exp(-a))
+    w n / (w n + m) · (1 - exp(-a))
 
 A word that does not occur in the new text goes back to where it was, to the last bit.
 """
@@ -22,7 +23,9 @@ from spherevec.engine.schedule import CHUNK_ROWS
 
 Floats = NDArray[np.float32]
 
-STRENGTH = 20.0  # steps that one occurrence stands for; docs/guides/update.md says how it was chosen
+# Steps that one occurrence stands for, and new occurrences that an old one counts for; experiments/update says how they
+# were chosen.
+STRENGTH, WITNESSES = 20.0, 2.0
 _PROBABILITY_ONE = 2.0**32
 
 
@@ -47,8 +50,9 @@ class WordPrior:
         strength: float = STRENGTH,
     ) -> None:
         self._tables, self._config, self._strength = tables, config, strength
-        self._share = before / np.maximum(before + new, 1)
-        self._kept = (before + new) * (keep_probability / _PROBABILITY_ONE)
+        known = WITNESSES * before
+        self._share = known / np.maximum(known + new, 1)
+        self._kept = (known + new) * (keep_probability / _PROBABILITY_ONE)
         self._unseen = new == 0
 
     def shares(self, epoch: int) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ def test_a_frequent_word_goes_to_the_mean_of_its_witnesses():
     backend = Tables(inputs=moved.copy(), contexts=moved.copy())
     prior_of(old, before, new).pull(backend, 0)
     for table in backend.tables.values():
-        for row, share in enumerate((0.5, 0.75)):
+        for row, share in enumerate((2 / 3, 6 / 7)):  # an old occurrence counts twice
             mixed = share * old[row].astype(np.float64) + (1 - share) * moved[row]
             assert np.allclose(table[row], mixed / np.linalg.norm(mixed), atol=1e-6)
         assert table[2].tobytes() == old[2].tobytes()  # not in the new text: as it was, to the last bit
@@ -50,9 +50,9 @@ def test_small_steps_earn_small_pulls():
     old = unit(2, 4, 0)
     prior = prior_of(old, np.array([5, 5000]), np.array([5, 5000]), alpha=0.01)
     first, last = prior.shares(0), prior.shares(9)
-    assert 0 < last[0] < first[0] < 0.5
-    assert np.isclose(first[1], 0.5)
-    assert np.isclose(first[0], 0.5 * (1 - np.exp(-20 * 0.01 * 0.95 * 10)), rtol=1e-6)
+    assert 0 < last[0] < first[0] < 2 / 3
+    assert np.isclose(first[1], 2 / 3)
+    assert np.isclose(first[0], 2 / 3 * (1 - np.exp(-20 * 0.01 * 0.95 * 15)), rtol=1e-6)
 
 
 def test_opposite_directions_leave_the_old_one():
