@@ -51,8 +51,8 @@ from spherevec.training.trainer import (
 EPOCHS_SHARE = 0.5
 # Old text that is trained on again, beside the new text.
 REPLAYED = 0.5
-# Old documents keep their bits while the words do nearly so; otherwise they are fitted to the words as they are now.
-STEADY = 0.99
+# Old documents keep their bits where a fit to the words as they are now would hardly move them, by its mean cosine.
+STEADY = 0.995
 # Records of more updates than this would make the description of a model too long to be read.
 _UPDATES_KEPT = 1000
 # What an update may choose; all other settings are the model's.
@@ -276,12 +276,17 @@ def _build(
         table = table if table is not None else DocumentTable.of(new.n_documents)
         changes |= with_arrivals(model, where, learned.tables["docs"], table, terms)
     grown = changed(model, **changes)
-    moved = mean_cosine(model, grown)
-    if moved < STEADY and grown.docs is not None and grown.terms is not None:
-        grown = changed(grown, docs=KeyedVectors(grown.docs.names, _refitted(grown)))
-    if model.docs is not None and grown.docs is not None:
-        origin = arranged(len(model.docs), arrivals.rows, arrivals.places).origin
-        carry_index(model.docs, grown.docs, origin, 1 if config.deterministic else config.threads)
+    if model.docs is None or grown.docs is None:
+        return grown
+    origin = arranged(len(model.docs), arrivals.rows, arrivals.places).origin
+    if not add_only and grown.terms is not None:
+        vectors = _refitted(grown)
+        old = origin >= 0
+        moved = np.einsum("nd,nd->n", vectors[old], grown.docs.vectors[old])
+        if len(moved) and moved.mean(dtype=np.float64) < STEADY:
+            grown = changed(grown, docs=KeyedVectors(grown.docs.names, vectors))
+    assert grown.docs is not None
+    carry_index(model.docs, grown.docs, origin, 1 if config.deterministic else config.threads)
     return grown
 
 
