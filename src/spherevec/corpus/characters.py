@@ -54,7 +54,7 @@ class CharacterTables(NamedTuple):
     """What the compiled scanner knows about characters."""
 
     byte_class: npt.NDArray[np.uint8]  # (256,)
-    byte_lower: npt.NDArray[np.uint8]  # (256,)
+    byte_word: npt.NDArray[np.uint8]  # (256,): the lower case of letters and digits, 0 for all others
     packed: npt.NDArray[np.uint32]  # (0x110000,): kind << KIND_SHIFT | lower case
 
 
@@ -123,6 +123,7 @@ def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> C
     byte_class[:128][kinds[:128] == SPACE] = BYTE_SPACE
     byte_class[[ord(character) for character in JOINING]] = BYTE_JOINING
     byte_class[ord("\n")] = BYTE_NEWLINE
-    byte_lower = np.arange(256, dtype=np.uint8)
-    byte_lower[:128] = packed[:128] & CODE_MASK
-    return CharacterTables(byte_class, byte_lower, packed)
+    byte_word = np.zeros(256, np.uint8)
+    letters = byte_class == BYTE_WORD
+    byte_word[letters] = packed[:256][letters] & CODE_MASK
+    return CharacterTables(byte_class, byte_word, packed)

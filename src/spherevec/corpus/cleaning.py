@@ -12,6 +12,7 @@ from spherevec.corpus.html_cleaning import markup_tables, may_hold_markup
 
 _TABLE_SIZE = 0x110000
 _SEGMENT_BYTES = 256  # room for one stretch to normalise in so many bytes; where there are more, they are joined
+_FIRST_LEAD = 0xCC  # the lead byte of U+0300, the first combining mark; NFC changes no character below by itself
 # The vowels and final consonants of Hangul, which NFC joins to what stands before them.
 _HANGUL = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))
 
@@ -27,9 +28,11 @@ def clean_block(block: bytes) -> bytes:
         return block
     from spherevec.corpus import cleaning_kernel as kernel
 
+    data = np.frombuffer(block, np.uint8)
+    places = np.flatnonzero((data == ord("<")) | (data == ord("&")))
     out = np.empty(2 * len(block), np.uint8)
-    size = kernel.clean_markup(np.frombuffer(block, np.uint8), *markup_tables(), out)
-    return out[:size].tobytes()
+    size = kernel.clean_markup(data, places, *markup_tables(), out)
+    return block if size < 0 else out[:size].tobytes()
 
 
 def normalise_block(block: bytes) -> bytes:
@@ -38,8 +41,10 @@ def normalise_block(block: bytes) -> bytes:
         return block
     from spherevec.corpus import cleaning_kernel as kernel
 
+    data = np.frombuffer(block, np.uint8)
+    places = np.flatnonzero(data >= _FIRST_LEAD)
     segments = np.empty((len(block) // _SEGMENT_BYTES + 1, 2), np.int64)
-    found = kernel.unnormalised(np.frombuffer(block, np.uint8), combining_classes(), segments)
+    found = kernel.unnormalised(data, places, combining_classes(), segments) if len(places) else 0
     if not found:
         return block
     parts, done = [], 0

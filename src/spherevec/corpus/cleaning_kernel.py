@@ -109,52 +109,63 @@ def _numeric(data, begin, end):
 
 
 @njit(nogil=True, cache=True)
+def _entity(data, i, entity_names, entity_starts, windows_1252):
+    """The position behind the entity at `i`, its code point and its name, -1 for the one it is not; 0 for no entity."""
+    n, end = len(data), i + 1
+    while (
+        end < n
+        and end - i <= LONGEST_ENTITY
+        and data[end] != 0x3B
+        and (data[end] == 0x23 or _is_alpha(data[end]) or _is_digit(data[end]))
+    ):
+        end += 1
+    if end >= n or data[end] != 0x3B or end == i + 1:
+        return 0, -1, -1
+    if data[i + 1] == 0x23:
+        code = _numeric(data, i + 1, end)
+        if 0x80 <= code < 0xA0:
+            code = int(windows_1252[code - 0x80])
+        if 0 <= code < 0x20 or code == 0x7F or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
+            code = 0x20
+        return (end + 1 if code >= 0 else 0), code, -1
+    name = _find_name(data, i + 1, end, False, entity_names, entity_starts) if _is_alpha(data[i + 1]) else -1
+    return (end + 1 if name >= 0 else 0), -1, name
+
+
+@njit(nogil=True, cache=True)
 def clean_markup(
-    data, tag_names, tag_starts, tag_breaks, entity_names, entity_starts, texts, text_starts, windows_1252, out
+    data, places, tag_names, tag_starts, tag_breaks, entity_names, entity_starts, texts, text_starts, windows_1252, out
 ):
-    """Copy `data` to `out`, uint8 (>= 2 n,), without tags and entities; returns the bytes written."""
-    n, i, k = len(data), 0, 0
-    while i < n:
-        byte = data[i]
-        if byte == 0x3C:
+    """Copy `data` to `out`, uint8 (>= 2 n,), without tags and entities; returns the bytes written, -1 if all stays.
+
+    Args:
+        places: int64 (any,), where < and & stand.
+    """
+    n, copied, k = len(data), 0, 0
+    for i in places:
+        if i < copied:
+            continue  # inside a tag
+        end, code, name, breaks = 0, -1, -1, False
+        if data[i] == 0x3C:
             end, breaks = _tag(data, i, tag_names, tag_starts, tag_breaks)
-            if end:
-                out[k] = 0x1E if breaks else 0x20
+            code = 0x1E if breaks else 0x20
+        else:
+            end, code, name = _entity(data, i, entity_names, entity_starts, windows_1252)
+        if end == 0:
+            continue
+        out[k : k + i - copied] = data[copied:i]
+        k += i - copied
+        copied = end
+        if name < 0:
+            k = _put_code_point(out, k, code)
+        else:
+            for j in range(text_starts[name], text_starts[name + 1]):
+                out[k] = texts[j]
                 k += 1
-                i = end
-                continue
-        elif byte == 0x26:
-            end = i + 1
-            while (
-                end < n
-                and end - i <= LONGEST_ENTITY
-                and data[end] != 0x3B
-                and (data[end] == 0x23 or _is_alpha(data[end]) or _is_digit(data[end]))
-            ):
-                end += 1
-            if end < n and data[end] == 0x3B and end > i + 1:
-                if data[i + 1] == 0x23:
-                    code = _numeric(data, i + 1, end)
-                    if code >= 0:
-                        if 0x80 <= code < 0xA0:
-                            code = int(windows_1252[code - 0x80])
-                        if code < 0x20 or code == 0x7F or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
-                            code = 0x20
-                        k = _put_code_point(out, k, code)
-                        i = end + 1
-                        continue
-                elif _is_alpha(data[i + 1]):
-                    name = _find_name(data, i + 1, end, False, entity_names, entity_starts)
-                    if name >= 0:
-                        for j in range(text_starts[name], text_starts[name + 1]):
-                            out[k] = texts[j]
-                            k += 1
-                        i = end + 1
-                        continue
-        out[k] = byte
-        k += 1
-        i += 1
-    return k
+    if copied == 0:
+        return -1
+    out[k : k + n - copied] = data[copied:]
+    return k + n - copied
 
 
 @njit(nogil=True, cache=True)
@@ -185,35 +196,36 @@ def find_runs(data, wanted, runs):
 
 
 @njit(nogil=True, cache=True)
-def unnormalised(data, classes, segments):
+def unnormalised(data, places, classes, segments):
     """Find the stretches between white space that may be outside NFC; returns how many there are.
 
     Args:
+        places: int64 (any,), where characters from U+0300 on begin; NFC changes none below that by itself.
         classes: uint8 (0x110000,), the canonical combining class of each character, `SUSPECT` if NFC may change it.
         segments: int64 (n, 2), begin and end of each stretch, written; where it is full, the last one reaches the end.
     """
-    n, i, found, begin, last = len(data), 0, 0, 0, 0
-    while i < n:
-        byte = data[i]
-        if byte < 0x80:
-            i += 1
+    n, found, last, behind = len(data), 0, 0, 0
+    for place in places:
+        if place < behind:
+            continue  # part of the last stretch
+        if place > behind:
             last = 0
-            if byte == 0x20 or byte == 0x0A:
-                begin = i
-            continue
-        code, size = _code_point(data, i)
+        code, size = _code_point(data, place)
         here = int(classes[code])
-        i += size
+        behind = place + size
         if here == SUSPECT or (here != 0 and last > here):
-            while i < n and data[i] != 0x20 and data[i] != 0x0A:
-                i += 1
+            begin = place
+            while begin > 0 and data[begin - 1] != 0x20 and data[begin - 1] != 0x0A:
+                begin -= 1
+            while behind < n and data[behind] != 0x20 and data[behind] != 0x0A:
+                behind += 1
             if found and begin - segments[found - 1, 1] < NEAR:
-                segments[found - 1, 1] = i
+                segments[found - 1, 1] = behind
             elif found == len(segments):
                 segments[found - 1, 1] = n
                 return found
             else:
-                segments[found, 0], segments[found, 1] = begin, i
+                segments[found, 0], segments[found, 1] = begin, behind
                 found += 1
             last = 0
         else:

@@ -35,6 +35,7 @@ from spherevec.corpus.characters import (
 from spherevec.corpus.marks import BREAK_BIT
 from spherevec.corpus.tokenizer_kernel import (
     BROKEN,
+    COVERED,
     HASH_FACTOR,
     HASH_MASK,
     HASH_SEED,
@@ -114,11 +115,36 @@ def _lower_is(data, i, value):
 
 
 @njit(nogil=True, cache=True)
-def _ends_clause(data, i, byte_class):
-    """Whether white space or nothing stands behind the punctuation at `i`: then it joins nothing, # and + aside."""
-    if data[i] == SHARP or data[i] == PLUS:
+def _may_join(data, i, byte_class):
+    """Whether the punctuation at `i`, behind a word, may join it to more; only `_word_end` can tell for sure."""
+    byte = data[i]
+    if byte == SHARP:
+        return True
+    if i + 1 >= len(data):
         return False
-    return i + 1 >= len(data) or byte_class[data[i + 1]] == BYTE_SPACE or byte_class[data[i + 1]] == BYTE_NEWLINE
+    after = data[i + 1]
+    kind = byte_class[after]
+    if byte == COLON:
+        return after == 0x2F
+    if kind == BYTE_WORD:
+        return byte != COMMA or 0x30 <= after <= 0x39
+    if kind == BYTE_MULTI:
+        return byte == QUOTE or byte == DASH
+    if kind != BYTE_JOINING or byte == COMMA or byte == QUOTE:
+        return False
+    return after != QUOTE and after != COMMA and after != COLON and after != SHARP  # else part of an e-mail address
+
+
+@njit(nogil=True, cache=True)
+def _may_begin(data, i, byte_class):
+    """Whether the punctuation at `i`, behind no word, may begin one."""
+    byte = data[i]
+    if i + 1 >= len(data) or (byte != SHARP and byte != AT and byte != POINT):
+        return False
+    if byte == POINT:
+        return _lower_is(data, i + 1, 0x6E) or _lower_is(data, i + 1, 0x6A)
+    kind = byte_class[data[i + 1]]
+    return kind == BYTE_WORD or kind == BYTE_MULTI
 
 
 @njit(nogil=True, cache=True)
@@ -291,7 +317,7 @@ def _cluster_end(data, i, byte_class, packed):
 
 
 @njit(nogil=True, cache=True)
-def _word_end(data, first, i, byte_class, byte_lower, packed, rules, plain, arena, begin, k):
+def _word_end(data, first, i, byte_class, byte_word, packed, rules, plain, arena, begin, k):
     """Go on with a word where more than letters and digits of ASCII follow; returns the positions after it, and more.
 
     Args:
@@ -311,7 +337,7 @@ def _word_end(data, first, i, byte_class, byte_lower, packed, rules, plain, aren
         byte = data[i]
         kind = byte_class[byte]
         if kind == BYTE_WORD:
-            arena[k] = byte_lower[byte]
+            arena[k] = byte_word[byte]
             k += 1
             i += 1
             sigma = False
@@ -373,7 +399,7 @@ def _word_end(data, first, i, byte_class, byte_lower, packed, rules, plain, aren
                 and not _is_wordlike(data, i + 2, byte_class, packed)
             ):
                 arena[k] = POINT
-                arena[k + 1] = byte_lower[data[i + 1]]
+                arena[k + 1] = byte_word[data[i + 1]]
                 k += 2
                 i += 2
                 letters += 1
@@ -426,111 +452,85 @@ def _word_end(data, first, i, byte_class, byte_lower, packed, rules, plain, aren
 
 
 @njit(nogil=True, cache=True)
-def scan_block(data, byte_class, byte_lower, packed, rules, slots, starts, counts, arena, ids, ends, cursor):
-    """Number the words of a block of UTF-8 text; false when the table is full: enlarge it and call again.
+def _count_word(slots, starts, counts, arena, k, code, ids, cursor):
+    """Number the word that was written behind the others, up to `k`; false if the table is full."""
+    n_words, n_ids = int(cursor[N_WORDS]), int(cursor[N_IDS])
+    place = _find_slot(slots, starts, arena, arena, int(starts[n_words]), k, code)
+    word = (int(slots[place]) & 0xFFFFFFFF) - 1
+    if word < 0:
+        if n_words == len(counts):
+            return False
+        word = n_words
+        starts[n_words + 1] = k
+        counts[word] = 0
+        slots[place] = code << 32 | word + 1
+        cursor[N_WORDS] = n_words + 1
+    counts[word] += 1
+    ids[n_ids] = word | BREAK_BIT if cursor[BROKEN] else word
+    cursor[N_IDS] = n_ids + 1
+    cursor[BROKEN] = 0
+    return True
 
-    Args:
-        data: uint8 (n,), in NFC and without markup, cut at white space; a newline ends a document.
-        byte_class, byte_lower, packed: what characters are, see `characters.CharacterTables`.
-        rules: int64 (7,), see above.
-        slots, starts, counts, arena: the table; the arena has room for 2 n + 16 more bytes.
-        ids: int32 (>= n / 2 + 2,), the word at each position, with `BREAK_BIT` after punctuation; written.
-        ends: int64 (newlines of data,), how many ids came before the end of each document, written.
-        cursor: int64 (6,); `WORD_END` is -1 at the beginning.
+
+@njit(nogil=True, cache=True)
+def _scan_plain(data, byte_class, byte_word, slots, starts, counts, arena, ids, ends, cursor):
+    """Number words of ASCII letters and digits, apostrophes inside, as far as nothing else comes; most text is that.
+
+    Stops at the first word or character that needs `_scan_one`; plain punctuation does not. Returns false if the table
+    is full. The arguments are those of `scan_block`.
     """
     n = len(data)
     i, n_ids, n_ends, n_words = int(cursor[POSITION]), int(cursor[N_IDS]), int(cursor[N_ENDS]), int(cursor[N_WORDS])
-    broken, word_end = cursor[BROKEN] != 0, int(cursor[WORD_END])
-    finished, covered, pair_end, host, host_end, is_url = True, -1, 0, 0, 0, False
+    broken, word_end, begin = cursor[BROKEN] != 0, int(cursor[WORD_END]), int(starts[n_words])
+    finished = True
     while i < n:
-        byte = data[i]
-        byte_kind = byte_class[byte]
-        if byte_kind == BYTE_SPACE:
-            i += 1
-            continue
-        if byte_kind == BYTE_NEWLINE:
-            ends[n_ends] = n_ids
-            n_ends += 1
-            i += 1
-            broken = True
-            continue
-
-        first, begin, prefix, code = i, int(starts[n_words]), 0, 0
-        kind = WORD
-        size = 1
-        if byte_kind != BYTE_WORD:
-            kind, _, _, size = _character(data, i, byte_class, packed)
-        if byte_kind == BYTE_JOINING and i != word_end:
-            if byte == SHARP or byte == AT:
-                if rules[TAGGED] and _starts_word(data, i + 1, byte_class, packed) and not _is_digit(data, i + 1):
-                    kind, prefix = WORD, int(byte)
-            elif byte == POINT and rules[SYMBOLS] and _pointed(data, i, byte_class, packed):
-                kind, prefix = WORD, int(byte)
-
-        if kind == WORD:
-            k, end, code = begin, i, HASH_SEED
-            hashed = prefix == 0
-            if prefix:
-                arena[k] = prefix
-                k += 1
-                end += 1
-            start = end
-            while end < n:
-                byte = data[end]
-                if byte_class[byte] != BYTE_WORD:
-                    break
-                lower = byte_lower[byte]
-                arena[k] = lower
-                code = ((code ^ int(lower)) * HASH_FACTOR) & HASH_MASK
-                k += 1
-                end += 1
-            stop = byte_class[data[end]] if end < n else BYTE_OTHER
-            host_end = 0
-            # Most words end at white space, or at a point or comma before it.
-            if stop == BYTE_MULTI or (stop == BYTE_JOINING and not _ends_clause(data, end, byte_class)):
-                end, k, host, host_end, is_url = _word_end(
-                    data, start, end, byte_class, byte_lower, packed, rules, prefix == 0, arena, begin, k
-                )
-                hashed = False
-            if host_end:
-                how = rules[URLS] if is_url else rules[EMAILS]
-                if how == DROP:
-                    broken = True
-                    i = end
-                    continue
-                if how == KEEP:
-                    k = _write(data, first, end, byte_class, packed, arena, begin)
-                else:
-                    k = _write(data, host, host_end, byte_class, packed, arena, begin)
-            if not hashed:
-                code = _hash(arena, begin, k)
-        elif kind == UNSPACED:
-            # Overlapping pairs: each character makes one with the next; the last is covered by the pair before it.
-            end = _cluster_end(data, i, byte_class, packed)
-            pair_end = end
-            if _character(data, end, byte_class, packed)[0] == UNSPACED:
-                pair_end = _cluster_end(data, end, byte_class, packed)
-            elif i == covered:
-                i = end
-                word_end = end
-                continue
-            k = _write(data, i, pair_end, byte_class, packed, arena, begin)
-            code = _hash(arena, begin, k)
-        elif kind == EMOJI:
-            end, k = _emoji_end(data, i, byte_class, packed, arena, begin)
-            code = _hash(arena, begin, k)
-        elif kind == REGIONAL and _character(data, i + size, byte_class, packed)[0] == REGIONAL:
-            end = i + 2 * size
-            k = _write(data, i, end, byte_class, packed, arena, begin)
-            code = _hash(arena, begin, k)
-        else:
-            if kind == HYPHEN:
-                broken = broken or i != word_end or not _starts_word(data, i + size, byte_class, packed)
-            elif kind == OTHER or kind == APOSTROPHE or kind == REGIONAL:
+        kind = byte_class[data[i]]
+        if kind != BYTE_WORD:
+            if kind == BYTE_NEWLINE:
+                ends[n_ends] = n_ids
+                n_ends += 1
                 broken = True
-            i += size
+            elif kind == BYTE_OTHER:
+                broken = True
+            elif kind != BYTE_SPACE:
+                if kind == BYTE_MULTI:
+                    break
+                if i != word_end:
+                    if _may_begin(data, i, byte_class):
+                        break
+                    broken = True
+                else:
+                    # A hyphen between two words is no break.
+                    after = byte_class[data[i + 1]] if data[i] == DASH and i + 1 < n else BYTE_OTHER
+                    if after == BYTE_MULTI:
+                        break
+                    broken = broken or after != BYTE_WORD
+            i += 1
             continue
 
+        end, k, code, plain = i, begin, HASH_SEED, False
+        while True:
+            while end < n:
+                byte = byte_word[data[end]]
+                if byte == 0:
+                    break
+                arena[k] = byte
+                code = ((code ^ int(byte)) * HASH_FACTOR) & HASH_MASK
+                k += 1
+                end += 1
+            kind = byte_class[data[end]] if end < n else BYTE_SPACE
+            if kind != BYTE_JOINING:
+                plain = kind != BYTE_MULTI
+                break
+            if data[end] != QUOTE or end + 1 >= n or byte_class[data[end + 1]] != BYTE_WORD:
+                plain = not _may_join(data, end, byte_class)
+                break
+            arena[k] = QUOTE
+            code = ((code ^ QUOTE) * HASH_FACTOR) & HASH_MASK
+            k += 1
+            end += 1
+        if not plain:
+            break
         place = _find_slot(slots, starts, arena, arena, begin, k, code)
         word = (int(slots[place]) & 0xFFFFFFFF) - 1
         if word < 0:
@@ -539,6 +539,7 @@ def scan_block(data, byte_class, byte_lower, packed, rules, slots, starts, count
                 break
             word = n_words
             n_words += 1
+            begin = k
             starts[n_words] = k
             counts[word] = 0
             slots[place] = code << 32 | word + 1
@@ -547,12 +548,100 @@ def scan_block(data, byte_class, byte_lower, packed, rules, slots, starts, count
         n_ids += 1
         broken = False
         i = end
-        if kind == WORD:
-            word_end = end
-        elif kind == UNSPACED:
-            word_end = end
-            if pair_end > end:
-                covered = end
+        word_end = end
     cursor[POSITION], cursor[N_IDS], cursor[N_ENDS], cursor[N_WORDS] = i, n_ids, n_ends, n_words
     cursor[BROKEN], cursor[WORD_END] = broken, word_end
     return finished
+
+
+@njit(nogil=True, cache=True)
+def _scan_one(data, byte_class, byte_word, packed, rules, slots, starts, counts, arena, ids, cursor):
+    """Number the word at the cursor, or pass over the character there, whatever it is; false if the table is full."""
+    n, i, word_end = len(data), int(cursor[POSITION]), int(cursor[WORD_END])
+    begin, prefix, pair_end = int(starts[cursor[N_WORDS]]), 0, 0
+    byte = data[i]
+    kind, _, _, size = _character(data, i, byte_class, packed)
+    if byte_class[byte] == BYTE_JOINING and i != word_end:
+        if byte == SHARP or byte == AT:
+            if rules[TAGGED] and _starts_word(data, i + 1, byte_class, packed) and not _is_digit(data, i + 1):
+                kind, prefix = WORD, int(byte)
+        elif byte == POINT and rules[SYMBOLS] and _pointed(data, i, byte_class, packed):
+            kind, prefix = WORD, int(byte)
+
+    if kind == WORD:
+        k, end = begin, i
+        if prefix:
+            arena[k] = prefix
+            k += 1
+            end += 1
+        start = end
+        while end < n and byte_word[data[end]] != 0:
+            arena[k] = byte_word[data[end]]
+            k += 1
+            end += 1
+        end, k, host, host_end, is_url = _word_end(
+            data, start, end, byte_class, byte_word, packed, rules, prefix == 0, arena, begin, k
+        )
+        if host_end:
+            how = rules[URLS] if is_url else rules[EMAILS]
+            if how == DROP:
+                cursor[BROKEN] = 1
+                cursor[POSITION] = end
+                return True
+            if how == KEEP:
+                k = _write(data, i, end, byte_class, packed, arena, begin)
+            else:
+                k = _write(data, host, host_end, byte_class, packed, arena, begin)
+    elif kind == UNSPACED:
+        # Overlapping pairs: each character makes one with the next; the last is covered by the pair before it.
+        end = _cluster_end(data, i, byte_class, packed)
+        pair_end = end
+        if _character(data, end, byte_class, packed)[0] == UNSPACED:
+            pair_end = _cluster_end(data, end, byte_class, packed)
+        elif i == cursor[COVERED]:
+            cursor[POSITION], cursor[WORD_END] = end, end
+            return True
+        k = _write(data, i, pair_end, byte_class, packed, arena, begin)
+    elif kind == EMOJI:
+        end, k = _emoji_end(data, i, byte_class, packed, arena, begin)
+    elif kind == REGIONAL and _character(data, i + size, byte_class, packed)[0] == REGIONAL:
+        end = i + 2 * size
+        k = _write(data, i, end, byte_class, packed, arena, begin)
+    else:
+        joins = kind == HYPHEN and i == word_end and _starts_word(data, i + size, byte_class, packed)
+        if (kind == HYPHEN and not joins) or kind == OTHER or kind == APOSTROPHE or kind == REGIONAL:
+            cursor[BROKEN] = 1
+        cursor[POSITION] = i + size
+        return True
+
+    if not _count_word(slots, starts, counts, arena, k, _hash(arena, begin, k), ids, cursor):
+        return False
+    cursor[POSITION] = end
+    if kind == WORD or kind == UNSPACED:
+        cursor[WORD_END] = end
+    if pair_end > end:
+        cursor[COVERED] = end
+    return True
+
+
+@njit(nogil=True, cache=True)
+def scan_block(data, byte_class, byte_word, packed, rules, slots, starts, counts, arena, ids, ends, cursor):
+    """Number the words of a block of UTF-8 text; false when the table is full: enlarge it and call again.
+
+    Args:
+        data: uint8 (n,), in NFC and without markup, cut at white space; a newline ends a document.
+        byte_class, byte_word, packed: what characters are, see `characters.CharacterTables`.
+        rules: int64 (7,), see above.
+        slots, starts, counts, arena: the table; the arena has room for 2 n + 16 more bytes.
+        ids: int32 (>= n / 2 + 2,), the word at each position, with `BREAK_BIT` after punctuation; written.
+        ends: int64 (newlines of data,), how many ids came before the end of each document, written.
+        cursor: int64 (7,); `WORD_END` and `COVERED` are -1 at the beginning.
+    """
+    n = len(data)
+    while True:
+        if not _scan_plain(data, byte_class, byte_word, slots, starts, counts, arena, ids, ends, cursor):
+            return False
+        if cursor[POSITION] >= n:
+            return True
+        if not _scan_one(data, byte_class, byte_word, packed, rules, slots, starts, counts, arena, ids, cursor):
+            return False

@@ -5,7 +5,7 @@ A table of words is five arrays:
     starts  int64 (capacity + 1,)  where each word begins in `arena`; `starts[n_words]` is the end of the last
     counts  int64 (capacity,)      how often each word occurred
     arena   uint8 (any,)           the UTF-8 bytes of all words, one after another
-    cursor  int64 (6,)             the fields named below, so that a call can stop for a larger table and go on
+    cursor  int64 (7,)             the fields named below, so that a call can stop for a larger table and go on
 
 Plain int64 arithmetic throughout: hashes have 31 bits, so nothing overflows, compiled or not.
 """
@@ -15,7 +15,7 @@ from spherevec.compiling import njit
 from spherevec.corpus.marks import BREAK_BIT, ID_MASK
 
 # Fields of `cursor`.
-POSITION, N_IDS, N_ENDS, N_WORDS, BROKEN, WORD_END = 0, 1, 2, 3, 4, 5
+POSITION, N_IDS, N_ENDS, N_WORDS, BROKEN, WORD_END, COVERED = range(7)
 
 # Classes of bytes; a tokeniser is a table of 256 of these. Both separators end a word, the second a phrase as well.
 SEPARATOR, WORD, NEWLINE, APOSTROPHE, MULTIBYTE, BREAK = 0, 1, 2, 3, 4, 5

@@ -57,8 +57,8 @@ class WordTable:
         self._reserve_arena(2 * len(data) + 16)  # pairs of characters are written twice, the rest lengthens less
         ids = np.empty(len(data) // 2 + 2, np.int32)
         ends = np.empty(block.count(b"\n"), np.int64)
-        cursor = np.zeros(6, np.int64)
-        cursor[kernel.N_WORDS], cursor[kernel.WORD_END] = self._n_words, -1
+        cursor = np.zeros(7, np.int64)
+        cursor[kernel.N_WORDS], cursor[kernel.WORD_END], cursor[kernel.COVERED] = self._n_words, -1, -1
         finished = False
         while not finished:
             finished = self._tokenizer.run(
