@@ -115,27 +115,6 @@ def _lower_is(data, i, value):
 
 
 @njit(nogil=True, cache=True)
-def _may_join(data, i, byte_class):
-    """Whether the punctuation at `i`, behind a word, may join it to more; only `_word_end` can tell for sure."""
-    byte = data[i]
-    if byte == SHARP:
-        return True
-    if i + 1 >= len(data):
-        return False
-    after = data[i + 1]
-    kind = byte_class[after]
-    if byte == COLON:
-        return after == 0x2F
-    if kind == BYTE_WORD:
-        return byte != COMMA or 0x30 <= after <= 0x39
-    if kind == BYTE_MULTI:
-        return byte == QUOTE or byte == DASH
-    if kind != BYTE_JOINING or byte == COMMA or byte == QUOTE:
-        return False
-    return after != QUOTE and after != COMMA and after != COLON and after != SHARP  # else part of an e-mail address
-
-
-@njit(nogil=True, cache=True)
 def _may_begin(data, i, byte_class):
     """Whether the punctuation at `i`, behind no word, may begin one."""
     byte = data[i]
@@ -182,6 +161,39 @@ def _email_host(data, first, i):
         if data[j] == POINT:
             return begin, end
     return 0, 0
+
+
+@njit(nogil=True, cache=True)
+def _may_join(data, first, i, byte_class, rules):
+    """Whether the punctuation at `i`, behind the word `data[first:i]`, may join it to more; `_word_end` can tell."""
+    byte = data[i]
+    if byte == SHARP or byte == COMMA or byte == QUOTE or byte == COLON:
+        if byte == SHARP:
+            return i == first + 1
+        if byte == COMMA:
+            return _is_digit(data, i + 1)
+        if byte == COLON:
+            return _byte_is(data, i + 1, 0x2F)
+        return i + 1 < len(data) and byte_class[data[i + 1]] == BYTE_MULTI
+    if i + 1 >= len(data):
+        return False
+    after = data[i + 1]
+    kind = byte_class[after]
+    if kind == BYTE_MULTI:
+        return byte == DASH
+    if kind == BYTE_WORD:
+        if byte == DASH and (rules[HYPHENS] == JOIN or 0x30 <= after <= 0x39):
+            return True
+        if byte == POINT:
+            if i - first == 1 or 0x30 <= after <= 0x39 or _lower_is(data, i + 1, 0x6E) or _lower_is(data, i + 1, 0x6A):
+                return True
+            if i - first == 3 and _lower_is(data, first, 0x77):
+                return True
+    elif kind != BYTE_JOINING:
+        return False
+    elif after == PLUS and byte == PLUS:
+        return True
+    return _email_host(data, first, i)[1] != 0
 
 
 @njit(nogil=True, cache=True)
@@ -473,7 +485,7 @@ def _count_word(slots, starts, counts, arena, k, code, ids, cursor):
 
 
 @njit(nogil=True, cache=True)
-def _scan_plain(data, byte_class, byte_word, slots, starts, counts, arena, ids, ends, cursor):
+def _scan_plain(data, byte_class, byte_word, rules, slots, starts, counts, arena, ids, ends, cursor):
     """Number words of ASCII letters and digits, apostrophes inside, as far as nothing else comes; most text is that.
 
     Stops at the first word or character that needs `_scan_one`; plain punctuation does not. Returns false if the table
@@ -523,7 +535,7 @@ def _scan_plain(data, byte_class, byte_word, slots, starts, counts, arena, ids, 
                 plain = kind != BYTE_MULTI
                 break
             if data[end] != QUOTE or end + 1 >= n or byte_class[data[end + 1]] != BYTE_WORD:
-                plain = not _may_join(data, end, byte_class)
+                plain = not _may_join(data, i, end, byte_class, rules)
                 break
             arena[k] = QUOTE
             code = ((code ^ QUOTE) * HASH_FACTOR) & HASH_MASK
@@ -639,7 +651,7 @@ def scan_block(data, byte_class, byte_word, packed, rules, slots, starts, counts
     """
     n = len(data)
     while True:
-        if not _scan_plain(data, byte_class, byte_word, slots, starts, counts, arena, ids, ends, cursor):
+        if not _scan_plain(data, byte_class, byte_word, rules, slots, starts, counts, arena, ids, ends, cursor):
             return False
         if cursor[POSITION] >= n:
             return True
