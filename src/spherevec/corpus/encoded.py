@@ -21,9 +21,10 @@ from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.tensors import read_tensors
 
 FORMAT = 2
-IDS, OFFSETS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
+IDS, OFFSETS, BREAKS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
     "ids.bin",  # int32, little endian
     "offsets.bin",  # int64, little endian
+    "breaks.bin",  # one byte a word, 1 after punctuation; where it was asked for
     "counts.bin",  # int64, little endian
     "words.json",
     "documents.safetensors",  # described in records.py
@@ -47,6 +48,7 @@ class EncodedCorpus:
         raw_tokens: how many words were read, before the rare ones were left out.
         tokenizer: how the text was cut into words.
         phrases: whether multi-word terms were looked for; they are entries of the vocabulary.
+        breaks: (n_tokens,) whether punctuation stands before each word; None where that was not kept.
     """
 
     def __init__(self, folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
@@ -66,6 +68,8 @@ class EncodedCorpus:
         self.tokenizer = stored_tokenizer(about["tokenizer"])
         self.phrases: bool = about["phrases"]
         self._ids: np.memmap[Any, np.dtype[np.int32]] | None = _mapped(folder / IDS, ID_TYPE, self.n_tokens)
+        breaks = folder / BREAKS
+        self.breaks = _mapped(breaks, np.dtype(np.bool_), self.n_tokens) if breaks.is_file() else None
         self._offsets: np.memmap[Any, np.dtype[np.int64]] | None = _mapped(
             folder / OFFSETS, OFFSET_TYPE, self.n_documents + 1
         )

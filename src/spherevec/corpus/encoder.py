@@ -53,6 +53,7 @@ def encode(
     max_vocab: int | None = None,
     tokenizer: TokenizerLike = "words",
     phrases: bool = False,
+    breaks: bool = False,
     threads: int = 1,
     progress: Callable[[int, int | None], object] | None = None,
     _block_size: int = BLOCK_SIZE,
@@ -70,6 +71,7 @@ def encode(
         max_vocab: keep at most this many of the most frequent words.
         tokenizer: "words", "words-0.1", "whitespace", a name with options, or a function from a string to its words.
         phrases: also find multi-word terms, which become entries of the vocabulary.
+        breaks: keep where punctuation stands, so that the phrases of another vocabulary can be found (`rewrite`).
         threads: how many to use; the result is the same for any number.
         progress: called now and then, from the calling thread, with the bytes of the source that are done and their
             total, None where that is not known.
@@ -80,6 +82,8 @@ def encode(
     for name, value, low in (("min_count", min_count, 1), ("max_vocab", max_vocab, 2), ("threads", threads, 1)):
         if value is not None and value < low:
             raise ConfigError(f"{name} must be at least {low}, not {value!r}")
+    if phrases and breaks:
+        raise ConfigError("breaks are kept of a text without phrases of its own; give one of phrases and breaks")
     options = ReadOptions(**reading)
     folder = Path(folder)
     with new_folder(folder), ExitStack() as stack:
@@ -105,12 +109,12 @@ def encode(
         if records:
             beside.append(aside.submit(records.write, folder / encoded.DOCUMENTS))
         rare = stack.enter_context(RareWords(folder))
-        numbered = counted.numbered(numbers, rare, marks=phrases, threads=workers)
+        numbered = counted.numbered(numbers, rare, marks=phrases or breaks, threads=workers)
         n_words = len(vocabulary)
         if phrases:
             vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
         else:
-            n_tokens, n_documents = write_numbers(folder, numbered)
+            n_tokens, n_documents = write_numbers(folder, numbered, breaks=encoded.BREAKS if breaks else None)
         summary = CorpusSummary(
             n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
             len(counted.words.counts), n_words, min_count, tuple(opened.notes),

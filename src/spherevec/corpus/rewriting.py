@@ -41,8 +41,8 @@ def rewrite(parts: Sequence[Part], vocabulary: Vocabulary, folder: Path) -> Enco
     with (folder / encoded.IDS).open("wb") as ids_file, (folder / encoded.OFFSETS).open("wb") as ends_file:
         ends_file.write(np.zeros(1, encoded.OFFSET_TYPE).data)
         for part in parts:
-            for ids, lengths in numbered(part):
-                kept, bounds = renumbered(part.numbers[ids], lengths, vocabulary)
+            for ids, lengths, breaks in numbered(part):
+                kept, bounds = renumbered(part.numbers[ids], lengths, vocabulary, breaks)
                 ids_file.write(kept.astype(encoded.ID_TYPE).data)
                 ends_file.write((bounds[1:] + n_tokens).astype(encoded.OFFSET_TYPE).data)
                 n_tokens += len(kept)
@@ -63,13 +63,14 @@ def rewrite(parts: Sequence[Part], vocabulary: Vocabulary, folder: Path) -> Enco
 
 
 def renumbered(
-    numbers: Numbers, lengths: NDArray[np.int64], vocabulary: Vocabulary
+    numbers: Numbers, lengths: NDArray[np.int64], vocabulary: Vocabulary, breaks: NDArray[np.bool_] | None = None
 ) -> tuple[Numbers, NDArray[np.int64]]:
     """The ids of some documents without the words that are left out, with the phrases of the vocabulary.
 
     Args:
         numbers: (n,) ids, -1 for a word that is left out; no phrase spans it.
         lengths: (documents,) of each, together n.
+        breaks: (n,) whether punctuation stands before each word, which no phrase spans; None where there is none.
 
     Returns:
         The ids, and where each document begins and the last ends, (documents + 1,).
@@ -79,14 +80,15 @@ def renumbered(
     finder = vocabulary.phrase_finder
     if finder is None:
         return numbers[there], bounds
-    broken = np.concatenate([[True], ~there[:-1]]) if len(there) else there
-    marked = np.where(broken, numbers | BREAK_BIT, numbers).astype(np.int32)
-    kept, new_bounds, _ = finder.apply(marked[there], bounds)
+    # A word that is left out is a break for the next one that stays, and so is a break before it.
+    marked = ~there if breaks is None else ~there | breaks
+    broken = np.diff(np.cumsum(marked)[there], prepend=0) > 0
+    kept, new_bounds, _ = finder.apply(np.where(broken, numbers[there] | BREAK_BIT, numbers[there]), bounds)
     return kept, new_bounds
 
 
-def numbered(part: Part) -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
-    """The words of the documents in the numbers of their own corpus, some documents at a time, and their lengths."""
+def numbered(part: Part) -> Iterator[tuple[Numbers, NDArray[np.int64], NDArray[np.bool_] | None]]:
+    """The words of some documents at a time in the numbers of their own corpus, the documents' lengths, and breaks."""
     offsets = part.corpus.offsets
     lengths = offsets[part.documents + 1] - offsets[part.documents]
     edges = np.searchsorted(np.cumsum(lengths), np.arange(0, int(lengths.sum()) + _TOKENS_AT_ONCE, _TOKENS_AT_ONCE))
@@ -94,5 +96,7 @@ def numbered(part: Part) -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
     for first, last in pairwise(bounds):
         own = lengths[first:last]
         starts = np.repeat(offsets[part.documents[first:last]] - (np.cumsum(own) - own), own)
-        yield np.asarray(part.corpus.ids[starts + np.arange(len(starts))]), own
+        places = starts + np.arange(len(starts))
+        breaks = part.corpus.breaks
+        yield np.asarray(part.corpus.ids[places]), own, None if breaks is None else np.asarray(breaks[places])
         part.corpus.drop_pages()

@@ -95,15 +95,20 @@ class Tokenizer:
         )
 
     def normalise_word(self, word: str) -> str:
-        """A word or phrase as the vocabulary spells it: its tokens, divided by single spaces.
+        """A word or phrase as the vocabulary spells it: its tokens, divided by single spaces; '' if punctuation parts it.
 
         Example:
             >>> tokenizer_of("words").normalise_word("  Heart ATTACK")
             'heart attack'
+            >>> tokenizer_of("words").normalise_word("heart, attack")
+            ''
         """
         if self.name == TOKENS or (self.name == FUNCTION and self.function is None):
             return word
-        return " ".join(self.words(word))
+        tokens = self.tokens(word)
+        if any(token.after_break for token in tokens[1:]):
+            return ""
+        return " ".join(token.word for token in tokens)
 
     def lookup(self, query: str, vocabulary: Container[str]) -> str | None:
         """The entry of the vocabulary that a query means: as it stands, or else in the text's own spelling.

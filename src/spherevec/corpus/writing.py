@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus import encoded
+from spherevec.corpus.marks import BREAK_BIT, ID_MASK
 from spherevec.corpus.phrases import LEAST_COUNT, PhraseFinder, find_phrases
 from spherevec.corpus.spill import writable
 from spherevec.corpus.vocabulary import Vocabulary, ranked
@@ -20,17 +22,28 @@ NumberedBlock = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]  # ids, and 
 
 
 def write_numbers(
-    folder: Path, blocks: Iterable[NumberedBlock], ids_name: str = encoded.IDS, offsets_name: str = encoded.OFFSETS
+    folder: Path,
+    blocks: Iterable[NumberedBlock],
+    ids_name: str = encoded.IDS,
+    offsets_name: str = encoded.OFFSETS,
+    breaks: str | None = None,
 ) -> tuple[int, int]:
-    """Write blocks one after another; returns how many words and documents were written."""
+    """Write blocks one after another; returns how many words and documents were written.
+
+    With `breaks`, the marks of punctuation go from the ids into a file of that name, one byte a word.
+    """
     n_tokens, n_documents = 0, 0
     with (
         writable(folder),
+        ((folder / breaks).open("wb") if breaks else nullcontext()) as breaks_file,
         (folder / ids_name).open("wb") as ids_file,
         (folder / offsets_name).open("wb") as ends_file,
     ):
         ends_file.write(np.zeros(1, encoded.OFFSET_TYPE).data)
         for ids, ends in blocks:
+            if breaks_file is not None:
+                breaks_file.write(((ids & BREAK_BIT) != 0).view(np.uint8).data)
+                ids = ids & ID_MASK
             ids_file.write(ids.astype(encoded.ID_TYPE, copy=False).data)
             ends_file.write((ends + n_tokens).astype(encoded.OFFSET_TYPE, copy=False).data)
             n_tokens += len(ids)

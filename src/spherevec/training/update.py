@@ -26,7 +26,7 @@ from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.editing import arranged, changed, with_arrivals
 from spherevec.model.index import carry_index
-from spherevec.model.inference import fitter_of
+from spherevec.model.inference import fitter_of, vocabulary_of
 from spherevec.storage.files import working_folder
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.arrivals import Arrivals, GrownWords, find_arrivals, grown_words
@@ -103,6 +103,7 @@ def update(
         reads: dict[str, Any] = {
             "tokenizer": model.tokenizer if tokenizer is None else tokenizer,
             "min_count": 1,
+            "breaks": vocabulary_of(model).phrases,
             "threads": config.thread_count,
         }
         report(Progress("reading", 0.0))
