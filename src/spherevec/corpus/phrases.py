@@ -22,7 +22,8 @@ LEAST_RATIO = 15.13  # of the log-likelihood: met by chance once in ten thousand
 LEAST_COUNT = 5
 LONGEST = 4
 _INSIDE_ONLY, _NEVER = 1, 2
-_SMALLEST_SKETCH, _LARGEST_SKETCH = 1 << 12, 1 << 24
+_LARGEST_SKETCH = 1 << 24
+_SMALLEST_TABLE = 1 << 12
 _MOST_RUNS = 1 << 22  # counted exactly; where there are more, only those that occur twice as often
 
 Ids = npt.NDArray[np.int32]
@@ -50,44 +51,57 @@ def roles(words: Sequence[str]) -> npt.NDArray[np.uint8]:
 def count_runs(
     ids: Ids, offsets: Offsets, word_roles: npt.NDArray[np.uint8], least: int, threads: int = 1, most: int = _MOST_RUNS
 ) -> Runs:
-    """All runs of two to four words that occur `least` times or more; memory is bounded, whatever the text.
+    """Runs of two to four words that occur `least` times or more; memory is bounded, whatever the text.
 
-    A first pass counts runs by their hash, a second one exactly those whose hash is frequent enough. Each thread
-    has a range of hashes to itself, so that the result is the same for any number of threads.
+    Those that neither are a phrase nor begin or end one are left out: with a function word at both ends, or at one end
+    of four words.
+
+    One pass counts pairs by their hash, one longer runs whose pairs are frequent, and the last counts exactly what may
+    be frequent by then. Each thread has a range of hashes to itself, so that the result is the same for any number of
+    threads.
     """
     from spherevec.corpus import phrases_kernel as kernel
 
-    size = _SMALLEST_SKETCH
-    while size < min(2 * len(ids), _LARGEST_SKETCH):
-        size *= 2
-    sketch = np.zeros(size, np.uint32)
+    size = _power_of_two(min(len(ids), _LARGEST_SKETCH))
+    kind = np.uint8 if least <= np.iinfo(np.uint8).max else np.uint32  # counts stop at `least`
+    pairs, runs = np.zeros(size, kind), np.zeros(size, kind)
     borders = [size * part // threads for part in range(threads + 1)]
     ranges = list(pairwise(borders))
 
-    def counted(part: tuple[int, int]) -> tuple[npt.NDArray[np.int64], ...] | None:
-        firsts, seconds, counts = (np.zeros(1 << 12, np.int64) for _ in range(3))
+    def counted(part: tuple[int, int]) -> npt.NDArray[np.int64] | None:
+        here = slice(*part)
+        expected = int(np.count_nonzero(pairs[here] >= least) + np.count_nonzero(runs[here] >= least))
+        table = np.zeros((_power_of_two(3 * min(expected, most)), 3), np.int64)
         cursor = np.zeros(3, np.int64)
-        while not kernel.count_runs(ids, offsets, word_roles, *part, sketch, least, firsts, seconds, counts, cursor):
-            if cursor[kernel.N_RUNS] * threads > most:
+        while not kernel.count_runs(ids, offsets, word_roles, *part, least, pairs, runs, table, cursor):
+            if cursor[kernel.N_RUNS] > most:
                 return None
-            old = firsts, seconds, counts
-            firsts, seconds, counts = (np.zeros(2 * len(counts), np.int64) for _ in range(3))
-            kernel.move_runs(*old, firsts, seconds, counts)
-        frequent = counts >= least
-        return firsts[frequent], seconds[frequent], counts[frequent]
+            old, table = table, np.zeros((2 * len(table), 3), np.int64)
+            kernel.move_runs(old, table)
+        counted_runs.append(int(cursor[kernel.N_RUNS]))
+        return table[table[:, kernel.COUNT] >= least]
 
+    counted_runs: list[int] = []
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda part: kernel.sketch_runs(ids, offsets, word_roles, *part, sketch), ranges))
+        list(pool.map(lambda part: kernel.sketch_pairs(ids, offsets, word_roles, *part, least, pairs), ranges))
+        list(pool.map(lambda part: kernel.sketch_runs(ids, offsets, word_roles, *part, least, pairs, runs), ranges))
         parts = list(pool.map(counted, ranges))
     found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
+    if len(found) < len(parts) or sum(counted_runs) > most:
         return count_runs(ids, offsets, word_roles, 2 * least, threads, most)
-    firsts, seconds, counts = (np.concatenate([part[field] for part in found]) for field in range(3))
+    firsts, seconds, counts = np.concatenate(found).T
     order = np.lexsort((seconds, firsts))
     firsts, seconds, counts = firsts[order], seconds[order], counts[order]
     low = (1 << 31) - 1
     words = np.stack([firsts >> 31, firsts & low, (seconds >> 31) - 1, (seconds & low) - 1], axis=1)
     return Runs(words.astype(np.int32), counts)
+
+
+def _power_of_two(least: int) -> int:
+    size = _SMALLEST_TABLE
+    while size < least:
+        size *= 2
+    return size
 
 
 def find_phrases(

@@ -14,6 +14,8 @@ NEVER = 2  # the role of a word that is in no phrase
 # Fields of `cursor`.
 POSITION, DOCUMENT, N_RUNS = 0, 1, 2
 
+COUNT = 2  # the column of counts in a table of runs
+
 
 @njit(nogil=True, cache=True)
 def _mix(first, second):
@@ -26,89 +28,129 @@ def _mix(first, second):
 
 
 @njit(nogil=True, cache=True)
-def _run_limit(ids, i, end, roles):
-    """How many words from `i` on may stand in one phrase, `LONGEST` at most."""
-    if roles[ids[i] & ID_MASK] == NEVER:
-        return 0
-    size = 1
-    while size < LONGEST and i + size < end:
-        word = ids[i + size]
-        if word & BREAK_BIT or roles[word & ID_MASK] == NEVER:
-            break
-        size += 1
-    return size
+def _mix_pair(first, second):
+    """A hash of 31 bits of two words."""
+    code = first * 0x9E3779B1 ^ second * 0x85EBCA77
+    code ^= code >> 29
+    return ((code & 0x7FFFFFFF) * 0x2C1B3C6D) >> 16 & 0x7FFFFFFF
 
 
 @njit(nogil=True, cache=True)
-def sketch_runs(ids, offsets, roles, low, high, sketch):
-    """Count all runs of words by a hash of them, those whose hash falls between `low` and `high` only.
+def _is_frequent(ids, i, end, roles, pairs, least):
+    """Whether the words at `i` and behind it may stand in one phrase, and were met `least` times by their hash."""
+    if i + 1 >= end:
+        return False
+    # No branches: none of this can be foreseen, and a wrong guess costs more than all of it.
+    first, second = int(ids[i] & ID_MASK), int(ids[i + 1] & ID_MASK)
+    joined = (ids[i + 1] & BREAK_BIT == 0) & (roles[first] != NEVER) & (roles[second] != NEVER)
+    return joined & (pairs[_mix_pair(first, second) & (len(pairs) - 1)] >= least)
+
+
+@njit(nogil=True, cache=True)
+def _is_wanted(ids, i, size, roles):
+    """Whether the run of `size` words at `i` may be a phrase, or begin or end one: its ends are no function words."""
+    begins, ends = roles[ids[i] & ID_MASK] == 0, roles[ids[i + size - 1] & ID_MASK] == 0
+    return begins & ends if size == LONGEST else begins | ends
+
+
+@njit(nogil=True, cache=True)
+def _run(ids, i, size):
+    """The run of `size` words at `i` as two numbers."""
+    first = int(ids[i] & ID_MASK) << 31 | int(ids[i + 1] & ID_MASK)
+    if size == 2:
+        return first, 0
+    second = int(ids[i + 2] & ID_MASK) + 1 << 31
+    return first, second | int(ids[i + 3] & ID_MASK) + 1 if size == LONGEST else second
+
+
+@njit(nogil=True, cache=True)
+def sketch_pairs(ids, offsets, roles, low, high, least, pairs):
+    """Count pairs of words up to `least` by their hash, those whose hash falls between `low` and `high` only.
 
     Args:
         ids: int32 (n,); offsets: int64 (documents + 1,).
         roles: uint8 (words,).
-        sketch: uint32 (2 ** k,), added to.
+        pairs: unsigned (2 ** k,), added to.
     """
-    mask = len(sketch) - 1
+    mask = len(pairs) - 1
     for document in range(len(offsets) - 1):
-        end = int(offsets[document + 1])
-        for i in range(int(offsets[document]), end):
-            limit = _run_limit(ids, i, end, roles)
-            first = int(ids[i] & ID_MASK) << 31
-            second = 0
-            for size in range(2, limit + 1):
-                word = int(ids[i + size - 1] & ID_MASK)
-                if size == 2:
-                    first |= word
-                elif size == 3:
-                    second = (word + 1) << 31
-                else:
-                    second |= word + 1
-                place = _mix(first, second) & mask
+        before = -1
+        for i in range(int(offsets[document]), int(offsets[document + 1])):
+            word = int(ids[i] & ID_MASK)
+            if roles[word] == NEVER:
+                before = -1
+                continue
+            if before >= 0 and ids[i] & BREAK_BIT == 0:
+                place = _mix_pair(before, word) & mask
                 if low <= place < high:
-                    sketch[place] += 1
+                    pairs[place] += pairs[place] < least
+            before = word
 
 
 @njit(nogil=True, cache=True)
-def count_runs(ids, offsets, roles, low, high, sketch, least, firsts, seconds, counts, cursor):
-    """Count exactly the runs whose place in the sketch was met `least` times; false when the table is full.
+def sketch_runs(ids, offsets, roles, low, high, least, pairs, runs):
+    """The same for runs of three and four words all of whose pairs are frequent; a run is no more frequent than they.
 
     Args:
-        low, high, sketch: as above.
-        firsts, seconds, counts: int64 (2 ** k,), an open-addressing table; a count of 0 is a free place.
+        pairs: what `sketch_pairs` made of the text.
+        runs: unsigned (2 ** k,), added to.
+    """
+    mask = len(runs) - 1
+    for document in range(len(offsets) - 1):
+        begin, end = int(offsets[document]), int(offsets[document + 1])
+        one, two = False, _is_frequent(ids, begin, end, roles, pairs, least)
+        three = _is_frequent(ids, begin + 1, end, roles, pairs, least)
+        for i in range(begin, end - 2):
+            one, two, three = two, three, _is_frequent(ids, i + 2, end, roles, pairs, least)
+            if not one & two:
+                continue
+            for size in range(3, 4 + three):
+                if not _is_wanted(ids, i, size, roles):
+                    continue
+                first, second = _run(ids, i, size)
+                place = _mix(first, second) & mask
+                if low <= place < high:
+                    runs[place] += runs[place] < least
+
+
+@njit(nogil=True, cache=True)
+def count_runs(ids, offsets, roles, low, high, least, pairs, runs, table, cursor):
+    """Count exactly the runs whose hash was met `least` times; false when the table is full.
+
+    Args:
+        low, high: the hashes to look at, of as many as `pairs` and `runs` have.
+        pairs, runs: what the two passes above made of the text.
+        table: int64 (2 ** k, 3), an open-addressing table of runs and their counts; a count of 0 is a free place.
         cursor: int64 (3,), where to go on, and how many runs there are.
     """
-    sketch_mask, mask = len(sketch) - 1, len(counts) - 1
+    sketch_mask, mask = len(runs) - 1, len(table) - 1
     i, document, n_runs = int(cursor[POSITION]), int(cursor[DOCUMENT]), int(cursor[N_RUNS])
     while document < len(offsets) - 1:
         end = int(offsets[document + 1])
+        one, two = False, _is_frequent(ids, i, end, roles, pairs, least)
+        three = _is_frequent(ids, i + 1, end, roles, pairs, least)
         while i < end:
-            if 2 * (n_runs + LONGEST) > len(counts):
+            if 2 * (n_runs + LONGEST) > len(table):
                 cursor[POSITION], cursor[DOCUMENT], cursor[N_RUNS] = i, document, n_runs
                 return False
-            limit = _run_limit(ids, i, end, roles)
-            first = int(ids[i] & ID_MASK) << 31
-            second = 0
-            for size in range(2, limit + 1):
-                word = int(ids[i + size - 1] & ID_MASK)
-                if size == 2:
-                    first |= word
-                elif size == 3:
-                    second = (word + 1) << 31
-                else:
-                    second |= word + 1
+            one, two, three = two, three, _is_frequent(ids, i + 2, end, roles, pairs, least)
+            longest = 1 + one + (one & two) + (one & two & three)
+            for size in range(2, longest + 1):
+                if not _is_wanted(ids, i, size, roles):
+                    continue
+                first, second = _run(ids, i, size)
                 code = _mix(first, second)
-                place = code & sketch_mask
-                if sketch[place] < least:
+                if size > 2 and runs[code & sketch_mask] < least:
                     break  # a longer run is no more frequent
-                if place < low or place >= high:
+                if code & sketch_mask < low or code & sketch_mask >= high:
                     continue
                 place = code & mask
-                while counts[place] != 0 and (firsts[place] != first or seconds[place] != second):
+                while table[place, COUNT] != 0 and (table[place, 0] != first or table[place, 1] != second):
                     place = (place + 1) & mask
-                if counts[place] == 0:
-                    firsts[place], seconds[place] = first, second
+                if table[place, COUNT] == 0:
+                    table[place, 0], table[place, 1] = first, second
                     n_runs += 1
-                counts[place] += 1
+                table[place, COUNT] += 1
             i += 1
         document += 1
     cursor[POSITION], cursor[DOCUMENT], cursor[N_RUNS] = i, document, n_runs
@@ -116,15 +158,15 @@ def count_runs(ids, offsets, roles, low, high, sketch, least, firsts, seconds, c
 
 
 @njit(nogil=True, cache=True)
-def move_runs(old_firsts, old_seconds, old_counts, firsts, seconds, counts):
+def move_runs(old, table):
     """Move every run to the larger, empty table."""
-    mask = len(counts) - 1
-    for old in range(len(old_counts)):
-        if old_counts[old] != 0:
-            place = _mix(old_firsts[old], old_seconds[old]) & mask
-            while counts[place] != 0:
+    mask = len(table) - 1
+    for row in range(len(old)):
+        if old[row, COUNT] != 0:
+            place = _mix(old[row, 0], old[row, 1]) & mask
+            while table[place, COUNT] != 0:
                 place = (place + 1) & mask
-            firsts[place], seconds[place], counts[place] = old_firsts[old], old_seconds[old], old_counts[old]
+            table[place, 0], table[place, 1], table[place, COUNT] = old[row, 0], old[row, 1], old[row, COUNT]
 
 
 @njit(nogil=True, cache=True)

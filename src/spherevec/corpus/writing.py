@@ -35,7 +35,7 @@ def write_numbers(
     n_tokens, n_documents = 0, 0
     with (
         writable(folder),
-        ((folder / breaks).open("wb") if breaks else nullcontext()) as breaks_file,
+        (folder / breaks).open("wb") if breaks else nullcontext() as breaks_file,
         (folder / ids_name).open("wb") as ids_file,
         (folder / offsets_name).open("wb") as ends_file,
     ):

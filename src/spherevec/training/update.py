@@ -34,6 +34,7 @@ from spherevec.training.drift import measure_drift
 from spherevec.training.newcomers import start_newcomers
 from spherevec.training.prior import WordPrior
 from spherevec.training.progress import Progress, ProgressCallback, careful
+from spherevec.training.progress_bar import chosen_progress
 from spherevec.training.run import refit_plan
 from spherevec.training.trainer import (
     CHECKPOINT_EVERY,
@@ -67,7 +68,7 @@ def update(
     replay: Any = None,
     tokenizer: Any = None,
     workdir: str | Path | None = None,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: str = CHECKPOINT_EVERY,
     resume: bool = False,
@@ -97,8 +98,12 @@ def update(
     known = {spec.name for spec in fields(TrainConfig)}
     reading = {name: value for name, value in options.items() if name not in known}
     config = _settings_of(model, add_only, {name: value for name, value in options.items() if name in known})
-    report = careful(progress)
-    with checkpoint_owned(checkpoint), working_folder(workdir) as folder:
+    with (
+        chosen_progress(progress) as shown,
+        checkpoint_owned(checkpoint),
+        working_folder(workdir) as folder,
+    ):
+        report = careful(shown)
         check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
         reads: dict[str, Any] = {
             "tokenizer": model.tokenizer if tokenizer is None else tokenizer,

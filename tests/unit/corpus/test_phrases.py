@@ -23,7 +23,8 @@ def encoded(documents):
 
 
 def runs_slowly(documents, least):
-    never = WORDS.index("...")
+    """Runs that may be a phrase, or begin or end one."""
+    never, inside = WORDS.index("..."), {WORDS.index("of"), WORDS.index("the")}
     counts = Counter()
     for document in documents:
         for i in range(len(document)):
@@ -31,7 +32,9 @@ def runs_slowly(documents, least):
                 run = document[i : i + size]
                 if len(run) < size or any(broken for _, broken in run[1:]) or any(word == never for word, _ in run):
                     break
-                counts[tuple(word for word, _ in run)] += 1
+                function_words = len({0, size - 1} & {place for place, (word, _) in enumerate(run) if word in inside})
+                if function_words <= (size < 4):
+                    counts[tuple(word for word, _ in run)] += 1
     return {run: count for run, count in counts.items() if count >= least}
 
 
@@ -179,3 +182,17 @@ def test_a_model_knows_its_phrases(tmp_path):
     assert (again.infer(["heart attack"]) != again.infer(["heart, attack"])).any()
     assert again.words["Bill of Rights"].shape == (8,)
     assert len(model.words) < ID_MASK
+
+
+def test_growing_a_model_finds_phrases_by_the_same_rule():
+    """In new text that is trained on, as in queries, no phrase crosses punctuation."""
+    texts = [f"a heart attack {word}" for word in ["one", "two", "three", "four"] * 10]
+    texts += [f"the {word} heart" for word in ["one", "two", "three", "four"] * 10]
+    model = spherevec.train(texts, phrases=True, epochs=1, vector_size=4, min_count=2, progress=False)
+    phrase = model.words.key_to_index["heart attack"]
+    new = ["my heart, attack the hill", "heart attack again", "heart (attack)", "heart unheard attack"]
+    for add_only in (False, True):
+        grown = model.update(new, add_only=add_only, epochs=1, progress=False)
+        assert grown.words.counts[phrase] == 40 + (not add_only)
+        assert grown.document_terms[len(texts) :, [phrase]].toarray().ravel().tolist() == [0, 1, 0, 0]
+    assert "heart, attack" not in model.words and "Heart  attack" in model.words
