@@ -63,7 +63,9 @@ def count_runs(
     from spherevec.corpus import phrases_kernel as kernel
 
     size = _power_of_two(min(len(ids), _LARGEST_SKETCH))
-    kind = np.uint8 if least <= np.iinfo(np.uint8).max else np.uint32  # counts stop at `least`
+    kind: type[np.unsignedinteger] = (
+        np.uint8 if least <= np.iinfo(np.uint8).max else np.uint32
+    )  # counts stop at `least`
     pairs, runs = np.zeros(size, kind), np.zeros(size, kind)
     borders = [size * part // threads for part in range(threads + 1)]
     ranges = list(pairwise(borders))

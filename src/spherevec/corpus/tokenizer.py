@@ -95,7 +95,7 @@ class Tokenizer:
         )
 
     def normalise_word(self, word: str) -> str:
-        """A word or phrase as the vocabulary spells it: its tokens, divided by single spaces; '' if punctuation parts it.
+        """A word or phrase as the vocabulary spells it: its tokens, divided by spaces; '' if punctuation parts it.
 
         Example:
             >>> tokenizer_of("words").normalise_word("  Heart ATTACK")
