@@ -18,7 +18,7 @@ from spherevec.topics.level import mean_directions
 
 _BLOCK = 4096
 # Concentrations that are tried when probabilities are calibrated.
-_CONCENTRATIONS = np.geomspace(4, 100, 15)
+_CONCENTRATIONS = np.geomspace(3, 100, 22)
 
 
 @dataclass(frozen=True)
@@ -103,29 +103,30 @@ def summed_by_topic(values: NDArray[np.floating], topic_of: Labels) -> NDArray[n
     return np.asarray(np.add.reduceat(values[:, order], starts, axis=1), np.float64)
 
 
-def calibrated_concentration(rows: Rows, leaves: Labels, topic_of: Labels, seed: int) -> float:
+def calibrated_concentration(rows: Rows, leaves: Labels, topic_of: Labels, judges: Labels, seed: int) -> float:
     """The concentration that makes probabilities come true, by temperature scaling on two halves.
 
-    The components of one half of the rows give each row of the other half a probability for its own topic; the
-    concentration with the highest likelihood is taken.
+    The components of one half of the rows give each row of the other half a probability for the topic that it is
+    judged by; the concentration with the highest likelihood is taken.
 
     Args:
         rows: (n, d), unit rows.
         leaves: (n,), the component of each row.
         topic_of: (c,), the topic of each component.
+        judges: (n,), a topic of each row, found in as independent a way as can be had.
     """
     order = np.random.default_rng([seed, 3]).permutation(len(rows))
     half = len(rows) // 2
     losses = np.zeros(len(_CONCENTRATIONS))
     for fitted, judged in ((order[:half], order[half:]), (order[half:], order[:half])):
         known = np.unique(leaves[fitted])
-        judged = judged[np.isin(topic_of[leaves[judged]], topic_of[known])]
+        judged = judged[np.isin(judges[judged], topic_of[known])]
         if len(judged) == 0:
             continue
         directions = mean_directions(rows[fitted], np.searchsorted(known, leaves[fitted]))
         weights = np.bincount(np.searchsorted(known, leaves[fitted])) / len(fitted)
         cosines = rows[judged] @ directions.T
-        own = topic_of[known][None, :] == topic_of[leaves[judged]][:, None]
+        own = topic_of[known][None, :] == judges[judged][:, None]
         for i, concentration in enumerate(_CONCENTRATIONS):
             logs = concentration * cosines + np.log(weights)
             likely = np.exp(logs - logs.max(axis=1, keepdims=True))

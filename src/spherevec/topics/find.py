@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from spherevec.model import Model
 
 _FEWEST_DOCUMENTS = 4
+# For a word that the text lacks: how like another is spelled to stand for it, and neighbours of that.
+_ALIKE, _NEIGHBORS = 0.6, 4
 
 
 def find_topics(
@@ -80,11 +83,22 @@ def find_topics(
     inputs = np.asarray(model.inputs.vectors, np.float32)
     vocabulary = {word: row for row, word in enumerate(model.words.names or ())}
     known = {title: model.infer(texts, threads=threads) for title, texts in (examples or {}).items()}
-    words, owners = name_directions(given, vocabulary, inputs, known)
+    counts = np.ones(len(inputs)) if model.counts is None else model.counts
+    words, owners, said = name_directions(
+        given, vocabulary, inputs, counts, known, lambda word: _near_words(model, word, vocabulary)
+    )
     with one_blas_thread():
         components = named_components(
-            vectors, words, owners, len(given), inputs, only_names=only_names, k=k, seed=seed, threads=threads
+            vectors, words, owners, said, len(given), inputs, only_names=only_names, k=k, seed=seed, threads=threads
         )
         n_found = components.n_topics - len(given)
         parents = [name.parent for name in given] + [""] * n_found
         return Topics.sorted_by_size(model, components, n_named=len(given), titles=titles, parents=parents)
+
+
+def _near_words(model: Model, word: str, vocabulary: Mapping[str, int]) -> list[str]:
+    """Words of the model for one that it lacks: the one spelled most like it, and its neighbours on the sphere."""
+    alike = get_close_matches(word, vocabulary, n=1, cutoff=_ALIKE)
+    if not alike:
+        return []
+    return [alike[0], *(str(key) for key, _ in model.words.most_similar(alike[0], topn=_NEIGHBORS))]

@@ -15,24 +15,26 @@ from spherevec.topics.graph import Labels, Rows, neighbor_graph
 from spherevec.topics.level import NEIGHBORS, count_topics, mean_directions, sample_of
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
 
-_CONCENTRATION = 15.0
-_ITERATIONS = 20
+_CONCENTRATION = 10.0
+# Few, since a component that goes on drifts to what is common near its word.
+_ITERATIONS = 3
 # How strongly a component is pulled back to its word, in lengths of a mean of unit rows.
 _PULL = 0.1
+# A name that the text says more often has more documents: its prior grows with this power of the count of its words,
+# and inside a name each word has a share by that power.
+_PRIOR_OF_NAME, _PRIOR_OF_WORD = 0.25, 0.5
 # A document keeps this share of its own probabilities, and takes the rest from its neighbours, so many times.
 _KEPT, _STEPS = 0.03, 40
-# Spreading favours large names over small ones beside them. Sharpened probabilities are scaled until the size of each
-# name is so far from its size after spreading to its size before, on a logarithmic scale.
-_SHARPNESS, _BALANCE, _BALANCE_STEPS = 3.0, 0.5, 30
 # Sets of words drawn at random that names are compared with, and the share of these that a name must beat.
 _DRAWS, _SURE = 200, 0.95
-_RESOLUTION = 8.0
+_RESOLUTION = 32.0
 
 
 def named_components(
     vectors: NDArray[np.floating],
     words: Rows,
     owners: Labels,
+    said: NDArray[np.float64],
     n_names: int,
     vocabulary: Rows,
     *,
@@ -47,6 +49,7 @@ def named_components(
         vectors: (n, d), documents.
         words: (c, d), the directions of the words of the names.
         owners: (c,), the name that each belongs to.
+        said: (c,), how often the text says each.
         vocabulary: (w, d), input vectors of all words.
         only_names: every document gets a name.
         k: how many topics there are without names, from which those beside the names come; None chooses.
@@ -63,48 +66,46 @@ def named_components(
         beside = _without_name(found, rows, starts, owners, centered(vocabulary, mean), seed)
     named = beside < 0
     groups = beside + n_names
+    alone = groups.copy()
     if named.any():
         own_graph = graph if named.all() else graph[named][:, named]
-        chances = summed_by_topic(_mixture(rows[named], starts, owners), owners)
-        groups[named] = np.argmax(_balanced(spread(own_graph, chances), chances), axis=1)
-    return _as_components(graph, rows, groups, starts, owners, mean, n_names, seed)
+        chances = summed_by_topic(_mixture(rows[named], starts, owners, priors(owners, said)), owners)
+        alone[named] = np.argmax(chances, axis=1)
+        groups[named] = np.argmax(spread(own_graph, chances), axis=1)
+    return _as_components(graph, rows, groups, alone, starts, owners, mean, seed)
+
+
+def priors(owners: Labels, said: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The prior of each word of the names, (c,), by how often the text says it; they sum to 1."""
+    inside = said**_PRIOR_OF_WORD
+    inside /= np.bincount(owners, inside)[owners]
+    found = inside * np.bincount(owners, said)[owners] ** _PRIOR_OF_NAME
+    return np.asarray(found / found.sum())
 
 
 def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities (n, k) after they have spread over the graph (n, n)."""
+    """Probabilities (n, k), up to a factor a row, after they have spread over the graph (n, n).
+
+    Spreading favours large names over small ones beside them; names are scaled back to the sizes they had before.
+    """
     degrees = np.asarray(graph.sum(axis=1), np.float64).ravel()
     steps = diags_array(1 / np.where(degrees > 0, degrees, 1)) @ graph
     found = chances
     for _ in range(_STEPS):
         found = (1 - _KEPT) * (steps @ found) + _KEPT * chances
-    return np.asarray(found)
+    return np.asarray(found * (chances.mean(axis=0) / np.maximum(found.mean(axis=0), 1e-30)))
 
 
-def _balanced(found: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities (n, k), scaled by name so that small names keep some of the size that they had before spreading."""
-    sharp = found**_SHARPNESS
-    sharp /= sharp.sum(axis=1, keepdims=True)
-    wanted = before.sum(axis=0) ** _BALANCE * np.maximum(sharp.sum(axis=0), 1) ** (1 - _BALANCE)
-    wanted *= len(found) / wanted.sum()
-    scale = np.ones(found.shape[1])
-    for _ in range(_BALANCE_STEPS):
-        shares = sharp * scale
-        shares /= shares.sum(axis=1, keepdims=True)
-        scale *= np.sqrt(wanted / np.maximum(shares.sum(axis=0), 1e-9))
-    return np.asarray(sharp * scale)
-
-
-def _mixture(rows: Rows, starts: Rows, owners: Labels) -> NDArray[np.float64]:
+def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities (n, c) under a mixture that starts at `starts` (c, d), by expectation-maximisation.
 
-    A component that has come nearer to a word of another name than to its own returns to its word.
+    The weights stay at `prior` (c,), so that no name swallows the others. A component that has come nearer to a word of
+    another name than to its own returns to its word.
     """
     foreign = owners[:, None] != owners
-    counts = np.bincount(owners)
-    even = 1 / (np.count_nonzero(counts) * counts[owners])  # the same for each name, however many words it has
-    directions, weights = starts, even
+    directions = starts
     for _ in range(_ITERATIONS):
-        logs = _CONCENTRATION * (rows @ directions.T) + np.log(weights)
+        logs = _CONCENTRATION * (rows @ directions.T) + np.log(prior)
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)
         sizes = chances.sum(axis=0)
@@ -113,8 +114,6 @@ def _mixture(rows: Rows, starts: Rows, owners: Labels) -> NDArray[np.float64]:
         nearness = directions @ starts.T
         lost = np.where(foreign, nearness, -1).max(axis=1) > np.diagonal(nearness)
         directions[lost] = starts[lost]
-        # Half of the weight is even, so that no name swallows the others.
-        weights = (sizes / len(rows) + even) / 2
     return np.asarray(chances, np.float64)
 
 
@@ -140,18 +139,22 @@ def _as_components(
     graph: csr_array,
     rows: Rows,
     groups: Labels,
+    alone: Labels,
     starts: Rows,
     owners: Labels,
     mean: NDArray[np.float32],
-    n_names: int,
     seed: int,
 ) -> Components:
-    """Components of the groups (n,); a name without any document is left with the directions of its words."""
+    """Components of the groups (n,); a name without any document is left with the directions of its words.
+
+    Probabilities are calibrated by `alone` (n,), what each document would be called without its neighbours: where the
+    two differ one of them is wrong, as labels would show.
+    """
     used, compact = np.unique(groups, return_inverse=True)
     leaves = split_into_components(graph, rows, np.asarray(compact, np.int64), _RESOLUTION, seed)
     topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
     topic_of[leaves] = groups
-    concentration = calibrated_concentration(rows, leaves, topic_of, seed)
+    concentration = calibrated_concentration(rows, leaves, topic_of, alone, seed)
     directions = mean_directions(rows, leaves)
     weights = np.bincount(leaves) / len(leaves)
     empty = ~np.isin(owners, used)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels, Rows
 
-# Exclusions push a direction away by this much.
-_PUSH = 0.5
-_SUGGESTIONS = 3
+# Exclusions push a direction away by this much, and the name above a name pulls it.
+_PUSH, _LEAN = 0.5, 0.25
+_SUGGESTIONS = 5
 _LONGEST_FILE = 1 << 24
 
 
@@ -109,30 +108,55 @@ def _checked(names: list[Name], source: str = "names") -> list[Name]:
 
 
 def name_directions(
-    names: Sequence[Name], vocabulary: Mapping[str, int], inputs: Rows, examples: Mapping[str, Rows]
-) -> tuple[Rows, Labels]:
-    """A direction for each word and example of the names, (c, d), and the name that each belongs to, (c,).
+    names: Sequence[Name],
+    vocabulary: Mapping[str, int],
+    inputs: Rows,
+    counts: NDArray[Any],
+    examples: Mapping[str, Rows],
+    near: Callable[[str], Sequence[str]] = lambda word: (),
+) -> tuple[Rows, Labels, NDArray[np.float64]]:
+    """The directions of the words and examples of names.
 
     A phrase that is no word of the model stands for the words in it. A name is known as soon as one of its words is; an
-    error tells of one that is not.
+    error tells of one that is not. A name below another one leans towards it, so that "apple" below "computers" is no
+    fruit.
 
     Args:
-        vocabulary: the row of each word in `inputs` (w, d).
+        vocabulary: the row of each word in `inputs` (w, d) and `counts` (w,).
         examples: vectors of documents that belong to a name, by title.
+        near: known words that are near an unknown one.
+
+    Returns:
+        Directions (c, d), the name that each belongs to, (c,), and how often the text says each, (c,); an example
+        counts as much as the words of its name do on average.
     """
     rows: list[NDArray[np.float64]] = []
     owners: list[int] = []
+    said: list[float] = []
+    parents = {name.title: _middle(name, vocabulary, inputs) for name in names}
     for number, name in enumerate(names):
         away = [_vector(word, vocabulary, inputs) for word in name.without]
-        push = sum((_PUSH * vector for vector in away if vector is not None), np.zeros(inputs.shape[1]))
-        parts = [_vector(part, vocabulary, inputs) for word in name.words for part in _parts(word, vocabulary)]
-        found = [part - push for part in parts if part is not None]
-        found += [np.asarray(vector, np.float64) - push for vector in examples.get(name.title, ())]
+        shift = sum((-_PUSH * vector for vector in away if vector is not None), np.zeros(inputs.shape[1]))
+        if name.parent in parents:
+            shift = shift + _LEAN * parents[name.parent]
+        parts = [vocabulary[part] for word in name.words for part in _parts(word, vocabulary)]
+        found = [np.asarray(inputs[row], np.float64) for row in parts]
+        found += [np.asarray(vector, np.float64) for vector in examples.get(name.title, ())]
         if not found:
-            raise ConfigError(_unknown(name, vocabulary))
-        rows += [vector / max(float(np.linalg.norm(vector)), 1e-12) for vector in found]
+            raise ConfigError(_unknown(name, vocabulary, near))
+        rows += [(vector + shift) / max(float(np.linalg.norm(vector + shift)), 1e-12) for vector in found]
         owners += [number] * len(found)
-    return np.asarray(rows, np.float32), np.asarray(owners, np.int64)
+        often = [max(float(counts[row]), 1.0) for row in parts]
+        said += often + [float(np.mean(often)) if often else np.nan] * (len(found) - len(parts))
+    usual = np.nanmean(said) if np.isfinite(said).any() else 1.0
+    return np.asarray(rows, np.float32), np.asarray(owners, np.int64), np.nan_to_num(np.array(said), nan=usual)
+
+
+def _middle(name: Name, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[np.float64]:
+    """The mean direction of a name's words; zero where none is known."""
+    found = [vector for word in name.words if (vector := _vector(word, vocabulary, inputs)) is not None]
+    total = np.sum(found, axis=0) if found else np.zeros(inputs.shape[1])
+    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12))
 
 
 def _parts(word: str, vocabulary: Mapping[str, int]) -> list[str]:
@@ -151,10 +175,11 @@ def _vector(word: str, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[n
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
 
 
-def _unknown(name: Name, vocabulary: Mapping[str, int]) -> str:
-    near: list[str] = []
-    for word in name.words:
-        near += get_close_matches(word, vocabulary, n=_SUGGESTIONS, cutoff=0.6)
+def _unknown(name: Name, vocabulary: Mapping[str, int], near: Callable[[str], Sequence[str]]) -> str:
+    found = [other for word in name.words for other in near(word)]
+    shown = list(dict.fromkeys(found))[:_SUGGESTIONS]
     said = ", ".join(repr(word) for word in name.words)
-    hint = f"did you mean {', '.join(map(repr, near[:_SUGGESTIONS]))}?" if near else "give other words for it"
-    return f"the text never says {said}, so that {name.title!r} has no direction; {hint} ({name.title}: word, word)"
+    hint = f"the nearest words are {', '.join(map(repr, shown))}; name" if shown else "give"
+    return (
+        f"the text never says {said}, so that {name.title!r} has no direction; {hint} others ({name.title}: word, word)"
+    )

@@ -42,7 +42,7 @@ def find_components(
     leaves = split_into_components(graph, rows, topics, resolution * _FINER, seed)
     topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
     topic_of[leaves] = topics
-    concentration = calibrated_concentration(rows, leaves, topic_of, seed)
+    concentration = calibrated_concentration(rows, leaves, topic_of, topics, seed)
     weights = np.asarray(np.bincount(leaves) / len(leaves), np.float32)
     return Components(mean, mean_directions(rows, leaves), weights, topic_of, concentration), levels
 

@@ -196,7 +196,7 @@ def test_bad_input(model: Model, topics: Topics) -> None:
         (lambda: find_topics(bare(np.eye(3))), CorpusError, "3 documents are too few"),
         (lambda: find_topics(Model(model.words)), ConfigError, "has no documents"),
         (lambda: find_topics(model, names={"sport": []}, only_names=True), ConfigError, "one name alone"),
-        (lambda: find_topics(model, names={"galaxies": [], "x": []}), ConfigError, "did you mean 'galaxy'"),
+        (lambda: find_topics(model, names={"galaxies": [], "x": []}), ConfigError, "the nearest words are 'galaxy', "),
         (lambda: find_topics(model, names={}), ConfigError, "holds no name"),
         (lambda: find_topics(model, only_names=True), ConfigError, "need names"),
         (lambda: topics.over("team", "month"), ConfigError, "'team' holds no dates"),
