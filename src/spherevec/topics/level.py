@@ -22,6 +22,8 @@ _MOST_ROWS = 10_000
 _REPEATS, _CHANCE_REPEATS = 4, 2
 # From coarse to fine; a community must be so many times denser than chance.
 _RESOLUTIONS = np.geomspace(0.08, 16, 17)
+# How fast a level loses weight with its gain.
+_TEMPERATURE = 0.05
 # Two groups are no answer to "what is in it?".
 _FEWEST = 2.5
 # Below this many documents no two halves can be compared.
@@ -75,10 +77,20 @@ def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
     ]
 
 
-def choose_level(levels: list[Level]) -> Level:
-    """The coarsest level whose gain is within one standard deviation of the best."""
+def choose_count(levels: list[Level]) -> int:
+    """The number of topics that the levels speak for; 1 where none gains anything.
+
+    Levels are averaged on a logarithmic scale, each with the weight exp((gain − best gain) / 0.05), since agreement is
+    noisy and topics have topics inside. Fine levels of short texts all agree a little, by single words; so the number
+    is at most twice that of the coarsest level whose gain is within one standard deviation of the best.
+    """
     best = max(levels, key=lambda level: level.gain)
-    return next(level for level in levels if level.gain >= best.gain - best.spread)
+    if best.gain <= 0:
+        return 1
+    coarsest = next(level for level in levels if level.gain >= best.gain - best.spread)
+    weights = np.exp([(level.gain - best.gain) / _TEMPERATURE for level in levels])
+    mean = np.exp(np.average(np.log([level.count for level in levels]), weights=weights))
+    return int(np.clip(round(float(mean)), coarsest.count, 2 * coarsest.count))
 
 
 def count_topics(rows: Rows, seed: int, threads: int = 0) -> tuple[int, list[Level]]:
@@ -86,8 +98,7 @@ def count_topics(rows: Rows, seed: int, threads: int = 0) -> tuple[int, list[Lev
     if len(rows) < _FEWEST_ROWS:
         return 1, []
     levels = measure_levels(rows, seed, threads)
-    chosen = choose_level(levels)
-    return (chosen.count if chosen.gain > 0 else 1), levels
+    return choose_count(levels), levels
 
 
 def sampled(rows: Rows, most: int, seed: int) -> Rows:

@@ -137,7 +137,15 @@ class Topics:
     @cached_property
     def words_by_place(self) -> list[list[str]]:
         """The ten best words of each topic, in the order of `numbers`."""
-        return [wording.best_words(scores, self.model.words.names or [], _WORDS_KEPT) for scores in self._scores]
+        return [self._best_words(scores, _WORDS_KEPT) for scores in self._scores]
+
+    def _best_words(self, scores: NDArray[np.float32], topn: int) -> list[str]:
+        return wording.best_words(scores, self.model.words.names or [], topn, self._together)
+
+    @cached_property
+    def _together(self) -> wording.Together | None:
+        counts = self.model.document_terms
+        return None if counts is None else wording.Together(counts)
 
     @cached_property
     def _scores(self) -> NDArray[np.float32]:
@@ -174,7 +182,7 @@ class Topics:
         scores = self._scores[self.place(number)]
         names = self.model.words.names or []
         rows = {name: row for row, name in enumerate(names)}
-        return [(word, float(scores[rows[word]])) for word in wording.best_words(scores, names, topn)]
+        return [(word, float(scores[rows[word]])) for word in self._best_words(scores, topn)]
 
     def examples(self, number: int, topn: int = 3) -> list[int]:
         """The rows of the documents that stand for a topic: the nearest to its direction among those sure of it."""

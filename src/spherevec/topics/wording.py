@@ -18,7 +18,11 @@ _FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
 _LEAST_RATIO = 1.2
 # Candidates looked through for forms of one word, for each word wanted.
 _CANDIDATES = 5
+# Candidates for each word wanted that words that stand together are chosen from; what their NPMI weighs against the
+# logarithm of a score; and documents looked at for it, at most.
+_CHOICE, _COHERENCE, _MOST_DOCUMENTS = 3, 3.0, 50_000
 _TITLE_WORDS = 3
+_BLOCK = 1 << 16
 # What two forms of one word differ by, each with the shortest stem that it is taken off.
 _ENDINGS = {"'s": 2, "s": 3, "ies": 3, "y": 3, "es": 4, "e": 4, "ed": 4, "er": 4, "ers": 4, "ing": 4, "ly": 4}
 
@@ -43,9 +47,7 @@ def word_scores(
     if counts is None:
         return np.asarray(cosines, np.float32)
     n = len(labels)
-    held = csr_array((np.ones(len(counts.indices), np.float32), counts.indices, counts.indptr), shape=counts.shape)
-    members = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, n_topics))
-    documents = np.asarray((members.T @ held).todense(), np.float32)
+    documents = _documents_with(counts, labels, n_topics)
     sizes = np.maximum(np.bincount(labels, minlength=n_topics), 1).astype(np.float32)[:, None]
     coverage = documents / sizes
     everywhere = np.maximum(documents.sum(axis=0), 1) / n
@@ -59,17 +61,71 @@ def word_scores(
     return np.where(common, lift * coverage**0.75 * cosines**2, 0).astype(np.float32)
 
 
-def best_words(scores: NDArray[np.float32], names: Sequence[str], topn: int) -> list[str]:
-    """The words of the highest of the scores (w,), the best first; of several forms of a word the best one."""
-    order = np.argsort(-scores, kind="stable")[: _CANDIDATES * topn]
-    found: list[str] = []
-    for row in order:
-        word = names[int(row)]
-        if scores[row] <= 0 or len(found) == topn:
-            break
-        if any(char.isalpha() for char in word) and not any(same_word(word, other) for other in found):
-            found.append(word)
+def _documents_with(counts: Any, labels: Labels, n_topics: int) -> NDArray[np.float32]:
+    """How many documents of each topic hold each word, (k, w), counted block by block."""
+    found = np.zeros((n_topics, counts.shape[1]), np.float32)
+    for low in range(0, len(labels), _BLOCK):
+        block = counts[low : low + _BLOCK]
+        n = block.shape[0]
+        held = csr_array((np.ones(len(block.indices), np.float32), block.indices, block.indptr), shape=block.shape)
+        members = csr_array((np.ones(n, np.float32), labels[low : low + n], np.arange(n + 1)), shape=(n, n_topics))
+        found += (members.T @ held).toarray()
     return found
+
+
+def best_words(
+    scores: NDArray[np.float32], names: Sequence[str], topn: int, together: Together | None = None
+) -> list[str]:
+    """The words that name a topic, those of the highest of the scores (w,) first; of several forms of a word the best.
+
+    Among the candidates with the highest scores, words are chosen one by one that score high and stand in the same
+    documents as those chosen before.
+
+    Args:
+        together: how words stand together in documents; None takes the highest scores.
+    """
+    wanted = topn if together is None else _CHOICE * topn
+    rows: list[int] = []
+    for row in np.argsort(-scores, kind="stable")[: _CANDIDATES * wanted].tolist():
+        if scores[row] <= 0 or len(rows) == wanted:
+            break
+        word = names[row]
+        if any(char.isalpha() for char in word) and not any(same_word(word, names[other]) for other in rows):
+            rows.append(row)
+    if together is not None and len(rows) > topn:
+        rows = [rows[place] for place in sorted(_coherent(np.log(scores[rows]), together.npmi(rows), topn))]
+    return [names[row] for row in rows]
+
+
+def _coherent(logs: NDArray[np.floating], npmi: NDArray[np.float64], topn: int) -> list[int]:
+    """Places of `topn` candidates, the best first and then each that adds most: score and NPMI with those chosen."""
+    chosen = [0]
+    while len(chosen) < topn:
+        worth = logs + _COHERENCE * npmi[:, chosen].mean(axis=1)
+        worth[chosen] = -np.inf
+        chosen.append(int(np.argmax(worth)))
+    return chosen
+
+
+class Together:
+    """In how many documents words stand together.
+
+    Args:
+        counts: csr_array (documents, words); of very many documents a part is looked at.
+    """
+
+    def __init__(self, counts: Any) -> None:
+        step = -(-counts.shape[0] // _MOST_DOCUMENTS)
+        part = counts[::step] if step > 1 else counts
+        held = csr_array((np.ones(len(part.indices), np.float32), part.indices, part.indptr), shape=part.shape)
+        self._by_word = held.tocsc()
+
+    def npmi(self, words: Sequence[int]) -> NDArray[np.float64]:
+        """Normalised pointwise mutual information of each pair of the words, (n, n)."""
+        own = self._by_word[:, list(words)]
+        both = np.asarray((own.T @ own).todense(), np.float64) / own.shape[0] + 1e-12
+        alone = np.diagonal(both)
+        return np.asarray(np.log(both / np.outer(alone, alone)) / -np.log(np.minimum(both, 1 - 1e-9)))
 
 
 def title_of(words: Sequence[str]) -> str:
