@@ -47,8 +47,10 @@ def _read_names(data: bytes, folder: Path) -> None:
     names = read_names(path)
     model = cached("model-of-rooms", _a_model)
     vocabulary = {word: row for row, word in enumerate(model.words.names)}
-    directions, owners = name_directions(names, vocabulary, np.asarray(model.inputs.vectors), {})
-    assert np.isfinite(directions).all() and owners.max() < len(names)
+    directions, owners, said = name_directions(
+        names, vocabulary, np.asarray(model.inputs.vectors), np.ones(len(vocabulary)), {}
+    )
+    assert np.isfinite(directions).all() and owners.max() < len(names) and (said > 0).all()
 
 
 def _topics_files() -> dict[str, bytes]:

