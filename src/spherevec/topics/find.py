@@ -14,6 +14,7 @@ from spherevec.topics.named import named_components
 from spherevec.topics.names import name_directions, read_names
 from spherevec.topics.partition import find_components
 from spherevec.topics.result import Topics
+from spherevec.topics.spelling import with_stand_ins
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -30,6 +31,7 @@ def find_topics(
     only_names: bool = False,
     *,
     examples: Mapping[str, Sequence[str]] | None = None,
+    subwords: bool = False,
     seed: int = 1,
     threads: int = 0,
 ) -> Topics:
@@ -45,6 +47,7 @@ def find_topics(
             titles, or a file of them; names guide topics, and topics that fit no name stand beside them.
         only_names: every document gets one of the names.
         examples: a few texts that belong to a name, by its title.
+        subwords: let known words that are spelled alike stand in for a name that the text lacks, with a warning.
         seed: of the samples that are drawn.
         threads: 0 = all cores.
 
@@ -74,6 +77,8 @@ def find_topics(
             components, levels = find_components(vectors, k, seed, threads)
             return Topics.sorted_by_size(model, components, levels=levels)
     given = read_names(names)
+    if subwords:
+        given = with_stand_ins(given, model.words)
     if only_names and len(given) == 1:
         raise ConfigError(f"with only_names, one name alone ({given[0].title!r}) gets every document; give two or more")
     titles = [name.title for name in given]

@@ -121,3 +121,16 @@ def test_a_class_left_out_at_first_becomes_a_topic(corpus, classes, left_out):
     # Only more of what was there: nothing is new.
     same = start.update([(f"d{i}", texts[i]) for i in new if labels[i] != left_out], ids=True, threads=1)
     assert not compare_topics(topics, topics.update(same, threads=1)).added
+
+
+def test_a_name_that_the_text_lacks_is_guessed_when_asked_for():
+    lines = [f"{a} {b} {a}" for a in ("football match", "banking money") for b in ("team", "rate", "day") * 20]
+    plain = spherevec.train(lines, min_count=1, vector_size=10, epochs=20, threads=1)
+    names = {"sport": ["footballs"], "finance": ["bankking"]}
+    with pytest.raises(ConfigError, match="never says 'footballs'"):
+        find_topics(plain, names=names, only_names=True, threads=1)
+    with pytest.warns(UserWarning, match="'banking', which is spelled most alike"):
+        found = find_topics(plain, names=names, only_names=True, subwords=True, threads=1)
+    assert found.titles == ["sport", "finance"] and found.sizes.tolist() == [60, 60]
+    with pytest.raises(ConfigError, match="never says 'quux'"):
+        find_topics(plain, names={**names, "x": ["quux"]}, only_names=True, subwords=True, threads=1)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--names", type=PATH, metavar="FILE", help="Names, one a line: `name` or `name: word, phrase, -not this`."
 )
+@click.option("--subwords", is_flag=True, help="Let words that are spelled alike stand in for names the text lacks.")
 @click.option("--only-names", is_flag=True, help="Give every document one of the names.")
 @click.option(
     "--by", "fields", multiple=True, metavar="FIELD[:year|month|week]", help="Topics by a field or over time."
@@ -42,6 +43,7 @@ def topics(
     folder: Path,
     k: int | None,
     names: Path | None,
+    subwords: bool,
     only_names: bool,
     fields: tuple[str, ...],
     out: Path | None,
@@ -66,7 +68,7 @@ def topics(
     from spherevec.topics import topics_of
     from spherevec.topics.folder import describe, save_topics
 
-    given = {"k": k, "names": names, "only_names": only_names or None, "seed": seed}
+    given = {"k": k, "names": names, "only_names": only_names or None, "subwords": subwords or None, "seed": seed}
     options = {name: value for name, value in given.items() if value is not None}
     with ExitStack() as stack:
         if out is not None:
