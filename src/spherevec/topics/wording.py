@@ -20,7 +20,7 @@ _LEAST_RATIO = 1.2
 _CANDIDATES = 5
 # Candidates for each word wanted that words that stand together are chosen from; what their NPMI weighs against the
 # logarithm of a score; and documents looked at for it, at most.
-_CHOICE, _COHERENCE, _MOST_DOCUMENTS = 3, 3.0, 50_000
+_CHOICE, _COHERENCE, _MOST_DOCUMENTS = 3, 8.0, 50_000
 _TITLE_WORDS = 3
 _BLOCK = 1 << 16
 # What two forms of one word differ by, each with the shortest stem that it is taken off.
@@ -32,7 +32,7 @@ def word_scores(
 ) -> NDArray[np.float32]:
     """How well each word names each topic, (k, w); 0 for words that do not stand in its documents.
 
-    The score is log(lift) · coverage^¾ · cosine². Coverage is the share of the topic's documents that hold the word,
+    The score is log(lift) · coverage · cosine². Coverage is the share of the topic's documents that hold the word,
     lift is how many times more often than in all documents that is, and the cosine is that of the word's input vector
     to the topic.
 
@@ -58,7 +58,7 @@ def word_scores(
         common &= coverage >= _LEAST_RATIO * outside
     # A single topic has no word more often than all documents have it.
     lift = lift if n_topics > 1 else np.ones_like(lift)
-    return np.where(common, lift * coverage**0.75 * cosines**2, 0).astype(np.float32)
+    return np.where(common, lift * coverage * cosines**2, 0).astype(np.float32)
 
 
 def _documents_with(counts: Any, labels: Labels, n_topics: int) -> NDArray[np.float32]:
