@@ -1,7 +1,7 @@
 """Topics of very many documents: python -m experiments.topics.million [--documents 1000000]
 
-Vectors around random directions, von Mises–Fisher like, and words by topic. Prints the topics found, seconds, and memory
-above that of vectors and counts.
+Vectors around random directions, von Mises–Fisher like, and words by topic. Prints the topics found, seconds, and the
+memory above that of vectors and counts.
 """
 
 from __future__ import annotations
