@@ -1,6 +1,6 @@
 """Places of document vectors by other projections; runs in a virtual environment of its own.
 
-    python -m venv rivals && rivals/bin/pip install umap-learn pacmap scikit-learn
+    python -m venv rivals && rivals/bin/pip install umap-learn pacmap openTSNE scikit-learn
     rivals/bin/python experiments/map/rivals.py VECTORS.npy PLACES_FOLDER --seeds 1 2 3
 
 For each method and seed it writes METHOD-SEED.npy, (n, 2) or (n, 3), and METHOD-SEED.json with the seconds it took.
@@ -44,13 +44,19 @@ def pacmap(vectors: Floats, seed: int) -> Any:
     return PaCMAP(n_components=2, random_state=seed).fit_transform(vectors)
 
 
+def opentsne(vectors: Floats, seed: int) -> Any:
+    from openTSNE import TSNE
+
+    return TSNE(metric="cosine", random_state=seed).fit(vectors)
+
+
 def tsne(vectors: Floats, seed: int) -> Any:
     from sklearn.manifold import TSNE
 
     return TSNE(2, metric="cosine", init="pca", random_state=seed).fit_transform(vectors.astype(np.float64))
 
 
-METHODS = {"umap": umap, "umap-sphere": umap_sphere, "pacmap": pacmap, "tsne": tsne}
+METHODS = {"umap": umap, "umap-sphere": umap_sphere, "pacmap": pacmap, "opentsne": opentsne, "tsne": tsne}
 
 
 def main() -> None:

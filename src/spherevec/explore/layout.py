@@ -131,7 +131,8 @@ def descend(
             np.float32(scale), np.float32(mean_affinity), np.float32(REPULSION), np.float32(rate),
             np.float32(MOMENTUM), key,
         )  # fmt: skip
-        mean_affinity = max(float(affinity[:n].mean(dtype=np.float64)), 1e-9)
+        if n > 1:  # one point pushes nobody away from it
+            mean_affinity = max(float(affinity[:n].mean(dtype=np.float64)), 1e-9)
         places, new = new, places
     return places
 

@@ -19,7 +19,8 @@ import { themeOf } from "./theme.js";
 import { needsDictionary, readText, tokenize } from "./tokenizer.js";
 
 const FLIGHT = 700; // milliseconds
-const CLOSE_UP = 4; // zoom of a flight to a document
+// Zoom of a flight to a document: where there are few, they lie far apart.
+const closeUp = (count) => Math.max(1.3, Math.min(16, 4 * (count / 3000) ** 0.25));
 
 export class App {
   constructor(world) {
@@ -325,7 +326,7 @@ export class App {
     this.#opened({ open: { kind: "doc", value: world.ids ? world.ids[row] : String(row) }, marked: row, near });
     this.panel.document(row);
     this.resize();
-    if (fly) this.flyTo(world.docPlace(row), Math.max(this.view.zoom, CLOSE_UP));
+    if (fly) this.flyTo(world.docPlace(row), Math.max(this.view.zoom, closeUp(world.count)));
   }
 
   openTopic(row, fly = true) {
@@ -333,7 +334,7 @@ export class App {
     this.#opened({ open: { kind: "topic", value: String(row) } });
     this.panel.topic(row);
     this.resize();
-    if (fly) this.flyTo(world.topicPlaces.subarray(3 * row, 3 * row + 3), Math.max(this.view.zoom, 2));
+    if (fly) this.flyTo(world.topicPlaces.subarray(3 * row, 3 * row + 3), Math.max(this.view.zoom, Math.min(2, closeUp(world.count))));
   }
 
   openWord(row, fly = true) {
@@ -344,7 +345,7 @@ export class App {
     this.#opened({ open: { kind: "word", value: world.words[row] }, pin: place && { place, text: world.words[row] }, near });
     this.panel.word(row);
     this.resize();
-    if (fly && place) this.flyTo(place, Math.max(this.view.zoom, 3));
+    if (fly && place) this.flyTo(place, Math.max(this.view.zoom, Math.min(3, closeUp(world.count))));
   }
 
   openCentre() {
@@ -363,7 +364,7 @@ export class App {
     this.#opened({ open: { kind: "q", value: text }, pin: place && { place, text }, near });
     this.panel.sentence(text, { vector, unknown, note: this.#splitNote(text) });
     this.resize();
-    if (place && fly) this.flyTo(place, Math.max(this.view.zoom, 2.2));
+    if (place && fly) this.flyTo(place, Math.max(this.view.zoom, Math.min(2.2, closeUp(world.count))));
     return vector;
   }
 

@@ -138,7 +138,7 @@ export class Painter {
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.uniform1f(this.points.uniforms.get("point_size"), this.pointSize(view) * ratio);
     const crowd = Math.min(1, Math.max(0, Math.log10(this.count / 3000)));
-    gl.uniform1f(this.points.uniforms.get("opacity"), Math.min(0.95, (0.9 - 0.35 * crowd) * view.zoom ** 0.15));
+    gl.uniform1f(this.points.uniforms.get("opacity"), Math.min(0.95, (0.9 - (faded ? 0.15 : 0.35) * crowd) * view.zoom ** 0.15));
     gl.bindVertexArray(this.pointArray);
     gl.drawArrays(gl.POINTS, 0, Math.min(this.count, Math.max(FEWEST, Math.round(this.count * detail ** 2))));
   }

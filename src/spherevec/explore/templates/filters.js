@@ -110,7 +110,7 @@ export class Filters {
       for (let i = 0; i < 3; i++) {
         // On land of their own colour, points are a shade darker, or lighter on a dark map.
         const value = colour[i];
-        tints[4 * row + i] = byTopic ? (dark ? value + (255 - value) * 0.28 : value * 0.72) : value;
+        tints[4 * row + i] = byTopic ? (dark ? value + (255 - value) * 0.28 : value * 0.72) : dark ? value : value * 0.9;
       }
       tints[4 * row + 3] = mask[row] ? 255 : 0;
     }

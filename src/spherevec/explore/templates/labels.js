@@ -6,7 +6,7 @@ const MOST_TOPICS = 60;
 const MOST_WORDS = 90;
 const WORDS_AT_FIRST = 110; // words considered at zoom 1; their number grows with the area of what is seen
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
-const EDGE = 0.3; // names nearer to the globe's edge than this are left out
+const EDGE = 0.42, FADE = 0.06; // names nearer to the globe's edge than this are left out
 
 // A name in at most two lines of about the same length.
 function linesOf(name) {
@@ -99,7 +99,7 @@ export class Labels {
     context.textBaseline = "middle";
     context.lineJoin = "round";
     for (const { entry, left, top, depth, faint } of [...this.shown].reverse()) {
-      context.globalAlpha = Math.min(1, Math.max(0, (depth - EDGE) / 0.15)) * (faint ? 0.35 : 1);
+      context.globalAlpha = Math.min(1, Math.max(0, (depth - EDGE) / FADE)) * (faint ? 0.35 : 1);
       context.font = entry.font;
       context.lineWidth = entry.kind === "topic" ? 4 : 3;
       context.strokeStyle = theme.halo;

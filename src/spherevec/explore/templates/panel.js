@@ -86,15 +86,16 @@ export class Panel {
   // note: where the page may have split the text otherwise than the model.
   sentence(text, { vector, unknown, note }) {
     const { world } = this;
+    const all = world.words.length === world.facts.vocabulary;
     if (!vector) {
-      this.#show("No word of this text is known to the model.", quoted(plain(text), "h2"),
-        element("p", { class: "note" }, "No word of this text is known to the model. Try other words."));
+      const said = `No word of this text is ${all ? "known to the model" : "in this page"}.`;
+      this.#show(said, quoted(plain(text), "h2"), element("p", { class: "note" }, `${said} Try other words.`));
       return;
     }
     const notes = [];
     if (unknown.length) {
       const some = [...new Set(unknown)].slice(0, 6).map(plain).join(", ");
-      notes.push(quoted(`Not known to the model: ${some}${unknown.length > 6 ? " …" : ""}`, "p", { class: "note" }));
+      notes.push(quoted(`Not ${all ? "known to the model" : "in this page"}: ${some}${unknown.length > 6 ? " …" : ""}`, "p", { class: "note" }));
     }
     if (note) notes.push(element("p", { class: "note" }, note));
     const docs = this.#near(vector);

@@ -22,7 +22,7 @@ export class Settings {
   constructor(world, filters, changed) {
     Object.assign(this, { world, filters, changed });
     this.root = byId("settings");
-    this.dateField = world.fields.findIndex((field, i) => field.kind === "date" && filters.ranges[i]);
+    this.dateField = world.fields.findIndex((field, i) => field.kind === "date" && filters.ranges[i] && filters.ranges[i][0] < filters.ranges[i][1]);
     this.build();
     if (this.dateField >= 0) this.#buildTime();
   }
@@ -119,7 +119,8 @@ export class Settings {
 
   say() {
     const { filters, world } = this;
-    const what = filters.active ? `${whole(filters.shown)} of ${counted(world.count)} shown` : counted(world.count);
+    const all = world.count ? counted(world.count) : `${whole(world.placeNames.length)} words`;
+    const what = filters.active ? `${whole(filters.shown)} of ${all} shown` : all;
     this.count.textContent = filters.shown === 0 && world.count ? `No document matches. ${what}.` : what;
     return this.count.textContent;
   }
