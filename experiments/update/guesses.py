@@ -96,6 +96,30 @@ def words(model: Model, rng: np.random.Generator) -> None:
     )
 
 
+def queries(model: Model, rng: np.random.Generator, count: int = 200) -> None:
+    """Documents searched by three of their words, none, one or all of them misspelled: the share found among ten."""
+    terms, names, counts = model.document_terms, list(model.words.names or ()), model.counts
+    assert counts is not None
+    wanted: list[tuple[int, list[str]]] = []
+    for row in rng.permutation(terms.shape[0]).tolist():
+        own = [at for at in terms[[row]].indices if len(names[at]) >= 5 and names[at].isalpha() and counts[at] <= 200]
+        if len(own) >= 3:
+            wanted.append((row, [names[at] for at in rng.permutation(own)[:3]]))
+        if len(wanted) == count:
+            break
+    for slips in (0, 1, 3):
+        texts = [
+            " ".join(misspelled(word, rng) if place < slips else word for place, word in enumerate(own))
+            for _, own in wanted
+        ]
+        line: dict[str, Any] = {"queries of three words": len(texts), "misspelled": slips}
+        for name, subwords in (("dropped", False), ("guessed", True)):
+            found = model.search(texts, top=10, subwords=subwords)
+            hits = [row in [hit.row for hit in one] for (row, _), one in zip(wanted, found, strict=True)]
+            line[name] = round(float(np.mean(hits)), 3)
+        print(json.dumps(line))
+
+
 def class_names(model: Model, name: str, data: Path, old: NDArray[Any]) -> None:
     """Documents sorted by the names of their classes, as the text has them, and with the words themselves held out."""
     file = data / name / "classes.txt"
@@ -154,6 +178,7 @@ def main() -> None:
     documents(model, labels[old], later, labels[new], "clean")
     documents(model, labels[old], noisy, labels[new], "a fifth misspelled")
     words(model, rng)
+    queries(model, rng)
     class_names(model, given.corpus, data, labels[old])
     small = spherevec.train([texts[i] for i in old], max_vocab=given.vocabulary, **how)
     documents(small, labels[old], later, labels[new], f"{given.vocabulary} words")
