@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +22,12 @@ from spherevec.config import default_min_count
 from spherevec.corpus import encoded
 from spherevec.corpus.counting import Table, count, tables_and_batches
 from spherevec.corpus.encoded import EncodedCorpus
-from spherevec.corpus.marks import BREAK_BIT, Fed
 from spherevec.corpus.options import ReadOptions
 from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rare import RareWords
 from spherevec.corpus.rare_counts import RareCounts
-from spherevec.corpus.readers import Document, Source, open_documents, open_source
-from spherevec.corpus.renumbering import NumberedBlocks, renumbered
+from spherevec.corpus.readers import Source, open_source
+from spherevec.corpus.renumbering import NumberedBlocks
 from spherevec.corpus.spill import Spill, SpilledBlock, new_folder, writable
 from spherevec.corpus.streams import BLOCK_SIZE
 from spherevec.corpus.summary import LONG_WORD, CorpusSummary, unspaced_share, warnings_about
@@ -203,73 +201,6 @@ def _count(
 
 def _write_rare_counts(folder: Path, words: CountedWords, numbers: npt.NDArray[np.int32]) -> None:
     RareCounts.left_out(words, numbers).save(folder / encoded.RARE_COUNTS)
-
-
-def encode_texts(
-    texts: Iterable[Document],
-    vocabulary: Vocabulary,
-    tokenizer: TokenizerLike = "words",
-    stand_ins: Callable[[list[str]], npt.NDArray[np.int32]] | None = None,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """New documents in the words of a given vocabulary, in memory.
-
-    Args:
-        stand_ins: gives for each of some unknown words the id of a known word that is taken instead, -1 for none.
-
-    Returns:
-        ids (words,), offsets (documents + 1,), and how many words of each document are unknown (documents,), without
-        those that have a stand-in.
-    """
-    tokenizer = tokenizer_of(tokenizer)
-    documents = iter(texts)
-    try:
-        first = next(documents)
-    except StopIteration:
-        return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
-    source = open_documents(chain([first], documents))
-    (table,), batches = tables_and_batches(source, tokenizer, 1, BLOCK_SIZE)
-    fed = [table.feed(batch) for batch in batches]
-    words = table.words_at(np.arange(len(table.counts)))
-    numbers = np.array([vocabulary.word_to_id.get(word, -1) for word in words], np.int32)
-    if stand_ins is not None and (missing := np.flatnonzero(numbers < 0)).size:
-        numbers[missing] = stand_ins([words[at] for at in missing])
-
-    finder = vocabulary.phrase_finder
-    new_ids, offsets, unknown = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
-    for ids, ends in _whole_documents(fed):
-        kept, kept_ends = renumbered(ids, ends, numbers, finder is not None)
-        bounds = np.concatenate([[0], kept_ends])
-        unknown.append(np.diff(ends, prepend=0) - np.diff(bounds))
-        if finder is not None:
-            kept, bounds, _ = finder.apply(kept, bounds)
-        offsets.append(bounds[1:] + offsets[-1][-1])
-        new_ids.append(kept)
-    return np.concatenate(new_ids), np.concatenate(offsets), np.concatenate(unknown)
-
-
-def _whole_documents(fed: Sequence[Fed]) -> list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
-    """All blocks as one, since a long document may lie in several."""
-    marked = list(_with_marks((block.ids, block.broken, False) for block in fed))
-    before = np.cumsum([0, *(len(block.ids) for block in fed)])
-    ends = [block.ends + start for block, start in zip(fed, before, strict=False)]
-    return [(np.concatenate(marked), np.concatenate(ends))]
-
-
-def _with_marks(
-    blocks: Iterable[tuple[npt.NDArray[np.int32], bool, bool]],
-) -> Iterator[npt.NDArray[np.int32]]:
-    """The ids of blocks, the first of each marked where punctuation or a dropped word stands at the end of the last.
-
-    Args:
-        blocks: ids; whether punctuation stands behind the last word; whether that word will be dropped.
-    """
-    broken = True
-    for ids, ends_broken, last_is_dropped in blocks:
-        if len(ids) and broken:
-            ids = ids.copy()
-            ids[0] |= BREAK_BIT
-        broken = ends_broken or last_is_dropped or (broken and not len(ids))
-        yield ids
 
 
 def _warnings(summary: CorpusSummary, counted: _Counted, tokenizer: Tokenizer) -> tuple[str, ...]:

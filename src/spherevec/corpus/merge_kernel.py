@@ -4,7 +4,7 @@
 import numpy as np
 
 from spherevec.compiling import njit
-from spherevec.corpus.tokenizer_kernel import _find_slot
+from spherevec.corpus.tokenizer_kernel import _find_slot, _hash
 
 
 @njit(nogil=True, cache=True)
@@ -57,6 +57,24 @@ def merge_part(
         counts[word] += from_counts[source]
         renumbered[source] = word
     return n_words
+
+
+@njit(nogil=True, cache=True)
+def index_words(starts, arena, slots):
+    """Put distinct words into empty slots."""
+    for word in range(len(starts) - 1):
+        begin, end = int(starts[word]), int(starts[word + 1])
+        code = _hash(arena, begin, end)
+        slots[_find_slot(slots, starts, arena, arena, begin, end, code)] = code << 32 | word + 1
+
+
+@njit(nogil=True, cache=True)
+def find_words(from_starts, from_arena, slots, starts, arena, numbers):
+    """The number of each of some words in a table, -1 for those that are not there."""
+    for word in range(len(numbers)):
+        begin, end = int(from_starts[word]), int(from_starts[word + 1])
+        place = _find_slot(slots, starts, arena, from_arena, begin, end, _hash(from_arena, begin, end))
+        numbers[word] = (int(slots[place]) & 0xFFFFFFFF) - 1
 
 
 @njit(nogil=True, cache=True)

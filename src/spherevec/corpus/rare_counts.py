@@ -47,7 +47,7 @@ class RareCounts:
             numbers: (distinct words,) -1 for those left out.
         """
         counts = counted.counts
-        places = np.flatnonzero(numbers < 0)
+        places = np.flatnonzero((numbers < 0) & (counts > 0))
         if len(places) > most:
             bound = np.partition(counts[places], len(places) - most)[len(places) - most]
             places = places[counts[places] >= bound]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from spherevec.corpus.phrases import PhraseFinder, phrases_of
 from spherevec.corpus.ranking import CountedWords
 from spherevec.errors import CorpusError
+from spherevec.storage.text_column import TextColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,30 @@ class Vocabulary:
         """Finds the vocabulary's phrases in texts; None where it has none."""
         found, numbers = phrases_of(self.word_to_id) if self.phrases else ([], [])
         return PhraseFinder(found, numbers, len(self)) if found else None
+
+    @cached_property
+    def _slots(self) -> tuple[npt.NDArray[np.int64], TextColumn]:
+        """Where words are found by their hashes, and their letters; the layout is that of a table of words."""
+        from spherevec.corpus import merge_kernel as kernel
+
+        column = TextColumn.of(self.words)
+        slots = np.zeros(1 << max(1, 2 * len(self) - 1).bit_length(), np.int64)
+        kernel.index_words(column.offsets, column.arena, slots)
+        return slots, column
+
+    def ids_of(self, words: TextColumn) -> npt.NDArray[np.int32]:
+        """The ids of many words, (n,), -1 for those that are not there.
+
+        Example:
+            >>> Vocabulary(["the", "cat"], np.array([2, 1])).ids_of(TextColumn.of(["cat", "dog"])).tolist()
+            [1, -1]
+        """
+        from spherevec.corpus import merge_kernel as kernel
+
+        slots, column = self._slots
+        ids = np.empty(len(words), np.int32)
+        kernel.find_words(words.offsets, words.arena, slots, column.offsets, column.arena, ids)
+        return ids
 
     def index(self, word: str) -> int:
         """The id of `word`; `KeyError` where the vocabulary does not hold it."""

@@ -193,14 +193,15 @@ def infer_batches(
 ) -> Iterator[Inferred]:
     """The vectors of new texts, some at a time, so that any number of them fits into memory; see `Model.infer`."""
     fitter, vocabulary = model._inference()
-    fitter.settings(epochs, alpha, threads, device)  # a bad argument is told before any text is read
+    # A bad argument is told before any text is read.
+    workers = fitter.settings(epochs, alpha, threads, device).thread_count
     splitter = model.tokenizer if tokenizer is None else tokenizer
     stand_ins = model.words.spellings.stand_ins if subwords else None
     for documents, _ in _batches(texts, text_field):
-        ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins)
+        ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins, workers)
         known = np.diff(offsets)
         if subwords:  # what a guess stands for is unknown all the same
-            _, own_offsets, unknown = encode_texts(documents, vocabulary, splitter)
+            _, own_offsets, unknown = encode_texts(documents, vocabulary, splitter, threads=workers)
             known = np.diff(own_offsets)
         vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
         if not np.isfinite(vectors).all():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec.corpus import encode
+from spherevec.corpus import Vocabulary, encode, encode_texts, texts
 from spherevec.corpus.ordered import in_order
 from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.survey_kernel import survey
@@ -166,3 +166,25 @@ def test_counts_are_those_of_the_text(tmp_path):
     kept = dict(zip(corpus.vocabulary.words, corpus.vocabulary.counts.tolist(), strict=True))
     assert kept == {word: count for word, count in counts.items() if count >= 3}
     assert corpus.rare_counts.as_dict() == {word: count for word, count in counts.items() if count < 3}
+
+
+@pytest.mark.parametrize("phrases", [False, True])
+def test_new_texts_on_threads(tmp_path, monkeypatch, phrases):
+    monkeypatch.setattr(texts, "_SHARED_BLOCK", 300)
+    lines = [*some_lines(400), "new york is new york, " * 5 + "new", "unheard of", "", "word " * 900]
+    corpus = encode([*lines, *["new york city"] * 30], tmp_path / "out", min_count=3, phrases=phrases)
+    found = [
+        [array.tolist() for array in encode_texts(lines, corpus.vocabulary, "words", stand_ins, threads)]
+        for stand_ins in (None, lambda words: np.array([len(word) % 3 - 1 for word in words], np.int32))
+        for threads in (1, 2, 5)
+    ]
+    assert found[0] == found[1] == found[2] and found[3] == found[4] == found[5] and found[0] != found[3]
+    assert len(found[0][1]) == len(lines) + 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(max_size=5), min_size=1, unique=True), st.lists(st.text(max_size=5)))
+def test_ids_of_many_words(known, asked):
+    vocabulary = Vocabulary(known, np.ones(len(known), np.int64))
+    expected = [vocabulary.word_to_id.get(word, -1) for word in asked]
+    assert vocabulary.ids_of(TextColumn.of(asked)).tolist() == expected
