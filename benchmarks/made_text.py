@@ -15,6 +15,7 @@ from spherevec.storage.text_column import TextColumn
 
 CHUNK = 1 << 20  # words made in one go
 VOCABULARY = 1_500_000  # words there are; as many of them occur as the length of the text allows
+COMMON, UNCOMMON = 200_000, 0.03  # words that make up the text, but for a share of it, in which all words occur
 TOPICS, TOPICAL = 50, 0.4  # topics, and the share of a document's words that belong to its own
 GENERAL = 200  # words at least, the most frequent ones, belong to no topic
 LETTERS = b"etaoinsrhdlu"
@@ -48,8 +49,9 @@ def word_numbers(words: int, length: int, seed: int) -> NDArray[np.int64]:
     rng = np.random.default_rng(seed)
     count = -(-words // length)
     topics = np.repeat(rng.integers(0, TOPICS, count), length)[:words]
-    general = (VOCABULARY ** rng.random(words)).astype(np.int64) - 1
-    topical = (((VOCABULARY - GENERAL) // TOPICS) ** rng.random(words)).astype(np.int64) - 1
+    reach = np.where(rng.random(words) < UNCOMMON, VOCABULARY, COMMON).astype(np.float64)
+    general = (reach ** rng.random(words)).astype(np.int64) - 1
+    topical = (((COMMON - GENERAL) // TOPICS) ** rng.random(words)).astype(np.int64) - 1
     return np.where(rng.random(words) < TOPICAL, GENERAL + topical * TOPICS + topics, general)
 
 

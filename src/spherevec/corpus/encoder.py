@@ -98,21 +98,24 @@ def encode(
         raw_tokens = sum(block.n_ids for block in counted.spilled)
         if min_count is None:
             min_count = default_min_count(raw_tokens)
-        vocabulary, numbers = choose_words(counted.words, min_count, max_vocab)
+        chosen, numbers = choose_words(counted.words, min_count, max_vocab)
         if opened.documents is not None:
             tokenizer = Tokenizer(TOKENS)
-        # What is kept beside the ids is written while these are renumbered.
+        # What is kept beside the ids is made and written while these are renumbered.
         aside = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="spherevec"))
         beside = [aside.submit(_write_rare_counts, folder, counted.words, numbers)]
         if records:
             beside.append(aside.submit(records.write, folder / encoded.DOCUMENTS))
         rare = stack.enter_context(RareWords(folder))
         numbered = counted.numbered(numbers, rare, marks=phrases or breaks, threads=workers)
-        n_words = len(vocabulary)
+        n_words = len(chosen)
+        words = aside.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
         if phrases:
+            vocabulary = words.result()
             vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
         else:
             n_tokens, n_documents = write_numbers(folder, numbered, breaks=encoded.BREAKS if breaks else None)
+            vocabulary = words.result()
         summary = CorpusSummary(
             n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
             len(counted.words.counts), n_words, min_count, tuple(opened.notes),

@@ -82,8 +82,8 @@ def ranked(words: Sequence[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[n
 
 def choose_words(
     counted: CountedWords, min_count: int, max_vocab: int | None
-) -> tuple[Vocabulary, npt.NDArray[np.int32]]:
-    """The vocabulary of a counted text, and the new number of each counted word, -1 for those left out."""
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+    """The places of the words of a counted text that are kept, by rank, and the id of each word, -1 for the others."""
     counts = counted.counts
     if not len(counts):
         raise CorpusError("the text holds no words; check that it is the right file and the right tokenizer")
@@ -94,12 +94,11 @@ def choose_words(
             f"{counts.max()} times; lower min_count (--min-count)"
         )
     chosen = counted.ranked(kept)[:max_vocab]
-    words = list(counted.at(chosen))
-    if len(words) == 1:
+    if len(chosen) == 1:
         raise CorpusError(
-            f"only one word, {words[0]!r}, occurs {min_count} times or more: nothing to compare it with; "
+            f"only one word, {counted.at(chosen)[0]!r}, occurs {min_count} times or more: nothing to compare it with; "
             "give more text or lower min_count (--min-count)"
         )
     numbers = np.full(len(counts), -1, np.int32)
     numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
-    return Vocabulary(words, counts[chosen]), numbers
+    return chosen, numbers

@@ -15,7 +15,7 @@ LEAST_TOKENS = 1 << 18  # that are worth a thread
 
 
 @njit(nogil=True, cache=True)
-def _copy_runs(ids: Any, runs: Any, ends: Any, out: Any, first: Any, last: Any) -> None:
+def copy_runs(ids: Any, runs: Any, ends: Any, out: Any, first: Any, last: Any) -> None:
     """Copy the runs [first, last); run i ends at `ends[i]` of `out`."""
     for run in range(first, last):
         start, stop = runs[run, 0], runs[run, 1]
@@ -44,6 +44,6 @@ def gather(
     parts = max(1, min(threads, len(out) // LEAST_TOKENS))
     edges = np.searchsorted(ends, np.linspace(0, len(out), parts + 1)[1:-1]).tolist()
     edges = [0, *edges, len(runs)]
-    done = [pool.submit(_copy_runs, ids, runs, ends, out, first, last) for first, last in pairwise(edges)]
+    done = [pool.submit(copy_runs, ids, runs, ends, out, first, last) for first, last in pairwise(edges)]
     for future in done:
         future.result()

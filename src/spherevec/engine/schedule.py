@@ -15,6 +15,7 @@ SHARD_TOKENS = 4_000  # of a deterministic run, at most: what a shard learns the
 SMALLEST_EPOCH = 128  # shards, where there are enough units: however short the text, an epoch has several rounds
 FINAL_SHARE = 1e-4  # the learning rate never falls below this share of its start
 CHUNK_ROWS = 8192  # documents looked at in one go
+COPIED_ROWS = 1024  # vectors of which copies are held
 
 
 def further_pieces(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -45,7 +45,7 @@ from spherevec.model.index import StoredIndex
 from spherevec.model.kept_topics import KeptTopics
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage import checksums, schema
-from spherevec.storage.files import atomic_folder, previous_version
+from spherevec.storage.files import atomic_folder, previous_version, read_at_most
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.locks import lock_name, resolved
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -219,7 +219,7 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
         raise FormatError(f"{folder}: holds no {_TENSORS['words']}; copy the whole folder again")
     # A folder that was replaced may be gone by now; one that is still there must still be the same.
     with contextlib.suppress(FileNotFoundError), opened.open(MANIFEST) as again:
-        if again.read(_LONGEST_MANIFEST + 1) != encoded:
+        if read_at_most(again, _LONGEST_MANIFEST) != encoded:
             raise FormatError(f"{folder}: was changed while it was read; open it again")
     about = {key: value for key, value in manifest.items() if key not in _OF_THE_FOLDER}
     about = _from_format_1(about) if old else about
@@ -296,7 +296,7 @@ def _read_manifest(opened: OpenFolder) -> tuple[bytes, dict[str, Any]]:
     path = opened.path / MANIFEST
     try:
         with opened.open(MANIFEST) as file:
-            encoded = file.read(_LONGEST_MANIFEST + 1)
+            encoded = read_at_most(file, _LONGEST_MANIFEST)
     except FileNotFoundError:
         raise FormatError(f"{opened.path}: not a model folder: {MANIFEST} is missing, or not a plain file") from None
     if len(encoded) > _LONGEST_MANIFEST:

@@ -25,7 +25,7 @@ Query: TypeAlias = Key | Float32
 
 NORM_TOLERANCE = 1e-5
 # Rows looked at together when every row is checked.
-_ROWS_PER_CHECK = 1 << 13
+_ROWS_PER_CHECK = 1 << 10
 # Words that are compared letter by letter for a suggestion; the most frequent come first.
 _SPELLINGS_COMPARED = 5_000
 # Cosines in float32 that differ by less are equal.

@@ -18,7 +18,7 @@ from spherevec.engine.base import Backend, DeterministicBackend, TrainingData
 from spherevec.engine.bias import Biases
 from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables
-from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks
+from spherevec.engine.schedule import CHUNK_ROWS, COPIED_ROWS, epoch_blocks
 from spherevec.errors import TrainingError
 from spherevec.training.checkpoint import Saver
 from spherevec.training.position import Position
@@ -81,8 +81,8 @@ class Run:
     def _check_all(self) -> None:
         """Stop unless every vector is finite: with the hinge, NaN in a context or a document reaches no word."""
         for table, rows in self._data.table_rows(self._config).items():
-            for start in range(0, rows, CHUNK_ROWS):
-                if not np.isfinite(self._backend.read(table, start, min(start + CHUNK_ROWS, rows)).sum()):
+            for start in range(0, rows, COPIED_ROWS):
+                if not np.isfinite(self._backend.read(table, start, min(start + COPIED_ROWS, rows)).sum()):
                     raise diverged(self._config)
 
     def _train_epoch(self) -> None:

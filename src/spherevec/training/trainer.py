@@ -21,7 +21,7 @@ from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
 from spherevec.engine.fit import FitTables, blank_tables
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks, further_pieces
+from spherevec.engine.schedule import CHUNK_ROWS, COPIED_ROWS, epoch_blocks, further_pieces
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_terms import DocumentTerms, count_terms
@@ -335,8 +335,8 @@ def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: 
     sizes = table_rows(len(corpus.vocabulary), corpus.n_documents, config)
     for index, (table, rows) in enumerate(sizes.items()):
         rng = np.random.default_rng((config.seed, index))
-        for start in range(0, rows, CHUNK_ROWS):
-            numbers = rng.standard_normal((min(CHUNK_ROWS, rows - start), config.vector_size), dtype=np.float32)
+        for start in range(0, rows, COPIED_ROWS):
+            numbers = rng.standard_normal((min(COPIED_ROWS, rows - start), config.vector_size), dtype=np.float32)
             backend.load(table, start, sphere.normalize(numbers))
     if initial is None:
         return

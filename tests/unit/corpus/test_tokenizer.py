@@ -266,7 +266,8 @@ def test_merged_tables_count_together(left, right):
 
 
 def test_words_with_the_same_hash_stay_apart():
-    assert _hash(np.frombuffer(b"yulwaj", np.uint8), 0, 6) == _hash(np.frombuffer(b"dymwfc", np.uint8), 0, 6)
+    hash_of = getattr(_hash, "py_func", _hash)  # only compiled code calls the compiled one
+    assert hash_of(b"yulwaj", 0, 6) == hash_of(b"dymwfc", 0, 6)
     table = WordTable(tokenizer_of("words"), 1)
     assert table.feed(b"yulwaj dymwfc dymwfc yulwaj").ids.tolist() == [0, 1, 1, 0]
     assert table.words_at(np.arange(2)) == ["yulwaj", "dymwfc"]

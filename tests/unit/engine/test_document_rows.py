@@ -213,7 +213,7 @@ def test_a_killed_process_leaves_nothing(tmp_path):
 
 # --- bounded memory ---------------------------------------------------------------------------------------------------
 
-# Document vectors of 98 MB, with padding, where the process may have 88 MB more than it has.
+# Document vectors of 98 MB, with padding, where the process may have 64 MB more than it has.
 BOUNDED = """
     import resource, sys
     sys.path.insert(0, sys.argv[1])
@@ -228,8 +228,8 @@ BOUNDED = """
     for deterministic in (False, True):
         spherevec.train(["a b c"] * 20, **settings, deterministic=deterministic)  # all libraries, and all kernels
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_DATA, (used + (88 << 20),) * 2)
-    assert 0 < memory.available_memory() <= 88 << 20
+    resource.setrlimit(resource.RLIMIT_DATA, (used + (64 << 20),) * 2)
+    assert 0 < memory.available_memory() <= 64 << 20
 
     def kilobytes(kind):
         lines = Path("/proc/self/status").read_text().splitlines()

@@ -15,6 +15,7 @@ from spherevec.engine.cpu.kernels import FASTMATH
 from spherevec.engine.cpu.vector_ops import blend_rows, prefetch, row_address, row_product, store_scaled
 
 compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
+inner = njit(nogil=True, fastmath=FASTMATH, inner=True)
 
 AHEAD = 4  # words from asking for a row to needing it
 COSINE_UNIT, DIRECTION_UNIT = 2.0**32, 2.0**36
@@ -32,13 +33,13 @@ class WeightedFit(NamedTuple):
     negative: float
 
 
-@compiled
+@inner
 def clear_row(scratch, row):
     for d in range(scratch.shape[1]):
         scratch[row, d] = 0
 
 
-@compiled
+@inner
 def weighted_sum(ids, start, stop, inputs, weights, scratch, row):
     """scratch[row] = the weighted sum of the words of a document; returns its squared norm."""
     stride = inputs.shape[1]

@@ -46,6 +46,7 @@ from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 # NaN and infinity stay visible: no "nnan", no "ninf".
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
 compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
+inner = njit(nogil=True, fastmath=FASTMATH, inner=True)
 
 
 MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are brought together
@@ -129,13 +130,13 @@ def is_kept(word, place, key, keep_probability):
 # --- the corpus -------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def unit_at(span, position):
     """The unit at a position of the epoch's order."""
     return visited_unit(position, span.units, span.order_key) if span.order_key else position
 
 
-@compiled
+@inner
 def alpha_at(span, position):
     """The learning rate at a position: it falls linearly over the span."""
     progress = (position - span.first) / (span.last - span.first)
@@ -182,7 +183,7 @@ def read_unit(unit, corpus, key, window, kept):
 # --- one batch: several anchors against the real word and the negatives ----------------------------------------------
 
 
-@compiled
+@inner
 def push_of(rule, h):
     """How far a negative at cosine `h` is pushed."""
     if rule == RULE_COSINE_DISTANCE:
@@ -192,7 +193,7 @@ def push_of(rule, h):
     return np.float32(2.0) * h
 
 
-@compiled
+@inner
 def along_geodesic(address, new, block_row, square, stride):
     """Turn new[block_row] = x + z, for a tangent step z at x, into exp_x(z); returns its squared norm.
 
@@ -316,7 +317,7 @@ class BatchScratch(NamedTuple):
         )
 
 
-@compiled
+@inner
 def set_concentration(scratch, first_anchor, last_anchor, kappa, bias):
     """Use a concentration and an bias for some anchors of the next batches."""
     targets = scratch.targets.size
@@ -325,7 +326,7 @@ def set_concentration(scratch, first_anchor, last_anchor, kappa, bias):
         scratch.biases[cell] = bias
 
 
-@compiled
+@inner
 def weigh_vmf(scratch, word, used, alpha):
     """Steps of the von Mises–Fisher likelihood: alpha * kappa * (real - probability of being real)."""
     targets = scratch.targets.size
@@ -337,7 +338,7 @@ def weigh_vmf(scratch, word, used, alpha):
                 scratch.pull[a * targets + t] = 0
 
 
-@compiled
+@inner
 def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
     """Steps of one hinge for each anchor and negative, scaled to the strength of two negatives."""
     targets = scratch.targets.size
@@ -357,13 +358,13 @@ def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
                 scratch.push[a * targets + t] -= step * push_of(rule, h)
 
 
-@compiled
+@inner
 def softplus(x):
     """log(1 + exp(x)), without overflow."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@compiled
+@inner
 def measure_batch(scratch, word, rows, document_row, sums, objective, gap):
     """Add the loss of a batch, how many negatives come too close and their cosines to the sums."""
     targets = scratch.targets.size
@@ -386,7 +387,7 @@ def measure_batch(scratch, word, rows, document_row, sums, objective, gap):
                 sums[LOSS] += max(np.float32(0.0), gap - f + h)
 
 
-@compiled
+@inner
 def move_batch(scratch, word, rows, used, stride, geodesic):
     """Let every vector of the batch take its step and return to the sphere."""
     anchors, targets = scratch.anchors, scratch.targets
@@ -520,7 +521,7 @@ def train_batches(corpus, vectors, scratch, sums, span, settings):
 # --- one triple at a time, in closed form -----------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def step_weights(weights, at, stay, move, own, cross, other, geodesic):
     """Weights that take x to (stay x + move y) on the sphere, from the products own = x·x, cross = x·y, other = y·y.
 
@@ -540,7 +541,7 @@ def step_weights(weights, at, stay, move, own, cross, other, geodesic):
     weights[at + 1] = move * scale
 
 
-@compiled
+@inner
 def move_triple(word, negative_word, anchor, stride, gram, weights, alpha, rule, geodesic):
     """The steps of a violated hinge: word and anchor are pulled together, the negative is pushed away.
 
@@ -736,13 +737,13 @@ def forget_touched(slots, touched, used):
         slots[touched[slot]] = -1
 
 
-@compiled
+@inner
 def way_gone(steps, rate, known):
     """Share 1 - exp(-rate * steps) of its way that a vector has gone; `known` holds it for few steps."""
     return known[steps] if steps < known.size else -math.expm1(-rate * steps)
 
 
-@compiled
+@inner
 def is_ours(number, part, parts):
     """Whether a row belongs to this one of at most 64 parts."""
     return ((number & 63) * parts) >> 6 == part
@@ -813,7 +814,7 @@ def merge_shards(places, used, touched, moves, copies, table, home, following, s
 # --- new documents, words fixed ---------------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def text_key(ids, start, stop):
     """A hash of a document's words, so that what is sampled for it depends on its text alone."""
     key = np.uint64(stop - start)
@@ -822,7 +823,7 @@ def text_key(ids, start, stop):
     return key
 
 
-@compiled
+@inner
 def start_document(corpus, start, stop, word_vectors, document_vectors, document, total):
     """Set a document to the mean direction of its words, each weighted by the share of it that is kept.
 
