@@ -102,7 +102,7 @@ def encode(
         if opened.documents is not None:
             tokenizer = Tokenizer(TOKENS)
         # What is kept beside the ids is made and written while these are renumbered.
-        aside = stack.enter_context(ThreadPoolExecutor(2, thread_name_prefix="spherevec"))
+        aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
         beside = [aside.submit(_write_rare_counts, folder, counted.words, numbers)]
         if records:
             beside.append(aside.submit(records.write, folder / encoded.DOCUMENTS))

@@ -17,27 +17,29 @@ from spherevec.corpus.wordtable import WordTable
 from spherevec.storage.text_column import TextColumn
 
 _HASH_BITS = 31  # of a word's hash in a table
+_WORTH_THREADS = 1 << 17  # words of all tables; each thread costs some megabytes
 
 
 class MergedWords:
     """The distinct words of several tables, and where those of each table are among them.
 
     Args:
-        tables: two or more; each gets a thread.
+        tables: two or more; where there are many words, each gets a thread.
 
     Attributes:
         counted: all words, in no particular order.
     """
 
     def __init__(self, tables: Sequence[WordTable]) -> None:
-        self._workers = len(tables)
-        bits = (4 * self._workers - 1).bit_length()  # a few parts for each thread, so that none waits long for another
+        worth = sum(map(len, tables)) > _WORTH_THREADS
+        self._workers = len(tables) if worth else 1
+        bits = (4 * len(tables) - 1).bit_length()  # a few parts for each thread, so that none waits long for another
         self._parts, self._shift = 1 << bits, _HASH_BITS - bits
         counted = [table.counted() for table in tables]
         self._hashes = [np.empty(len(table), np.int64) for table in tables]
         self._renumbered = [np.empty(len(table), np.int32) for table in tables]
         orders = [np.empty(len(table), np.int32) for table in tables]
-        edges = np.zeros((self._workers, self._parts + 1), np.int64)
+        edges = np.zeros((len(tables), self._parts + 1), np.int64)
 
         def sort(_: int, t: int) -> None:
             kernel.sort_by_hash(tables[t].slots, self._shift, self._hashes[t], orders[t], edges[t])
@@ -46,7 +48,7 @@ class MergedWords:
             some = [order[edge[part] : edge[part + 1]] for order, edge in zip(orders, edges, strict=True)]
             return self._merged(counted, some)
 
-        for _ in in_order(range(self._workers), sort, self._workers):
+        for _ in in_order(range(len(tables)), sort, self._workers):
             pass
         merged = list(in_order(range(self._parts), merge, self._workers))
         sizes = np.array([len(part.counts) for part in merged], np.int64)
@@ -78,7 +80,7 @@ class MergedWords:
             places = self._renumbered[t]
             kernel.final_numbers(self._hashes[t], self._shift, self._bases, places, numbers, found[t])
 
-        for _ in in_order(range(self._workers), work, self._workers):
+        for _ in in_order(range(len(found)), work, self._workers):
             pass
         return found
 

@@ -14,6 +14,7 @@ from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.tensors import write_tensors
 
 _PART_BITS = 4
+_WORTH_THREADS = 1 << 18  # pairs; each thread costs some megabytes
 MOST_PAIRS = 1 << 26  # beyond, nothing is kept: sorting them would take more than a gigabyte
 
 Hashes = npt.NDArray[np.uint64]
@@ -30,7 +31,7 @@ def _sorted(hashes: Hashes, rows: Rows, threads: int) -> tuple[Hashes, Rows]:
         order = np.argsort(own, kind="stable")
         return own[order], rows[places[order]]
 
-    parts = list(in_order(range(1 << _PART_BITS), work, threads))
+    parts = list(in_order(range(1 << _PART_BITS), work, threads if len(hashes) > _WORTH_THREADS else 1))
     return np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts])
 
 

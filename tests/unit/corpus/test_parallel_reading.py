@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec.corpus import Vocabulary, encode, encode_texts, texts
+from spherevec.corpus import Vocabulary, encode, encode_texts, merging, rare, texts
 from spherevec.corpus.ordered import in_order
 from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.survey_kernel import survey
@@ -74,7 +74,9 @@ def test_results_come_in_order_and_errors_come_through():
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_one_file_in_ranges(tmp_path, tokenizer, ending):
+def test_one_file_in_ranges(tmp_path, monkeypatch, tokenizer, ending):
+    monkeypatch.setattr(merging, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(rare, "_WORTH_THREADS", 0)
     lines = [*some_lines(800), "a very long line " * 400, "", "", *some_lines(100, 1), "the end"]
     path = tmp_path / "text.txt"
     path.write_bytes(b"\xef\xbb\xbf" + ending.join(lines).encode())
