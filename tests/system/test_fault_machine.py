@@ -1,4 +1,4 @@
-"""Train, kill, resume, save, replace, load and remove in any order, with faults at any call that changes files.
+"""Train, kill, resume, save, replace, load, update and remove in any order, with faults at calls that change files.
 
 The invariant is always the same: what was complete stays loadable, and nothing else ever appears. A process with a
 shim below its C library runs the machine; each step runs in a fork of it, which a fault may end.
@@ -32,8 +32,9 @@ from spherevec.training import checkpoint
 
 KILL, LASTS = 0, {errno.ENOSPC}
 ACTIONS = st.sampled_from([KILL, errno.ENOSPC, errno.EIO])
-CALLS = st.one_of(st.just(-1), st.integers(0, 60))
+CALLS = st.one_of(st.just(-1), st.integers(0, 140))
 TEXTS = [[f"w{(i * j) % 7}" for j in range(1, 9)] for i in range(1, 30)]
+MORE = [[f"w{(i * j) % 9}" for j in range(1, 9)] for i in range(30, 36)]
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "threads": 1, "epochs": 2, "window": 2}
 DONE, REFUSED, DEFECT = 0, 1, 3
 
@@ -47,11 +48,12 @@ def a_model(generation):
 
 class Machine(RuleBasedStateMachine):
     expected: Any = None  # the bits of a training that nothing disturbs
+    expected_update: Any = None  # those of an update
 
     def __init__(self):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="machine-"))
-        self.model, self.file, self.trained, self.generation = None, None, False, 0
+        self.model, self.file, self.trained, self.updated, self.generation = None, None, False, False, 0
 
     def teardown(self):
         shutil.rmtree(self.folder)
@@ -115,6 +117,40 @@ class Machine(RuleBasedStateMachine):
         assert code != DONE or out.exists()
         self.trained = self.trained or out.exists()
 
+    @rule(calls=CALLS, action=ACTIONS)
+    def update(self, calls, action):
+        """The trained model, in a folder of its own; from the beginning, or from where a fault has left it."""
+        out, unfinished = self.folder / "u", self.folder / "u.checkpoint"
+        if not self.trained:
+            return
+
+        def finish(model):
+            model.save(out, overwrite=True)
+            checkpoint.remove(unfinished)
+
+        def work():
+            saving = {"checkpoint": unfinished, "checkpoint_every": "1e", "resume": True, "finish": finish}
+            Model.load(self.folder / "t").update(MORE, workdir=self.folder, threads=1, **saving)
+
+        code = self.forked(work, calls, action)
+        assert code != DONE or out.exists()
+        self.updated = self.updated or out.exists()
+
+    @rule(calls=CALLS, action=ACTIONS, id=st.sampled_from(["0", "7", "28"]))
+    def remove_document(self, calls, action, id):
+        """In place: the updated model without a document, which a later update does not know of."""
+        if not self.updated:
+            return
+
+        def work():
+            model = Model.load(self.folder / "u")
+            if id in model.documents.ids:
+                model.remove([id]).save(self.folder / "u", overwrite=True)
+
+        code = self.forked(work, calls, action)
+        there = id in Model.load(self.folder / "u").documents.ids
+        assert not (code == DONE and there)
+
     @rule()
     def remove(self):
         shutil.rmtree(self.folder / "m", ignore_errors=True)
@@ -134,13 +170,18 @@ class Machine(RuleBasedStateMachine):
         if self.trained:
             model = Model.load(self.folder / "t", verify=True)
             assert np.array_equal(model.words.vectors, type(self).expected)
-        if checkpoint.find(self.folder / "t.checkpoint"):
-            assert checkpoint.load(self.folder / "t.checkpoint") is not None
+        if self.updated:
+            model = Model.load(self.folder / "u", verify=True)
+            assert np.array_equal(model.words.vectors, type(self).expected_update)
+            assert len(model.docs) == len(model.documents) == model.terms.n_documents
+        for name in ("t.checkpoint", "u.checkpoint"):
+            if checkpoint.find(self.folder / name):
+                assert checkpoint.load(self.folder / name) is not None
 
     @invariant()
     def nothing_else_appears(self):
         visible = {path.name for path in self.folder.iterdir() if not path.name.startswith(".")}
-        assert visible <= {"m", "f", "t", "t.checkpoint"}, visible
+        assert visible <= {"m", "f", "t", "t.checkpoint", "u", "u.checkpoint"}, visible
 
 
 def test_faults_in_any_order_lose_nothing(tmp_path):
@@ -156,12 +197,14 @@ def test_faults_in_any_order_lose_nothing(tmp_path):
 
 
 if __name__ == "__main__":
-    Machine.expected = np.array(spherevec.train(TEXTS, **SETTINGS).words.vectors)
+    undisturbed = spherevec.train(TEXTS, **SETTINGS)
+    Machine.expected = np.array(undisturbed.words.vectors)
+    Machine.expected_update = np.array(undisturbed.update(MORE, threads=1).words.vectors)
     run_state_machine_as_test(
         Machine,
         settings=settings(
             max_examples=int(os.environ.get("SEQUENCES", "12")),
-            stateful_step_count=8,
+            stateful_step_count=12,
             deadline=None,
             derandomize=True,
             database=None,

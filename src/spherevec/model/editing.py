@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,6 +110,26 @@ def with_arrivals(
         "documents": joined,
         "terms": joined_terms,
     }
+
+
+def updated(
+    model: Model, source: Any, *, finish: Callable[[Model], object] | None = None, threads: int = 0, **options: Any
+) -> Model:
+    """The model after an update, with the topics that were kept; the rooms above are found by their names.
+
+    Args:
+        finish: called with the finished model, its topics included, before any interruption is let through.
+        **options: those of `spherevec.training.update.update`.
+    """
+
+    def complete(grown: Model) -> bool:
+        if model.kept_topics is not None and grown is not model:
+            import_module("spherevec.topics").carry_topics(model, grown, threads)
+        return finish is not None and finish(grown) is not False
+
+    update = import_module("spherevec.training.update").update
+    grown: Model = update(model, source, finish=complete, threads=threads, **options)
+    return grown
 
 
 def remove(model: Model, ids: Iterable[str]) -> Model:

@@ -397,17 +397,9 @@ class Model:
 
         Topics that were kept with the model keep their numbers and titles; a subject that is new becomes a new one.
         """
-        finish = options.pop("finish", None)
+        from spherevec.model.editing import updated
 
-        def complete(grown: Model) -> bool:
-            if self.kept_topics is not None and grown is not self:
-                _higher("topics").carry_topics(self, grown, options.get("threads") or 0)
-            return finish is not None and finish(grown) is not False
-
-        more: Model = _higher("training.update").update(
-            self, source, add_only=add_only, replay=replay, finish=complete, **options
-        )
-        return more
+        return updated(self, source, add_only=add_only, replay=replay, **options)
 
     def remove(self, ids: Iterable[str]) -> Model:
         """A new model without some documents, given by their ids; what stays keeps its bits and its ids."""
