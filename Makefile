@@ -3,17 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := src tests benchmarks experiments
 
-.PHONY: help docs demo test coverage lint format types bench reproduce build clean
+.PHONY: help docs demo test test-oldest coverage lint format types bench reproduce build clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/installed  ## set up .venv, train on real English, show what came out
 	$(BIN)/spherevec demo
 
 test: .venv/installed-dev  ## run the tests; PYTEST_ARGS="tests/unit -k search" narrows them
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-oldest: .venv-oldest/installed  ## run the unit tests with the oldest versions of dependencies that are allowed
+	.venv-oldest/bin/python -m pytest $(or $(PYTEST_ARGS),tests/unit)
 
 coverage: .venv/installed-dev  ## run the tests and report which lines they reach
 	$(BIN)/python -m coverage run -m pytest $(PYTEST_ARGS)
@@ -47,6 +50,12 @@ build: .venv/installed-dev  ## build the wheel and the source archive into dist/
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
+.venv-oldest/installed: pyproject.toml tests/oldest.py
+	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) tests/oldest.py > .venv-oldest/requirements.txt
+	.venv-oldest/bin/python -m pip install --quiet --requirement .venv-oldest/requirements.txt --editable .
+	touch $@
+
 .venv/installed: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
@@ -56,4 +65,4 @@ build: .venv/installed-dev  ## build the wheel and the source archive into dist/
 	touch $@ .venv/installed
 
 clean:  ## remove what the other targets made
-	rm -rf .venv build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -90,7 +90,7 @@ def _child(name: str, inputs: int, keep: Path, seconds: int) -> None:
             nonlocal taken, fed
             taken += feed(name, data, place)
             fed += 1
-            if fed == inputs or fed % 10_000 == 0:
+            if fed == inputs or fed % 500 == 0:
                 print(f"taken: {taken} of {fed}", flush=True)
 
         keep.mkdir(parents=True, exist_ok=True)
