@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import spherevec
 from spherevec.cli import main
 from spherevec.corpus import read_documents
 from spherevec.errors import CorpusError, FormatError
@@ -230,3 +231,53 @@ def test_a_thousand_threads_need_no_thousand_files(tmp_path):
         [sys.executable, "-c", code, tmp_path / "c.txt", tmp_path / "e"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+# --- damaged vectors --------------------------------------------------------------------------------------------------
+
+USES = {
+    "docs": [
+        ["search", "MODEL", "w1 w2"],
+        ["search", "MODEL", "w1", "--mode", "dense"],
+        ["neighbors", "MODEL", "--doc", "3"],
+        ["cluster", "MODEL", "--k", "2", "--out", "OUT"],
+        ["cluster", "MODEL", "--k", "2", "--method", "kmeans", "--out", "OUT"],
+        ["topics", "MODEL", "--k", "2", "--quiet"],
+        ["explore", "MODEL", "--out", "OUT"],
+        ["update", "MODEL", "TEXT", "--out", "OUT", "--add-only", "--quiet"],
+        ["export", "MODEL", "--docs", "OUT"],
+        ["check", "MODEL"],
+    ],
+    "words": [
+        ["neighbors", "MODEL", "w1"],
+        ["analogy", "MODEL", "w1", "w2", "w3"],
+        ["search", "MODEL", "w1", "--among", "words"],
+        ["export", "MODEL", "--words", "OUT"],
+        ["update", "MODEL", "TEXT", "--out", "OUT", "--quiet"],
+        ["check", "MODEL"],
+    ],
+    "inputs": [
+        ["infer", "MODEL", "TEXT", "--out", "OUT"],
+        ["search", "MODEL", "w1 w2"],
+        ["explore", "MODEL", "--out", "OUT"],
+    ],
+}
+
+
+@pytest.mark.parametrize("table", list(USES))
+def test_no_command_lets_nan_pass_unnoticed(tmp_path, capsys, table):
+    """A model whose checksums fit, but whose vectors hold one NaN, in every command that uses them."""
+    texts = [" ".join(f"w{(i * j) % 7 + 5 * (i % 2)}" for j in range(1, 15)) for i in range(1, 17)]
+    (tmp_path / "text").write_text("\n".join(texts))
+    model = spherevec.train(texts, min_count=1, vector_size=4, epochs=1, threads=1)
+    rows = np.array(getattr(model, table).vectors)
+    rows[5, 2] = np.nan
+    getattr(model, table).vectors = rows
+    model.save(tmp_path / "m")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    names = {"MODEL": str(tmp_path / "m"), "TEXT": str(tmp_path / "text"), "OUT": str(tmp_path / "out")}
+    for command in USES[table]:
+        assert main([names.get(part, part) for part in command]) == 2, command
+        error = capsys.readouterr().err
+        assert "NaN" in error and error.count("\n") == 1, (command, error)
+        assert sorted(path.name for path in tmp_path.iterdir()) == before

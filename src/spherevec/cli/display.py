@@ -67,7 +67,7 @@ def tell_corpus(model: Model) -> None:
 def print_json(value: Any) -> None:
     """JSON for programs, in UTF-8 whatever the locale says."""
     encoded = visible_json(json.dumps(_finite(value), ensure_ascii=False, indent=1))
-    click.echo(encoded.encode())
+    click.echo(encoded.encode() if hasattr(sys.stdout, "buffer") else encoded)
 
 
 def print_hits(results: Sequence[SearchResult]) -> None:

@@ -140,8 +140,9 @@ def _prepare_streams() -> None:
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        # A word that the terminal cannot show must not end the program.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        # A word that the terminal cannot show must not end the program. A caller's own stream may take anything.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _one_line(text: str) -> str:

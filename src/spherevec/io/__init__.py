@@ -25,6 +25,7 @@ from spherevec.io import (
 )
 from spherevec.io.outside import Changes, opened
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.model.neighbors import check_finite
 
 __all__ = ["FORMATS", "Changes", "Format", "export_vectors", "import_vectors"]
 
@@ -81,6 +82,7 @@ def export_vectors(
         options["guard_formulas"] = guard_formulas
     elif guard_formulas:
         raise ConfigError(f"guard_formulas is for TSV files (format 'projector'), not for {format!r}; leave it out")
+    check_finite(vectors.vectors)
     FORMATS[format].write(vectors, Path(path), overwrite=overwrite, **options)
 
 

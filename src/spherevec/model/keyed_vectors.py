@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
-from spherevec.model.neighbors import AnnIndex, has_extra, top_k, top_k_multiplicative
+from spherevec.model.neighbors import AnnIndex, check_finite, has_extra, top_k, top_k_multiplicative
 
 if TYPE_CHECKING:
     from spherevec.model.index import GrowingIndex, StoredIndex
@@ -343,6 +343,7 @@ class KeyedVectors:
         """
         from spherevec.model.index import GrowingIndex
 
+        check_finite(self.vectors)
         self._ann = GrowingIndex.build(self.vectors, threads)
 
     def use_index(self, index: AnnIndex | GrowingIndex | StoredIndex | None) -> None:

@@ -27,6 +27,7 @@ Exclusions: TypeAlias = Sequence[Sequence[int] | Int64]
 
 # Scores held at a time, in float32 values: 16 MB.
 _SCORES_PER_BLOCK = 1 << 22
+_ROWS_CHECKED = 1 << 16
 # Rows scored in float64 at a time, and candidates of a query kept before they are.
 _ROWS_RESCORED = 1 << 13
 _MOST_CANDIDATES = 1 << 16
@@ -224,8 +225,23 @@ def _check_finite(
         return
     if not np.isfinite(queries).all():
         raise ConfigError("the query is not finite; it holds NaN or infinity")
-    damaged = start + int(np.argmin(np.isfinite(vectors[start:stop]).all(axis=1)))
-    raise FormatError(f"vector {damaged} holds NaN or infinity; check the model (spherevec check) or train it again")
+    check_finite(vectors[start:stop], start)
+
+
+def check_finite(vectors: NDArray[np.floating[Any]], start: int = 0) -> None:
+    """Raise `FormatError` where a row (n, d) holds NaN or infinity.
+
+    Args:
+        start: the number of the first row, for the message.
+    """
+    for low in range(0, len(vectors), _ROWS_CHECKED):
+        finite = np.isfinite(vectors[low : low + _ROWS_CHECKED]).all(axis=1)
+        if finite.all():
+            continue
+        damaged = start + low + int(np.argmin(finite))
+        raise FormatError(
+            f"vector {damaged} holds NaN or infinity; check the model (spherevec check) or train it again"
+        )
 
 
 def _as_rows(queries: Float32, vectors: Float32) -> Float32:

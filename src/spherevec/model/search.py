@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
 from spherevec.model.lexical import LexicalIndex
-from spherevec.model.neighbors import exact_products, has_extra, top_k
+from spherevec.model.neighbors import check_finite, exact_products, has_extra, top_k
 from spherevec.model.results import Hit, SearchResult, SearchResults
 
 if TYPE_CHECKING:
@@ -89,7 +89,10 @@ def _add_cosines(scores: Float32, queries: Sequence[Query], vectors: Float32, ro
     for start in range(0, scores.shape[1], _ROWS_MULTIPLIED):
         here = slice(start, start + _ROWS_MULTIPLIED)
         block = vectors[here] if rows is None else vectors[rows[here]]
-        scores[known, here] = directions @ block.T
+        cosines = directions @ block.T
+        if not np.isfinite(cosines.sum()):
+            check_finite(block, start)
+        scores[known, here] = cosines
 
 
 def _add_words(own: Float32, words: Float32, mode: str) -> None:

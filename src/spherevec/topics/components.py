@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import CorpusError
+from spherevec.model.neighbors import check_finite
 from spherevec.topics.graph import Labels, Rows
 from spherevec.topics.level import mean_directions
 
@@ -90,6 +91,8 @@ def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     total = np.zeros(vectors.shape[1])
     for low in range(0, len(vectors), _BLOCK):
         total += vectors[low : low + _BLOCK].sum(axis=0, dtype=np.float64)
+    if not np.isfinite(total).all():
+        check_finite(vectors)
     mean = np.asarray(total / len(vectors), np.float32)
     if np.linalg.norm(mean) > 1 - 1e-5:
         raise CorpusError("all documents have the same vector: there are no topics; check the text, or train longer")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, MissingExtraError
+from spherevec.model.neighbors import check_finite
 from spherevec.topics import wording
 from spherevec.topics.components import Components
 from spherevec.topics.fields import Breakdown, break_down, periods
@@ -413,6 +414,8 @@ def _likeliest(components: Components, vectors: NDArray[Any]) -> tuple[Labels, N
     step = 1 << 16
     for low in range(0, len(vectors), step):
         chances = components.probabilities(vectors[low : low + step])
+        if not np.isfinite(chances.sum()):
+            check_finite(vectors[low : low + step], low)
         here, rows = slice(low, low + len(chances)), np.arange(len(chances))
         labels[here] = np.argmax(chances, axis=1)
         probability[here] = chances[rows, labels[here]]

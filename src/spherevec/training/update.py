@@ -27,6 +27,7 @@ from spherevec.model.documents import DocumentTable
 from spherevec.model.editing import arranged, changed, with_arrivals
 from spherevec.model.index import carry_index
 from spherevec.model.inference import fitter_of, vocabulary_of
+from spherevec.model.neighbors import check_finite
 from spherevec.storage.files import working_folder
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.arrivals import Arrivals, GrownWords, find_arrivals, grown_words
@@ -98,6 +99,9 @@ def update(
     known = {spec.name for spec in fields(TrainConfig)}
     reading = {name: value for name, value in options.items() if name not in known}
     config = _settings_of(model, add_only, {name: value for name, value in options.items() if name in known})
+    for kept in (model.words, model.docs):
+        if kept is not None:
+            check_finite(kept.vectors)
     with (
         chosen_progress(progress) as shown,
         checkpoint_owned(checkpoint),

@@ -53,8 +53,10 @@ def cluster(folder: Path, k: int, out: Path, method: str, guard_formulas: bool, 
         import numpy as np
 
         from spherevec.clustering import name_clusters
+        from spherevec.model.neighbors import check_finite
         from spherevec.storage.files import atomic_file
 
+        check_finite(docs.vectors)
         found = _clusterer(method, k).fit(docs.vectors)
         with atomic_file(out, overwrite=force) as file:
             _write_labels(file, out.suffix.lower() == ".csv", found.labels_.tolist(), model, guard_formulas)
