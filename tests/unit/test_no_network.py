@@ -18,8 +18,19 @@ SCRIPT = """
     model.save(sys.argv[1])
     model = spherevec.load(sys.argv[1], verify=True)
     model.infer(["w1 w2"]), model.words.most_similar("w1")
+    model.search("w1 w2"), model.topics(k=2, threads=1)
     from spherevec.cli import main
-    sys.exit(main(["info", sys.argv[1]]) or main(["neighbors", sys.argv[1], "w1"]))
+    place, out = sys.argv[1], sys.argv[1] + "."
+    open(out + "txt", "w").write("\\n".join(texts[:5]))
+    for line in (
+        ["info", place], ["check", place], ["neighbors", place, "w1"], ["search", place, "w1 w2"],
+        ["topics", place, "--k", "2", "--out", out + "topics"], ["explore", place, "--out", out + "html"],
+        ["cluster", place, "--k", "2", "--out", out + "csv"], ["export", place, "--words", out + "w2v"],
+        ["infer", place, out + "txt", "--out", out + "npy"], ["import", out + "w2v", "--out", out + "imported"],
+        ["update", place, out + "txt", "--out", out + "grown", "--threads", "1"], ["tokenize", out + "txt"],
+    ):
+        if main(line):
+            raise SystemExit(f"{line} failed")
 """
 
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import csv
+import locale
+import os
+import random
 import signal
+import sys
+import tempfile
 import threading
 import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import spherevec
 from spherevec import process
 
 
@@ -59,3 +67,76 @@ def test_a_warning_ends_nothing(capsys):
         warnings.simplefilter("error")
         process.warn("careful")
     assert capsys.readouterr().err == "warning: careful\n"
+
+
+# --- the whole process ------------------------------------------------------------------------------------------------
+
+TEXTS = [" ".join(f"w{(i * j) % 7}" for j in range(1, 9)) for i in range(1, 30)]
+
+
+def state_of_the_process():
+    """All that belongs to the whole process and that a library could leave changed."""
+    import numba
+
+    return {
+        "csv": csv.field_size_limit(),
+        "blas": process._blas_threads(),
+        "signals": [signal.getsignal(number) for number in process.ENDING_SIGNALS],
+        "locale": [locale.setlocale(kind) for kind in (locale.LC_ALL, locale.LC_NUMERIC, locale.LC_CTYPE)],
+        "warnings": (list(warnings.filters), warnings.showwarning),
+        "numba": numba.get_num_threads(),
+        "numpy": (np.geterr(), repr(np.get_printoptions())),
+        "random": (random.getstate(), repr(np.random.get_state())),  # noqa: NPY002
+        "limits": (sys.getrecursionlimit(), sys.getswitchinterval(), threading.stack_size()),
+        "system": (dict(os.environ), str(Path.cwd()), _mask()),
+        "hooks": (sys.excepthook, threading.excepthook, sys.path[:], tempfile.tempdir),
+    }
+
+
+def _mask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def tour(folder):
+    """Every verb once."""
+    model = spherevec.train(TEXTS, vector_size=4, min_count=1, threads=2, epochs=1)
+    model.save(folder / "m")
+    model = spherevec.load(folder / "m", verify=True)
+    found = model.topics(k=2, threads=2)
+    found.save(folder / "t")
+    model.explore(folder / "p.html", threads=2)
+    grown = model.update(["w1 w2 w3", "w4 w5"], threads=2)
+    numbers = [model.words.vectors, model.docs.vectors, model.infer(["w1 w2"]), found.probability, grown.docs.vectors]
+    answers = [(hit.id, hit.score) for hit in model.search("w1 w2")]
+    return [np.array(table) for table in numbers], answers, (folder / "t" / "assignments.csv").read_bytes()
+
+
+def test_every_verb_gives_the_process_back_as_it_was(tmp_path):
+    (tmp_path / "warm").mkdir()
+    tour(tmp_path / "warm")  # imports and compiles
+    before = state_of_the_process()
+    tour(tmp_path)
+    after = state_of_the_process()
+    assert {name for name in before if before[name] != after[name]} == set()
+
+
+def test_neither_warnings_as_errors_nor_another_locale_change_a_result(tmp_path):
+    (tmp_path / "plain").mkdir()
+    expected = tour(tmp_path / "plain")
+    old = locale.setlocale(locale.LC_ALL)
+    try:
+        for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8", "C"):
+            try:
+                locale.setlocale(locale.LC_ALL, name)
+                break
+            except locale.Error:
+                continue
+        (tmp_path / "strict").mkdir()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            got = tour(tmp_path / "strict")
+    finally:
+        locale.setlocale(locale.LC_ALL, old)
+    assert all(np.array_equal(a, b) for a, b in zip(expected[0], got[0], strict=True)) and expected[1:] == got[1:]

@@ -32,6 +32,7 @@ from spherevec.training import checkpoint as checkpoints
 from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.progress_bar import chosen_progress
 from spherevec.training.run import AfterEpoch, Run, refit_plan
+from spherevec.training.space import check_space
 
 CHECKPOINT_EVERY = "10m"
 
@@ -89,7 +90,8 @@ def train(
         checkpoint_every: how often: "90s", "10m", "2h", or "2e" for every second epoch; "off" for never.
         resume: go on from that folder with the same text and settings; start from the beginning if it is not there.
         start_over: an unfinished run in that folder may be replaced; it stays until this run has saved something.
-        finish: called with the finished model before any interruption is let through, to save it.
+        finish: called with the finished model before any interruption is let through, to save it, on the disk of
+            `checkpoint`: a run that would find no room there is refused before it trains.
         **settings: any field of `TrainConfig`, on top of the recipe.
     """
     config = TrainConfig.recipe(recipe, **settings)
@@ -170,6 +172,10 @@ def train_corpus(
 
     how: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
     how |= {"resume": resume, "start_over": start_over, "progress": progress, "workdir": workdir}
+    if checkpoint is not None:
+        sizes = (len(corpus.vocabulary), corpus.n_documents)
+        every = checkpoints.Every.parse(checkpoint_every)
+        check_space(Path(checkpoint), *sizes, config, saves=finish is not None, checkpoints=every is not None)
     with told_when_finished(saved):
         learn_tables(corpus, config, data, start, finish=build, **how)
     return built[0]
