@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := src tests benchmarks experiments
 
-.PHONY: help docs demo test test-oldest coverage lint format types bench reproduce build clean
+.PHONY: help docs demo test test-oldest audit coverage lint format types bench reproduce build clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -17,6 +17,10 @@ test: .venv/installed-dev  ## run the tests; PYTEST_ARGS="tests/unit -k search" 
 
 test-oldest: .venv-oldest/installed  ## run the unit tests with the oldest versions of dependencies that are allowed
 	.venv-oldest/bin/python -m pytest $(or $(PYTEST_ARGS),tests/unit)
+
+audit: .venv/installed-dev  ## known weaknesses of what is installed (asks the network)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python -m pip_audit --skip-editable
 
 coverage: .venv/installed-dev  ## run the tests and report which lines they reach
 	$(BIN)/python -m coverage run -m pytest $(PYTEST_ARGS)

@@ -42,7 +42,7 @@ DOCUMENTS, TOPICS, TOPIC_WORDS = 240, 3, 20
 
 def run(*arguments, **options):
     command = [SPHEREVEC, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
 
 
 def succeed(*arguments, **options):
@@ -418,7 +418,7 @@ def test_full_standard_output_is_one_line(model):
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([SPHEREVEC, "info", model], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run([SPHEREVEC, "info", model], stdout=full, stderr=subprocess.PIPE, text=True, timeout=900)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "No space left on device" in done.stderr
 
@@ -426,7 +426,7 @@ def test_full_standard_output_is_one_line(model):
 def test_a_closed_pipe_is_quiet(model):
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([SPHEREVEC, "info", model], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run([SPHEREVEC, "info", model], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=900)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
 
@@ -450,7 +450,7 @@ def test_interrupted_training_without_checkpoints_leaves_nothing_behind(corpus, 
         assert process.poll() is None
     assert list(tmp_path.iterdir())  # the encoded text, beside where the model would be
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=900)
     assert process.returncode == 130
     assert (stdout, [line for line in stderr.splitlines() if not line.startswith("training")]) == (
         "",
@@ -499,7 +499,7 @@ def test_a_terminal_gets_a_live_bar(corpus, tmp_path):
     except OSError:  # how Linux reports the end of a terminal
         pass
     os.close(ours)
-    assert process.wait(timeout=60) == 0 and process.stdout.read() == b""
+    assert process.wait(timeout=900) == 0 and process.stdout.read() == b""
     shown = seen.decode()
     for words in ("of 60", "━", "% ", "left", "tokens/s · loss ", "anisotropy"):
         assert words in shown
@@ -509,7 +509,7 @@ def test_a_terminal_gets_a_live_bar(corpus, tmp_path):
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["--version"], []])
 def test_help_needs_no_heavy_imports(arguments):
     command = [sys.executable, "-X", "importtime", "-m", "spherevec", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert done.returncode == 0 and "click" in imported
     assert "spherevec" in done.stdout

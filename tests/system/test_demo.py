@@ -79,7 +79,7 @@ def sections(stdout: str) -> dict[str, list[list[str]]]:
 
 
 def demo(*arguments):
-    done = subprocess.run([SPHEREVEC, "demo", *arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([SPHEREVEC, "demo", *arguments], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -379,7 +379,7 @@ def test_a_killed_command_leaves_the_old_model_or_the_new_one(place, tmp_path):
     killed = 0
     for attempt in range(6):
         with subprocess.Popen([*command, "--seed", str(attempt + 2)], stderr=subprocess.DEVNULL) as process:
-            timer = threading.Timer(luck.uniform(0.3, 1.0) * whole, process.send_signal, [signal.SIGKILL])
+            timer = threading.Timer(luck.uniform(0.1, 1.0) * whole, process.send_signal, [signal.SIGKILL])
             timer.start()
             killed += process.wait() == -signal.SIGKILL
             timer.cancel()

@@ -197,7 +197,7 @@ def position():
     return None if found is None else found.position
 
 def kill(child, is_time):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 900
     while not is_time():
         if os.waitpid(child, os.WNOHANG)[0]:
             children.remove(child)
@@ -243,7 +243,7 @@ print((folder / "digest").read_text())
 def killed(folder, kills, told="digest", **settings):
     """What is `TOLD` of an undisturbed run and of one that is killed so often, and the pairs of the latter by epoch."""
     script = [sys.executable, "-c", KILLING, str(folder), json.dumps(settings), str(kills), "7", told]
-    done = subprocess.run(script, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=300)
+    done = subprocess.run(script, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=900)
     assert done.returncode == 0, done.stderr
     undisturbed, places, within, result, *pairs = done.stdout.split(maxsplit=4)
     assert int(places) >= kills / 2 and int(within) >= kills / 5  # in the middle of an epoch
@@ -408,7 +408,7 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
         assert line, "ended before it trained"
     process.send_signal(number)
     last = process.stderr.read().splitlines()[-1]
-    assert process.wait(timeout=30) == code
+    assert process.wait(timeout=900) == code
     assert last.startswith(f"spherevec: {word}; saved in epoch ")
     assert last.endswith(" of 150 in m.checkpoint; run the same again with --resume to go on")
     assert [path.name for path in tmp_path.iterdir()] == ["m.checkpoint"]
@@ -416,7 +416,7 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
         return
 
     def again(*options):
-        return subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        return subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=900)
 
     done = again("--epochs", "150")
     assert done.returncode == 2
@@ -434,12 +434,12 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
 
 def test_the_command_line_starts_over(text, tmp_path):
     command = [SPHEREVEC, "train", str(text), "--out", "m", "--vector-size", "8", "--epochs", "1", "--threads", "1"]
-    done = subprocess.run([*command, "--resume"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([*command, "--resume"], cwd=tmp_path, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0
     assert done.stderr.splitlines()[0] == "m.checkpoint: no checkpoint there; starting from the beginning"
     (tmp_path / "m.checkpoint").mkdir()
     (tmp_path / "m.checkpoint" / checkpoint.MANIFEST).write_text("{}")
-    done = subprocess.run([*command, "--force"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([*command, "--force"], cwd=tmp_path, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
@@ -620,7 +620,7 @@ print(digest(model) == digest(spherevec.train(corpus, **SETTINGS)))
 
 def full_disk(folder, encoded, limit):
     script = [sys.executable, "-c", FULL_DISK, str(folder), str(limit), str(encoded)]
-    done = subprocess.run(script, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=100)
+    done = subprocess.run(script, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=900)
     assert done.returncode == 0, done.stderr
     warning, same = done.stdout.splitlines()
     assert warning.startswith("1 checkpoint not saved, training goes on: ")

@@ -165,7 +165,7 @@ FORKED = """
         children = [context.Process(target=child, args=(queue,)) for _ in range(2)]
         for process in children:
             process.start()
-        print(queue.get(timeout=100), queue.get(timeout=100))
+        print(queue.get(timeout=900), queue.get(timeout=900))
         other.join()
         print(results["parent"])
 """
@@ -178,7 +178,7 @@ def test_two_trainings_in_children_beside_one_in_the_parent(tmp_path, method):
     script.write_text(
         textwrap.dedent(SCRIPT.replace("{tests!r}", repr(str(Path(__file__).parent))).replace("{body}", body))
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [digest(train())] * 2 + [digest(train(epochs=40))]
 
