@@ -55,7 +55,14 @@ def recorded(scenario, folder):
         pytest.skip("may not trace processes here")
     assert done.returncode == 0, done.stderr
     calls = []
+    begun = {}  # calls of several threads are cut in two
     for line in log.read_text().splitlines():
+        thread, _, rest = line.partition(" ")
+        if rest.rstrip().endswith("<unfinished ...>"):
+            begun[thread] = line.rpartition("<unfinished ...>")[0]
+            continue
+        if "resumed>" in rest[:40]:
+            line = begun.pop(thread) + line.partition("resumed>")[2]
         found = LINE.match(line)
         if not found or int(found[3]) < 0:
             continue

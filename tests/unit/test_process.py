@@ -50,7 +50,15 @@ def test_overlapping_borrowers_give_back_what_was_there(borrow, state, meanwhile
     assert seen == [True] and state() == before
 
 
-def test_signals_wait_and_are_delivered_once():
+@pytest.fixture
+def interruptible():
+    """Programs that a shell starts in the background ignore interruptions."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_signals_wait_and_are_delivered_once(interruptible):
     after = []
     with pytest.raises(KeyboardInterrupt), process.signals_held_back():
         signal.raise_signal(signal.SIGINT)
