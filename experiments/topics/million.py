@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.metrics import adjusted_rand_score
 
 from spherevec.sphere import normalize
 from spherevec.topics import find_topics
@@ -67,6 +68,6 @@ if __name__ == "__main__":
         "cpu_seconds": time.process_time() - used,
         "peak_mb": peak_mb(),
         "mb_above": peak_mb() - before,
-        "right": float(np.mean([len(np.unique(model.truth[topics.labels == one])) for one in range(len(topics))])),
+        "ari": float(adjusted_rand_score(model.truth, topics.labels)),
     }
     print(json.dumps({name: round(value, 3) for name, value in figures.items()}))

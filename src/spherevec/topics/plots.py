@@ -82,5 +82,6 @@ def _over(
         place = topics.place(number)
         panel.plot(found.groups, found.shares[:, place], marker="o", markersize=3, label=topics[number].title)
     panel.set_ylabel("share of documents")
+    panel.set_ylim(bottom=0)
     panel.tick_params(axis="x", rotation=60, labelsize=8)
     panel.legend(fontsize=8)
