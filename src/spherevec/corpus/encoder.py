@@ -40,7 +40,7 @@ from spherevec.process import files_to_spare
 if TYPE_CHECKING:
     from spherevec.corpus.merging import MergedWords
 
-_WORDS_LOOKED_AT = 100_000  # for warnings about what words look like
+_WORDS_LOOKED_AT = 10_000  # for warnings about what words look like
 
 
 def encode(
@@ -207,21 +207,28 @@ def _write_rare_counts(folder: Path, words: CountedWords, numbers: npt.NDArray[n
 
 
 def _warnings(summary: CorpusSummary, counted: _Counted, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """What looks wrong, by some of the distinct words, chosen by their hashes."""
-    counts = counted.words.counts
-    every = max(1, len(counts) // _WORDS_LOOKED_AT)
-    places = np.flatnonzero(counted.hashes % np.uint64(every) == 0)
-    words, share = list(counted.words.at(places)), len(counts) / max(len(places), 1)
-    long = [(int(counts[place]), word) for place, word in zip(places, words, strict=True) if len(word) >= LONG_WORD]
+    """What looks wrong, by some of the distinct words and some of the long ones."""
+    words, counts = counted.words.words, counted.words.counts
+    places, _ = _some(np.arange(len(counts)), counted.hashes)
+    candidates, share = _some(np.flatnonzero(np.diff(words.offsets) >= LONG_WORD), counted.hashes)
+    found = zip(counts[candidates].tolist(), counted.words.at(candidates), strict=True)
+    long = [(count, word) for count, word in found if len(word) >= LONG_WORD]
     return tuple(
         warnings_about(
             summary,
             long_words=round(sum(count for count, _ in long) * share),
             longest=max(long, key=lambda one: (len(one[1]), one[1]))[1] if long else "",
-            unspaced=unspaced_share(words, counts[places].tolist()),
+            unspaced=unspaced_share(counted.words.at(places), counts[places].tolist()),
             divided=tokenizer.divides_unspaced,
         )
     )
+
+
+def _some(places: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], float]:
+    """Of many words some, chosen by their hashes, and how many stand behind each."""
+    every = max(1, len(places) // _WORDS_LOOKED_AT)
+    chosen = places[hashes[places] % np.uint64(every) == 0]
+    return chosen, len(places) / max(len(chosen), 1)
 
 
 def write_words(folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
