@@ -14,6 +14,7 @@ from spherevec.engine.cuda import backend as cuda
 from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan, FitTables, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
+from spherevec.engine.schedule import epoch_blocks
 from spherevec.errors import SpherevecError
 from spherevec.training import trainer
 
@@ -188,7 +189,7 @@ def test_epoch_by_epoch_is_the_oracles(settings):
     load_random_vectors(np.random.default_rng(4), ours, theirs)
     started = ours.read("inputs", 0, 100)
     for epoch in range(3):
-        for block in trainer.epoch_blocks(data, config, epoch):
+        for block in epoch_blocks(data, config, epoch):
             for backend in (ours, theirs):
                 backend.train(0, block)
         assert largest_difference(ours, theirs) < 2e-5

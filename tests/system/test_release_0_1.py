@@ -17,7 +17,7 @@ import pytest
 
 import spherevec
 from spherevec.model import KeyedVectors, Model
-from spherevec.training.trainer import settle_empty_documents
+from spherevec.training.finishing import settle_empty_documents
 
 FILES = Path(__file__).parent.parent / "data" / "0.1.0"
 DIGESTS = json.loads((FILES / "digests.json").read_text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
@@ -23,7 +24,27 @@ guard_option = click.option(
 )
 force_option = click.option("--force", is_flag=True, help="Replace what is there.")
 
-corpus_argument = click.argument("corpus", metavar="CORPUS...", nargs=-1, required=True, type=PATH)
+
+class Address(os.PathLike[str]):
+    """An address such as s3://bucket/file, which a `Path` would spoil."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __fspath__(self) -> str:
+        return self._text
+
+    __str__ = __fspath__
+
+
+class _CorpusPath(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return Address(value) if isinstance(value, str) and "://" in value else super().convert(value, param, ctx)
+
+
+corpus_argument = click.argument(
+    "corpus", metavar="CORPUS...", nargs=-1, required=True, type=_CorpusPath(path_type=Path)
+)
 
 _READING = (
     click.option("--text-field", metavar="NAME", help="Column of a table that holds the text."),

@@ -49,6 +49,8 @@ class EncodedCorpus:
         tokenizer: how the text was cut into words.
         phrases: whether multi-word terms were looked for; they are entries of the vocabulary.
         breaks: (n_tokens,) whether punctuation stands before each word; None where that was not kept.
+        spread: over how many workers of a cluster the text was spread, and in how many steps they train it; empty on
+            one machine.
     """
 
     def __init__(self, folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
@@ -67,6 +69,7 @@ class EncodedCorpus:
         self.raw_tokens: int = about["raw_tokens"]
         self.tokenizer = stored_tokenizer(about["tokenizer"])
         self.phrases: bool = about["phrases"]
+        self.spread: dict[str, int] = {}
         self._ids: np.memmap[Any, np.dtype[np.int32]] | None = _mapped(folder / IDS, ID_TYPE, self.n_tokens)
         breaks = folder / BREAKS
         self.breaks = _mapped(breaks, np.dtype(np.bool_), self.n_tokens) if breaks.is_file() else None

@@ -15,7 +15,7 @@ Columns are spilled to files as documents come, and written as one safetensors f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -200,6 +200,11 @@ class RecordBuilder:
 def schema_array(n_rows: int, columns: Sequence[dict[str, str]]) -> NDArray[np.uint8]:
     """The description of a table as an array of bytes."""
     return np.frombuffer(json.dumps({"rows": n_rows, "columns": list(columns)}).encode(), np.uint8)
+
+
+def schema_of(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """What `schema_array` wrote."""
+    return dict(json.loads(columns["schema"].tobytes()))
 
 
 def text_arrays(column: TextColumn) -> dict[str, NDArray[Any]]:

@@ -18,6 +18,22 @@ CHUNK_ROWS = 8192  # documents looked at in one go
 COPIED_ROWS = 1024  # vectors of which copies are held
 
 
+class Schedule:
+    """What a run does, one step after the other: the blocks of each epoch, and the steps of the final refit."""
+
+    def __init__(self, data: TrainingData, config: TrainConfig) -> None:
+        self._data, self._config = data, config
+
+    def blocks(self, epoch: int) -> list[Block]:
+        return epoch_blocks(self._data, self._config, epoch)
+
+    def refit_stop(self, first: int) -> int:
+        """Up to which document the step of the refit goes that begins with `first`."""
+        offsets, tokens = self._data.offsets, DEVICES[self._config.device].refit_tokens
+        reached = int(np.searchsorted(offsets, offsets[first] + tokens))
+        return min(max(reached, first + 1), self._data.documents)
+
+
 def further_pieces(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """The pieces of `size` tokens that long documents have beyond their first, (M, 2): document, first token."""
     found = [np.empty((0, 2), np.int64)]
@@ -29,11 +45,15 @@ def further_pieces(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(np.concatenate(found))
 
 
-def epoch_blocks(data: TrainingData, config: TrainConfig, epoch: int) -> list[Block]:
-    """The work of an epoch. Alpha falls linearly from block to block, over all epochs."""
+def epoch_blocks(data: TrainingData, config: TrainConfig, epoch: int, smallest: int = SMALLEST_EPOCH) -> list[Block]:
+    """The work of an epoch. Alpha falls linearly from block to block, over all epochs.
+
+    Args:
+        smallest: shards that an epoch of a deterministic run has at least, where there are enough units.
+    """
     tokens = DEVICES[config.device].block_tokens
     if config.deterministic:
-        tokens = max(1, min(SHARD_TOKENS, len(data.ids) // SMALLEST_EPOCH))
+        tokens = max(1, min(SHARD_TOKENS, len(data.ids) // smallest))
     edges = block_edges(data, tokens, in_file_order=config.order == "file")
     order_key, sample_key = np.random.SeedSequence((config.seed, epoch)).generate_state(2, np.uint64).tolist()
     if config.order == "file":

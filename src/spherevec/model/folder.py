@@ -5,6 +5,7 @@
     contexts.safetensors    the same words as contexts; optional
     inputs.safetensors      the input vectors of the words, where `words` are their sum with `contexts`; optional
     docs.safetensors        one vector a document; optional
+    docs-000.safetensors …  the same in several files, in the order of their numbers
     fit.safetensors         what documents are fitted with: `weights` (n,) of the words, `mean` (dim,) and `covariance`
                             (dim, dim) of negative samples; optional
     vocabulary.json         the words, one a line
@@ -48,6 +49,7 @@ from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, previous_version, read_at_most
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.locks import lock_name, resolved
+from spherevec.storage.shards import read_shards, shard_names, write_shards
 from spherevec.storage.tensors import read_tensors, write_tensors
 
 FORMAT = "spherevec-model"
@@ -67,7 +69,7 @@ _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "in
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
 FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, FIT, INDEX, SLOTS, TOPICS, *_TENSORS.values()}
-FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values()}
+FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values(), *shard_names("docs")}
 _LONGEST_MANIFEST = 1 << 22
 _OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
 # A load is tried again while the folder is being replaced; a writer that never rests is told in the end.
@@ -108,12 +110,18 @@ class StoredModel:
     kept_topics: KeptTopics | None = None
 
 
-def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write the folder completely or not at all; an old one stays until the new one is complete."""
+def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False, shards: int = 1) -> None:
+    """Write the folder completely or not at all; an old one stays until the new one is complete.
+
+    Args:
+        shards: write the documents' vectors in at most so many files.
+    """
     with atomic_folder(folder, overwrite=overwrite, ours=FILES) as new:
         tables = {name: getattr(stored, name) for name in _TENSORS}
         for name, table in tables.items():
-            if table is not None:
+            if name == "docs" and table is not None and shards > 1:
+                write_shards(new, name, table.vectors, shards)
+            elif table is not None:
                 counts = {} if table.counts is None else {"counts": table.counts}
                 write_tensors(new / _TENSORS[name], {"vectors": table.vectors, **counts})
         slots = None if stored.docs is None else stored.docs.save_index(new / INDEX)
@@ -200,9 +208,15 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
         topics = KeptTopics.open(folder / TOPICS, opened=files[TOPICS]) if TOPICS in files else None
         old = manifest["format_version"] == 1
         for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
-            if file not in files:
+            shards = [shard for shard in shard_names(name) if shard in files] if name == "docs" else []
+            if file not in files and not shards:
                 continue
-            tensors = read_tensors(folder / file, memory_map=memory_map, opened=files[file])
+            tensors: dict[str, Any] = {}
+            if shards:
+                opened_shards = [(folder / shard, files[shard]) for shard in shards]
+                tensors["vectors"] = read_shards(opened_shards, memory_map=memory_map)
+            else:
+                tensors |= read_tensors(folder / file, memory_map=memory_map, opened=files[file])
             vectors, counts = tensors.get("vectors"), tensors.get("counts")
             if vectors is None or vectors.dtype != np.float32 or vectors.ndim != 2:
                 raise FormatError(f"{folder / file}: holds no float32 array 'vectors' of shape (n, dim)")

@@ -425,8 +425,8 @@ class Model:
         """What there is to know about the model without its vectors, ready for JSON."""
         return described(self)
 
-    def save(self, folder: str | Path, overwrite: bool = False) -> None:
-        """Write the model as a folder, completely or not at all; an old model stays until the new one is complete."""
+    def save(self, folder: str | Path, overwrite: bool = False, shards: int | None = None) -> None:
+        """Write the model as a folder, completely or not at all; documents in `shards` files, one for each worker."""
         about = {
             "tokenizer": self.tokenizer.description(),
             "config": self.config,
@@ -446,7 +446,7 @@ class Model:
             self.fit,
             self.kept_topics,
         )
-        folders.save(stored, folder, overwrite=overwrite)
+        folders.save(stored, folder, overwrite=overwrite, shards=shards or int(self.provenance.get("workers", 1)))
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], mmap: bool = True, verify: bool = False) -> Model:

@@ -43,8 +43,12 @@ class Rows(Protocol):
     def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Rows]) -> None:
-    """Write arrays of any type in `_DTYPES` under their names, the widest first, so that each is aligned."""
+def write_tensors(path: Path, tensors: Mapping[str, Rows], edge: int = 8) -> None:
+    """Write arrays of any type in `_DTYPES` under their names, the widest first, so that each is aligned.
+
+    Args:
+        edge: the arrays begin at a multiple of this, of 8 at least.
+    """
     tensors = dict(sorted(tensors.items(), key=lambda named: -named[1].dtype.itemsize))
     header: dict[str, Any] = {}
     end = 0
@@ -52,7 +56,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Rows]) -> None:
         begin, end = end, end + array.nbytes
         header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
     encoded = json.dumps(header).encode()
-    encoded += b" " * (-len(encoded) % 8)  # keeps the arrays aligned
+    encoded += b" " * (-(8 + len(encoded)) % edge)  # keeps the arrays aligned
     if len(encoded) > _LONGEST_HEADER:
         raise FormatError(f"{path.name}: {len(tensors):,} arrays are too many for one file; keep fewer fields")
     with path.open("wb") as file:
@@ -94,6 +98,20 @@ def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None
             view = np.frombuffer(buffer, dtype, count, start + begin).reshape(shape)
             arrays[name] = view if memory_map else view.copy()
     return arrays
+
+
+def tensor_place(path: Path, file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """The shape, the type and the first byte of one array of an open file, which holds all of it."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    header_length = int.from_bytes(file.read(8), "little")
+    if size < 8 or header_length > min(size - 8, _LONGEST_HEADER):
+        raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")
+    header = _parsed(path, file.read(header_length))
+    dtype, shape, begin, end = _layout(path, name, header.get(name))
+    if 8 + header_length + end > size:
+        raise FormatError(f"{path}: truncated: {name!r} ends at byte {8 + header_length + end}, the file at {size}")
+    return shape, dtype, 8 + header_length + begin
 
 
 def _parsed(path: Path, encoded: bytes) -> dict[str, Any]:

@@ -198,6 +198,12 @@ class Checkpoint:
         # Where the text differs, so may what was settled by it. Settings that shape the text are named before it.
         self._refuse_settings(differing - _SETTLED_BY_TEXT, settings)
         now = fingerprint(corpus)
+        spread = {name: int(self.corpus.get(name, 0)) for name in ("workers", "exchanges")}
+        if spread != dict.fromkeys(spread, 0) | corpus.spread:
+            raise ConfigError(
+                f"{self.folder}: cannot resume with other workers ({_spoken(spread)} then, {_spoken(corpus.spread)} "
+                "now); give those of then, or remove the folder to start over"
+            )
         changed = [f"{name}: {self.corpus.get(name)!r} then, {value!r} now" for name, value in now.items()
                    if name != "sha256" and self.corpus.get(name) not in (value, None)]  # fmt: skip
         if not changed and self.corpus.get("sha256") != now["sha256"]:
@@ -312,7 +318,14 @@ def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
         "words": len(corpus.vocabulary),
         "tokenizer": str(corpus.tokenizer),
         "sha256": digest.hexdigest(),
+        **corpus.spread,
     }
+
+
+def _spoken(spread: Mapping[str, int]) -> str:
+    if not spread.get("workers"):
+        return "no ray"
+    return f"workers={spread['workers']} with {spread['exchanges']} exchanges an epoch"
 
 
 class _Rows:

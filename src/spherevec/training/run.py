@@ -13,12 +13,11 @@ import numpy as np
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
-from spherevec.devices import DEVICES
-from spherevec.engine.base import Backend, DeterministicBackend, TrainingData
+from spherevec.engine.base import Backend, DeterministicBackend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
 from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables
-from spherevec.engine.schedule import CHUNK_ROWS, COPIED_ROWS, epoch_blocks
+from spherevec.engine.schedule import CHUNK_ROWS, COPIED_ROWS, Schedule
 from spherevec.errors import TrainingError
 from spherevec.training.checkpoint import Saver
 from spherevec.training.position import Position
@@ -34,6 +33,7 @@ class Run:
     """Trains the vectors of a backend, from a position on.
 
     Args:
+        data: what is trained, or the steps of the run.
         saver: asked now and then whether a checkpoint is due, and told to save where no block is being trained.
         after_epoch: called with the backend and the number of the epoch, counted from 0, when its blocks are trained.
     """
@@ -41,7 +41,7 @@ class Run:
     def __init__(
         self,
         backend: Backend,
-        data: TrainingData,
+        data: TrainingData | Schedule,
         config: TrainConfig,
         corpus: EncodedCorpus,
         biases: Biases,
@@ -50,7 +50,8 @@ class Run:
         saver: Saver | None = None,
         after_epoch: AfterEpoch | None = None,
     ) -> None:
-        self._backend, self._data, self._config, self._after_epoch = backend, data, config, after_epoch
+        self._backend, self._config, self._after_epoch = backend, config, after_epoch
+        self._schedule = data if isinstance(data, Schedule) else Schedule(data, config)
         self._corpus, self._biases, self._report, self._saver = corpus, biases, report, saver
         # The queues of the epoch that is being trained. One assignment changes both, whenever an interruption comes.
         self._state: tuple[Position, BlockQueues | None] = (position or Position(), None)
@@ -80,14 +81,15 @@ class Run:
 
     def _check_all(self) -> None:
         """Stop unless every vector is finite: with the hinge, NaN in a context or a document reaches no word."""
-        for table, rows in self._data.table_rows(self._config).items():
+        words, documents = len(self._corpus.vocabulary), self._corpus.n_documents
+        for table, rows in table_rows(words, documents, self._config).items():
             for start in range(0, rows, COPIED_ROWS):
                 if not np.isfinite(self._backend.read(table, start, min(start + COPIED_ROWS, rows)).sum()):
                     raise diverged(self._config)
 
     def _train_epoch(self) -> None:
         backend, config, position = self._backend, self._config, self.position
-        blocks = epoch_blocks(self._data, config, position.epoch)
+        blocks = self._schedule.blocks(position.epoch)
         if position.left is None:
             position = replace(position, left=((0, len(blocks)),), before=backend.sums())
         self._epoch_started = time.perf_counter()
@@ -95,7 +97,7 @@ class Run:
         self._state = (position, queues)
         while queues.left:
             how: dict[str, Any] = {"learns": config.objective_info.likelihood, "tick": self._tick, "pause": self._pause}
-            if config.deterministic:
+            if hasattr(backend, "train_shard"):
                 train_rounds(cast(DeterministicBackend, backend), queues, self._biases, **how)
             else:
                 train_blocks(backend, queues, self._biases, **how)
@@ -107,7 +109,7 @@ class Run:
                 self._after_epoch(backend, position.epoch)
             seconds = self._seconds()
             sums = backend.sums() - position.before
-            length = checked_resultant_length(backend, self._data.words, config)
+            length = checked_resultant_length(backend, len(self._corpus.vocabulary), config)
             entry = {
                 "epoch": position.epoch + 1,
                 "seconds": seconds,
@@ -118,13 +120,11 @@ class Run:
 
     def refit_documents(self, tables: FitTables | None) -> None:
         """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
-        data, documents = self._data, self._data.documents
+        documents = self._corpus.n_documents
         plan = refit_plan(self._config, self._biases, tables)
         while (first := self.position.refitted) < documents:
             self._report(Progress("finishing", first / documents))
-            tokens = DEVICES[self._config.device].refit_tokens
-            reached = np.searchsorted(data.offsets, data.offsets[first] + tokens)
-            last = min(max(int(reached), first + 1), documents)
+            last = self._schedule.refit_stop(first)
             self._backend.refit_documents(first, last, plan)
             self._corpus.drop_pages()
             self._state = (replace(self.position, refitted=last), None)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +17,12 @@ from numpy.typing import NDArray
 from spherevec import process, sphere
 from spherevec.config import KEEP_TEXT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.engine.backends import check_device, make_backend, make_fit_tables
+from spherevec.engine.backends import check_device
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
 from spherevec.engine.fit import FitTables, blank_tables
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.engine.schedule import CHUNK_ROWS, COPIED_ROWS, epoch_blocks, further_pieces
+from spherevec.engine.schedule import COPIED_ROWS, further_pieces
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_terms import DocumentTerms, count_terms
@@ -29,6 +30,8 @@ from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
 from spherevec.storage.locks import owned, told_in_one_line
 from spherevec.training import checkpoint as checkpoints
+from spherevec.training.finishing import directions_of_sums, settle_empty_documents
+from spherevec.training.place import Place, ThisMachine
 from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.progress_bar import chosen_progress
 from spherevec.training.run import AfterEpoch, Run, refit_plan
@@ -58,6 +61,9 @@ def train(
     resume: bool = False,
     start_over: bool = False,
     finish: Callable[[Model], object] | None = None,
+    ray: str | None = None,
+    workers: int | None = None,
+    cluster: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Model:
     """Learn word and document vectors from text.
@@ -92,23 +98,38 @@ def train(
         start_over: an unfinished run in that folder may be replaced; it stays until this run has saved something.
         finish: called with the finished model before any interruption is let through, to save it, on the disk of
             `checkpoint`: a run that would find no room there is refused before it trains.
+        ray: train on workers of a Ray cluster: "local" for processes of this machine, "auto" for the cluster that this
+            machine belongs to, or the address of one. The same seed and number of workers give the same bits.
+        workers: how many; one by default.
+        cluster: further settings of such a run: `exchange_tokens` that each worker trains between two exchanges, by
+            default chosen by the vocabulary and the `bandwidth` (10 Gbit/s); `worker_timeout`, the seconds after which
+            a worker that does not answer is replaced (600).
         **settings: any field of `TrainConfig`, on top of the recipe.
     """
+    distributed = ray is not None or workers is not None or cluster is not None
+    if distributed:
+        settings.setdefault("deterministic", settings.get("device", "cpu") == "cpu")
     config = TrainConfig.recipe(recipe, **settings)
     saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
     saving |= {"start_over": start_over, "finish": finish}
     check_initial(initial)
-    if isinstance(source, EncodedCorpus):
-        with chosen_progress(progress) as shown:
-            return train_corpus(source, config, progress=shown, initial=initial, workdir=workdir, **saving)
     with checkpoint_owned(checkpoint), ExitStack() as stack:
         check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
-        check_device(config)
+        machines: Any = None
+        if distributed:
+            opened = import_module("spherevec.distributed.machines").machines
+            machines = stack.enter_context(opened(ray, workers, config, workdir=workdir, **(cluster or {})))
+            saving["place_of"] = machines.place
+        else:
+            check_device(config)
         report = careful(stack.enter_context(chosen_progress(progress)))
+        if isinstance(source, EncodedCorpus):
+            return train_corpus(source, config, progress=report, initial=initial, workdir=workdir, **saving)
         # What a killed process has left there is removed on the way.
         folder = stack.enter_context(working_folder(workdir))
         report(Progress("reading", 0.0))
-        corpus = encode(
+        encoder = encode if machines is None else machines.encode
+        corpus = encoder(
             source,
             folder,
             min_count=config.min_count,
@@ -144,14 +165,21 @@ def train_corpus(
     resume: bool = False,
     start_over: bool = False,
     finish: Callable[[Model], object] | None = None,
+    place_of: Callable[[EncodedCorpus, TrainConfig], Place] | None = None,
 ) -> Model:
-    """Learn vectors from an encoded corpus; the arguments are those of `train`."""
+    """Learn vectors from an encoded corpus; further arguments are those of `train`.
+
+    Args:
+        place_of: gives the place of the run from the corpus and the settled configuration; by default this machine.
+    """
     check_initial(initial)
-    check_device(config)
+    if place_of is None:
+        check_device(config)
     config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
     if config.min_count is None:
         config = config.with_(min_count=corpus.summary.min_count)
-    data = prepare(corpus, config)
+    place = None if place_of is None else place_of(corpus, config)
+    data = prepare(corpus, config) if place is None else None
 
     def start(backend: Backend, biases: Biases) -> None:
         fill(backend, corpus, config, initial)
@@ -177,7 +205,7 @@ def train_corpus(
         every = checkpoints.Every.parse(checkpoint_every)
         check_space(Path(checkpoint), *sizes, config, saves=finish is not None, checkpoints=every is not None)
     with told_when_finished(saved):
-        learn_tables(corpus, config, data, start, finish=build, **how)
+        learn_tables(corpus, config, data, start, place=place, finish=build, **how)
     return built[0]
 
 
@@ -207,9 +235,10 @@ class Learned(NamedTuple):
 def learn_tables(
     corpus: EncodedCorpus,
     config: TrainConfig,
-    data: TrainingData,
+    data: TrainingData | None,
     start: Callable[[Backend, Biases], None],
     *,
+    place: Place | None = None,
     after_epoch: AfterEpoch | None = None,
     fit_tables: FitTablesOf | None = None,
     finish: Callable[[Learned], object] | None = None,
@@ -224,7 +253,8 @@ def learn_tables(
 
     Args:
         config: settled.
-        data: what `prepare` makes of the corpus.
+        data: what `prepare` makes of the corpus; None where a place is given.
+        place: where the run takes place; by default this machine.
         start: sets the vectors and biases that a run begins with; not asked where a run is resumed.
         after_epoch: called when the blocks of an epoch are trained.
         fit_tables: gives what documents are fitted with to the finished words; by default what these say of the text.
@@ -232,32 +262,35 @@ def learn_tables(
     """
     with checkpoint_owned(checkpoint):
         every = check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
-        check_device(config)
-        place = None if checkpoint is None else Path(checkpoint)
-        saved = checkpoints.load(place) if place and resume else None
-        made = fit_tables or (lambda backend: make_fit_tables(backend, data, corpus.vocabulary.counts, config))
-        report = careful(progress)
-        return _learn(corpus, config, data, start, after_epoch, made, finish, report, workdir, place, every, saved)
+        if place is None:
+            check_device(config)
+        folder = None if checkpoint is None else Path(checkpoint)
+        saved = checkpoints.load(folder) if folder and resume else None
+        if place is None:
+            assert data is not None
+            place = ThisMachine(data, corpus.vocabulary.counts, config, workdir)
+        made, report = fit_tables or place.fit_tables, careful(progress)
+        return _learn(corpus, config, place, start, after_epoch, made, finish, report, folder, every, saved)
 
 
 def _learn(
     corpus: EncodedCorpus,
     config: TrainConfig,
-    data: TrainingData,
+    place: Place,
     start: Callable[[Backend, Biases], None],
     after_epoch: AfterEpoch | None,
     fit_tables: FitTablesOf,
     finish: Callable[[Learned], object] | None,
     report: ProgressCallback,
-    workdir: str | Path | None,
     checkpoint: Path | None,
     every: checkpoints.Every | None,
     saved: checkpoints.Checkpoint | None,
 ) -> Learned:
     """As `learn_tables`, after all checks."""
+    schedule = place.schedule()
     if saved:
-        saved.check(config, corpus, len(epoch_blocks(data, config, 0)))
-    backend = make_backend(data, config, workdir)
+        saved.check(config, corpus, len(schedule.blocks(0)))
+    backend = place.backend()
     biases = Biases(config.bias, config.concentration)
     if saved:
         saved.restore(backend, biases)
@@ -270,7 +303,7 @@ def _learn(
         # Of no document, to have it compiled.
         backend.refit_documents(0, 0, refit_plan(config, biases, blank_tables(len(corpus.vocabulary), config)))
     saver = checkpoints.Saver(checkpoint, every, backend, biases, config, corpus) if checkpoint and every else None
-    run = Run(backend, data, config, corpus, biases, report, saved.position if saved else None, saver, after_epoch)
+    run = Run(backend, schedule, config, corpus, biases, report, saved.position if saved else None, saver, after_epoch)
     if saved:
         report(Progress("resuming", run.done, min(saved.position.epoch + 1, config.epoch_count), config.epochs))
         saved = None  # lets go of its file
@@ -323,12 +356,22 @@ def check_checkpoint(
 
 def prepare(corpus: EncodedCorpus, config: TrainConfig) -> TrainingData:
     """The plain arrays that a backend works on."""
-    counts = corpus.vocabulary.counts
+    return training_data(corpus.ids, corpus.offsets, corpus.vocabulary.counts, config)
+
+
+def training_data(
+    ids: NDArray[np.int32], offsets: NDArray[np.int64], counts: NDArray[np.int64], config: TrainConfig
+) -> TrainingData:
+    """As `prepare`, of documents that are ids[offsets[d]:offsets[d + 1]], perhaps a part of the text.
+
+    Args:
+        counts: (V,) of the words in the whole text.
+    """
     alias_probability, alias_word = alias_table(counts)
     return TrainingData(
-        ids=corpus.ids,
-        offsets=corpus.offsets,
-        pieces=further_pieces(corpus.offsets, PIECE),
+        ids=ids,
+        offsets=offsets,
+        pieces=further_pieces(offsets, PIECE),
         keep_probability=keep_probabilities(counts, config.sample_threshold),
         refit_keep_probability=keep_probabilities(counts, config.for_inference().sample_threshold),
         alias_probability=alias_probability,
@@ -394,6 +437,7 @@ def build_model(
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
         "raw_tokens": corpus.raw_tokens,
+        **corpus.spread,
         "summary": corpus.summary.with_(settings=settled_settings(corpus, config)).as_dict(),
     }
     return Model(
@@ -434,36 +478,6 @@ def counted_terms(corpus: EncodedCorpus, folder: Path, threads: int = 1) -> Docu
         reason = f"{folder}: {error.strerror or error}"
         warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)
         return None
-
-
-def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """u + v back on the sphere, (n, dim): better on word similarity than either, and without their common direction."""
-    sums = np.empty_like(inputs)
-    for start in range(0, len(inputs), CHUNK_ROWS):
-        here = slice(start, start + CHUNK_ROWS)
-        both = inputs[here] + contexts[here]
-        opposite = np.linalg.norm(both, axis=1) < 1e-6  # these have no direction
-        both[opposite] = inputs[here][opposite]
-        sums[here] = sphere.normalize(both)
-    return sums
-
-
-def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
-    """A document without a known word gets the mean direction of the others, rather than the noise it started from."""
-    starts = range(0, len(vectors), CHUNK_ROWS)
-
-    def empty(start: int) -> NDArray[np.bool_]:
-        return np.asarray(np.diff(offsets[start : start + CHUNK_ROWS + 1]) == 0)
-
-    if not any(empty(start).any() for start in starts):
-        return
-    total = np.zeros(vectors.shape[1])
-    for start in starts:
-        total += vectors[start : start + CHUNK_ROWS][~empty(start)].sum(axis=0, dtype=np.float64)
-    if np.linalg.norm(total) > 1e-6 * len(vectors):  # otherwise there are no others, or they have no common direction
-        common = sphere.normalize(total).astype(np.float32)
-        for start in starts:
-            vectors[start : start + CHUNK_ROWS][empty(start)] = common
 
 
 def give_memory_back() -> None:

@@ -32,6 +32,7 @@ from spherevec.storage.files import working_folder
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.arrivals import Arrivals, GrownWords, find_arrivals, grown_words
 from spherevec.training.drift import measure_drift
+from spherevec.training.finishing import directions_of_sums
 from spherevec.training.newcomers import start_newcomers
 from spherevec.training.prior import WordPrior
 from spherevec.training.progress import Progress, ProgressCallback, careful
@@ -42,7 +43,6 @@ from spherevec.training.trainer import (
     Learned,
     check_checkpoint,
     checkpoint_owned,
-    directions_of_sums,
     fill,
     learn_tables,
     prepare,

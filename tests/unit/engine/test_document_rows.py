@@ -23,6 +23,7 @@ from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import TrainingError
 from spherevec.storage import files, memory
 from spherevec.training import run, trainer, workers
+from spherevec.training.finishing import settle_empty_documents
 
 DOCUMENTS = random_documents(200, longest=100)  # every tenth is empty
 SETTINGS = {"vector_size": 20, "window": 3, "min_count": 1, "epochs": 3, "sample": 1e-2, "threads": 1}
@@ -130,10 +131,10 @@ def test_empty_documents_get_the_direction_of_the_others(monkeypatch):
     expected = vectors.copy()
     mean = vectors[lengths > 0].astype(np.float64).sum(axis=0)
     expected[lengths == 0] = mean / np.linalg.norm(mean)
-    trainer.settle_empty_documents(vectors, np.concatenate([[0], np.cumsum(lengths)]))
+    settle_empty_documents(vectors, np.concatenate([[0], np.cumsum(lengths)]))
     assert np.allclose(vectors, expected, atol=1e-6) and np.array_equal(vectors[lengths > 0], expected[lengths > 0])
     before = vectors.copy()
-    trainer.settle_empty_documents(vectors, np.zeros(12, np.int64))  # all are
+    settle_empty_documents(vectors, np.zeros(12, np.int64))  # all are
     assert np.array_equal(vectors, before)
 
 
@@ -352,6 +353,7 @@ def test_addresses_that_run_out_are_told(corpus, tmp_path):
         import resource, sys
         sys.path.insert(0, sys.argv[1])
         from test_document_rows import *
+        from spherevec.engine.backends import make_backend
         cpu.available_memory = lambda: 0.0
         document_table.lies_in_memory = lambda folder: False
         spherevec.train(DOCUMENTS, **SETTINGS, workdir=sys.argv[2])  # all libraries, and all kernels
@@ -360,7 +362,7 @@ def test_addresses_that_run_out_are_told(corpus, tmp_path):
         with encode(["a b c"] * 20_000, Path(sys.argv[2]) / "e", min_count=1) as corpus:
             config = TrainConfig(vector_size=4096, threads=1, sample=1e-3)
             try:
-                trainer.make_backend(trainer.prepare(corpus, config), config, sys.argv[2])
+                make_backend(trainer.prepare(corpus, config), config, sys.argv[2])
             except TrainingError as error:
                 print(error)
     """

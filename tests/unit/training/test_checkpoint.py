@@ -22,7 +22,7 @@ from spherevec.engine import schedule
 from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import files
-from spherevec.training import checkpoint, run, workers
+from spherevec.training import checkpoint, workers
 from spherevec.training.checkpoint import Every
 from spherevec.training.position import Position
 
@@ -34,9 +34,8 @@ SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 4, "sample
 @pytest.fixture(autouse=True)
 def many_blocks(monkeypatch):
     """Ten blocks an epoch, a checkpoint after each, and documents fitted in five ranges."""
-    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900))
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900, refit_tokens=2000))
     monkeypatch.setattr(workers, "TICK", 0.001)
-    monkeypatch.setattr(run, "DEVICES", devices(refit_tokens=2000))
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +160,7 @@ KILLING = """
 import atexit, json, os, random, signal, sys, time
 from test_checkpoint import *
 folder, settings, kills = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
-schedule.DEVICES = run.DEVICES = devices(block_tokens=900, refit_tokens=2000)
+schedule.DEVICES = devices(block_tokens=900, refit_tokens=2000)
 schedule.SHARD_TOKENS, workers.TICK = 300, 0.001
 texts, told = TOLD[sys.argv[5]]
 corpus = encode(texts(), folder / "encoded", min_count=1)

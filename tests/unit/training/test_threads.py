@@ -19,6 +19,7 @@ import spherevec
 from helpers import devices
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine.backends import make_backend
 from spherevec.engine.bias import Biases
 from spherevec.errors import TrainingError
 from spherevec.training import trainer
@@ -92,7 +93,7 @@ def test_no_settings_within_their_ranges_make_a_vector_diverge(corpus, objective
 def a_run(corpus, **changes):
     config = TrainConfig(**SETTINGS | {"epochs": 1} | changes).settled(corpus.n_tokens, len(corpus.vocabulary))
     data = trainer.prepare(corpus, config)
-    backend = trainer.make_backend(data, config)
+    backend = make_backend(data, config)
     trainer.fill(backend, corpus, config, None)
     return backend, Run(backend, data, config, corpus, Biases(1.0, 8.0), lambda progress: None)
 
@@ -246,7 +247,7 @@ GUARDED = """
                     settings = objective | changes | {"deterministic": deterministic}
                     backend, run = a_run(corpus, **settings, threads=2, epochs=3)
                     run.train()
-                    run.refit_documents(make_fit_tables(backend, run._data, corpus.vocabulary.counts, run._config))
+                    run.refit_documents(make_fit_tables(backend, backend._data, corpus.vocabulary.counts, run._config))
                     last = int(sys.argv[2])
                     if last:  # proof that the guard works
                         table = backend._tables["inputs"]

@@ -21,6 +21,7 @@ from helpers import devices, digest, random_documents
 from spherevec import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
+from spherevec.engine.backends import make_backend
 from spherevec.engine.base import PIECE, Block, TrainingData
 from spherevec.engine.bias import Biases
 from spherevec.engine.cpu.backend import CpuBackend
@@ -29,6 +30,7 @@ from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecErr
 from spherevec.model.inference import fitter_of
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.training import trainer, workers
+from spherevec.training.finishing import directions_of_sums
 from spherevec.training.run import Run
 
 SETTINGS = {"vector_size": 20, "window": 4, "min_count": 1, "epochs": 2, "sample": 1e-2, "threads": 1}
@@ -177,7 +179,7 @@ def test_too_many_vectors_for_the_memory_say_so(corpus):
         data.keep_probability, data.refit_keep_probability, data.alias_probability, data.alias_word,
     )  # fmt: skip
     with pytest.raises(TrainingError, match=r"not enough memory for .* GiB.*documents=False"):
-        trainer.make_backend(endless, TrainConfig(sample=1e-3))
+        make_backend(endless, TrainConfig(sample=1e-3))
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------------
@@ -390,7 +392,7 @@ def test_opposite_vectors_have_no_sum_and_stay():
     words = np.eye(3, dtype=np.float32)
     contexts = np.stack([-words[0], words[1], words[0]])
     expected = [[1, 0, 0], [0, 1, 0], [np.sqrt(0.5), 0, np.sqrt(0.5)]]
-    np.testing.assert_allclose(trainer.directions_of_sums(words, contexts), expected, atol=1e-6)
+    np.testing.assert_allclose(directions_of_sums(words, contexts), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("add_contexts", [True, False])

@@ -11,6 +11,7 @@ import click
 
 from spherevec.cli import display
 from spherevec.cli.checks import load_model, output
+from spherevec.cli.cluster import cluster_options, cluster_settings
 from spherevec.cli.options import PATH, corpus_argument, force_option, model_argument, quiet_option, reading_options
 from spherevec.devices import DEVICES
 
@@ -25,6 +26,7 @@ from spherevec.devices import DEVICES
 @click.option("--threads", type=click.IntRange(0, 1024), metavar="N", default=0, help="Threads. Default: all cores.")
 @click.option("--device", type=click.Choice(list(DEVICES)), default="cpu", show_default=True, help="Where to fit.")
 @click.option("--subwords", is_flag=True, help="Let known words that are spelled alike stand in for unknown ones.")
+@cluster_options
 @force_option
 @quiet_option
 def infer(
@@ -52,12 +54,24 @@ def infer(
     from spherevec.model.inference import InferenceCounts, infer_batches
     from spherevec.storage.npy_rows import write_rows
 
+    machines = cluster_settings(reading)
     counts = InferenceCounts()
     with ExitStack() as stack:
         for path in (out, ids_file):
             if path is not None:
                 stack.enter_context(output(path, force))
         model = load_model(folder)
+        if machines:
+            from spherevec.distributed.inference import infer_files
+
+            tokenizer = "whitespace" if pretokenized else None
+            how: dict[str, Any] = {"tokenizer": tokenizer, "threads": threads, "device": device, "subwords": subwords}
+            how |= {"overwrite": force, **machines, **reading}
+            rows, notes = infer_files(folder, corpus, out, ids_file, counts, **how)
+            if not quiet:
+                display.tell(str(counts.summary(notes)))
+                display.tell(f"{out}: {rows:,} documents")
+            return
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         source = open_source(list(corpus), ReadOptions(**reading), records_in=place if ids_file else None)
 

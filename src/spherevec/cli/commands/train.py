@@ -9,6 +9,7 @@ import click
 
 from spherevec.cli import display
 from spherevec.cli.checks import check_checkpoint_folder, check_model_folder, checkpoint_folder, finished
+from spherevec.cli.cluster import cluster_options, cluster_settings
 from spherevec.cli.options import (
     PATH,
     TrainingCommand,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How often to save the unfinished run, beside MODEL: 90s, 10m, 2h, or 2e for every second epoch.",
 )
+@cluster_options
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted: the same text and settings again.")
 @force_option
 @quiet_option
@@ -88,6 +90,7 @@ def train(
         checkpoint.remove(unfinished)
 
     reading, settings = split_reading(settings)
+    machines = cluster_settings(settings)
     unfinished = checkpoint_folder(out)
     with owned(out, run=True):
         model = finished(out) if resume and not force else None
@@ -109,6 +112,7 @@ def train(
                     resume=resume,
                     start_over=force,
                     finish=save,
+                    **machines,
                     **given_settings(settings),
                 )
     if not quiet:

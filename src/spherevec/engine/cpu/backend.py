@@ -67,6 +67,12 @@ class CpuBackend:
     def read(self, table: str, start: int, stop: int) -> Floats:
         return self._tables[table][start:stop, : self._width].copy()
 
+    def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
+        self._tables[table][numbers, : self._width] = rows
+
+    def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
+        return self._tables[table][numbers, : self._width]
+
     def warm_up(self) -> None:
         # A block without units runs nothing, but must be compiled to do so.
         self.train(0, Block(0, 0, 1, 1, 0.0, 0.0))

@@ -76,6 +76,12 @@ class ShardedTable:
             used=self._used[shard],
         )
 
+    def add_moves(self, total: NDArray[np.int32]) -> None:
+        """Add the steps that the round's copies have taken to those of their rows, (R,)."""
+        for shard, used in enumerate(self._used[:, 0].tolist()):
+            own = slice(shard * self._capacity, shard * self._capacity + used)
+            total[self._places[self._touched[own]]] += self._moves[own]
+
     def merge(self, part: int, parts: int, rate: float) -> None:
         kernel.merge_shards(
             self._places, self._used[:, 0], self._touched, self._moves, self._copies,
@@ -102,6 +108,12 @@ class DeterministicCpuBackend(CpuBackend):
         around = 2 * config.window + int(config.documents)
         one_by_one = config.objective_info.one_by_one(config.batch)
         self._negatives_a_center = config.negative * (around if one_by_one else -(-around // config.batch))
+        self._moved: dict[str, NDArray[np.int32]] | None = None
+
+    def count_moves(self) -> dict[str, NDArray[np.int32]]:
+        """From now on, count the steps of each input and context vector, (V,) each."""
+        self._moved = {name: np.zeros(self._data.words, np.int32) for name in ("inputs", "contexts")}
+        return self._moved
 
     def warm_up(self) -> None:
         nothing = Block(0, 0, 1, 1, 0.0, 0.0)
@@ -138,6 +150,8 @@ class DeterministicCpuBackend(CpuBackend):
         """Add up what the shards report, always in their order."""
         self._finished += self._sums.sum(axis=0)
         self._sums[:] = 0
+        for name, total in (self._moved or {}).items():
+            self._sharded[name].add_moves(total)
 
     def sums(self) -> Sums:
         return Sums(*(self._finished + self._sums.sum(axis=0)).tolist())

@@ -8,6 +8,7 @@ have the weights that mild subsampling gives them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -25,6 +26,8 @@ TOPICAL, STEEPNESS = 0.1, 8  # the mean difference at which topics and subsampli
 LEAST_WEIGHT = 0.02  # so that a text of function words alone has a direction, too
 _ROOM = 64 << 20  # bytes of sums, for all threads together
 
+Coherence = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
 
 def word_weights(
     ids: NDArray[np.int32],
@@ -39,32 +42,48 @@ def word_weights(
         ids, offsets: document d has the words ids[offsets[d]:offsets[d + 1]].
         inputs: (V, stride) padded unit rows; see `padded_rows`.
     """
-    lengths = np.diff(offsets)
-    every = max(1, -(-int(offsets[-1]) // MOST_TOKENS))
-    documents = np.flatnonzero(lengths > 1)[::every]
+    documents = documents_looked_at(offsets, int(offsets[-1]))
+    return weights_of(lambda given: coherence(ids, offsets, documents, inputs, given, threads), counts, inputs)
+
+
+def documents_looked_at(offsets: NDArray[np.int64], tokens: int) -> NDArray[np.intp]:
+    """Some documents of two words or more, evenly spread.
+
+    Args:
+        tokens: of the whole text, of which these documents may be a part.
+    """
+    return np.flatnonzero(np.diff(offsets) > 1)[:: max(1, -(-tokens // MOST_TOKENS))]
+
+
+def weights_of(coherence_with: Callable[[Floats], Coherence], counts: NDArray[np.int64], inputs: Floats) -> Floats:
+    """The weights (V,) of words, from what their documents say.
+
+    Args:
+        coherence_with: what `coherence` says of the text, given weights of the words. Sums of whole numbers: those of
+            several parts of a text may be added up.
+    """
     weights = (keep_probabilities(counts, FIRST_SAMPLE) / 2.0**32).astype(np.float32)
     plain = weights / np.float32((weights * counts).sum() / counts.sum())
     average = 0.0
     for _ in range(ROUNDS):
-        weights, average = _weighed(ids, offsets, documents, counts, inputs, weights, threads)
+        weights, average = _weighed(coherence_with(weights), counts, inputs)
     share = 1 / (1 + (TOPICAL / max(average, 1e-6)) ** STEEPNESS)
     weighed: Floats = np.maximum(share * weights + (1 - share) * plain, LEAST_WEIGHT).astype(np.float32)
     return weighed
 
 
-def _weighed(
+def coherence(
     ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
     documents: NDArray[np.intp],
-    counts: NDArray[np.int64],
     inputs: Floats,
     weights: Floats,
     threads: int,
-) -> tuple[Floats, float]:
-    """Weights by how near each word is to the rest of its documents, whose words have the given weights.
+) -> Coherence:
+    """How near each word is to the rest of its documents, whose words have the given weights.
 
     Returns:
-        The weights, 1 on average, and the average over the text of what they are in proportion to.
+        Sums of cosines (V,), how many (V,), and the sum of the documents' directions with their number (stride + 1,).
     """
     words, stride = inputs.shape
     longest = int(np.diff(offsets)[documents].max(initial=0))
@@ -78,7 +97,18 @@ def _weighed(
 
     with ThreadPoolExecutor(workers, thread_name_prefix="spherevec") as pool:
         parts = list(pool.map(sums, np.array_split(documents, workers)))
-    cosines, seen, direction = (sum(column) for column in zip(*parts, strict=True))
+    cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
+    return cosines, seen, direction
+
+
+def _weighed(sums: Coherence, counts: NDArray[np.int64], inputs: Floats) -> tuple[Floats, float]:
+    """Weights by how near each word is to the rest of its documents.
+
+    Returns:
+        The weights, 1 on average, and the average over the text of what they are in proportion to.
+    """
+    words = len(inputs)
+    cosines, seen, direction = sums
     common = (direction[:-1] / (DIRECTION_UNIT * max(int(direction[-1]), 1))).astype(np.float32)
     nearness = cosines / (COSINE_UNIT * np.maximum(seen, 1)) - np.einsum("vd,d->v", inputs, common)
     told = np.maximum(nearness, 0) * (seen > 0)

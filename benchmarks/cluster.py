@@ -1,0 +1,175 @@
+"""What distribution costs, by its parts: training, finding what moved, adding up, and going to the sum.
+
+    python -m benchmarks.cluster parts --words 50000 --tokens 250000 1000000     the parts, and shares by bandwidth
+    python -m benchmarks.cluster real --workers 2                                a real run of Ray, and its memory
+    python -m benchmarks.cluster alone                                           one worker beside a plain run
+
+The text of `parts` is made up, by Zipf's law; two workers take turns in one process, and times are CPU seconds of one
+thread, so that they can be divided by the cores of a machine. Bytes are counted, and times at a bandwidth follow from
+them: an exchange sends what a worker has moved once, and brings it what all have moved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+import spherevec
+from spherevec.config import TrainConfig
+from spherevec.corpus import EncodedCorpus, encode
+from spherevec.corpus.readers import read_documents
+from spherevec.distributed.exchange import merged
+from spherevec.distributed.shard import Shard, Task
+from spherevec.evaluation import find_data
+from spherevec.training.trainer import fill
+
+GBITS = (1.0, 10.0, 25.0, 100.0)
+
+
+class _Words:
+    """As much of an encoded corpus as filling the vectors needs."""
+
+    def __init__(self, words: int) -> None:
+        self.vocabulary, self.n_documents = range(words), 0
+
+
+def zipf_text(words: int, tokens: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Ids and offsets of documents of 100 words, by Zipf's law."""
+    edges = np.cumsum(1 / np.arange(1, words + 1))
+    ids = np.searchsorted(edges, rng.random(tokens) * edges[-1]).astype(np.int32)
+    return ids, np.arange(0, tokens + 1, 100, dtype=np.int64)
+
+
+def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[dict[str, Any]]:
+    """The CPU seconds of each part of an exchange, for several intervals."""
+    rng = np.random.default_rng(0)
+    config = TrainConfig(vector_size=dim, deterministic=True, threads=1, epochs=10, refit=False)
+    counts = np.maximum(1, (2e9 / np.arange(1, words + 1) / np.log(words))).astype(np.int64)
+    total = int(counts.sum())
+    config = config.settled(total, words)
+    longest = max(intervals)
+    shards = []
+    for number in range(workers):
+        ids, offsets = zipf_text(words, longest, rng)
+        shards.append(Shard(number, workers, ids, offsets, counts, config, total))
+        fill(shards[-1], _Words(words), replace(config, documents=False), None)  # type: ignore[arg-type]
+        shards[-1].warm_up()
+    found = []
+    for interval in intervals:
+        steps = max(1, longest // interval)
+        times: dict[str, list[float]] = {"training": [], "finding": [], "adding": [], "going": []}
+        agreed: list[Any] = []
+        for turn in range(3):
+            task = Task(turn, turn % steps, steps, config.bias, config.bias)
+            answers = []
+            for shard in shards:
+                start = time.process_time()
+                shard.absorb(agreed)
+                gone = time.process_time()
+                answers.append(shard.train(task))
+                end = time.process_time()
+                if agreed:
+                    times["going"].append(gone - start)
+                times["training"].append(end - gone - shard.finding)
+                times["finding"].append(shard.finding)
+            start = time.process_time()
+            agreed = [merged([slices[part] for _, slices in answers], config.alpha) for part in range(workers)]
+            times["adding"].append((time.process_time() - start) / workers)
+        for shard in shards:
+            start = time.process_time()
+            shard.absorb(agreed)
+            times["going"].append(time.process_time() - start)
+        sent = statistics.mean(report.sent for report, _ in answers)
+        received = sum(moved.nbytes for part in agreed for moved in part.values())
+        entry: dict[str, Any] = {"words": words, "dim": dim, "workers": workers, "interval": interval, "sent": sent}
+        entry |= {"received": received, **{name: statistics.median(values) for name, values in times.items()}}
+        found.append(entry | {"shares": {gbit: share(entry, gbit) for gbit in GBITS}})
+    return found
+
+
+def share(entry: dict[str, Any], gbit: float, cores: int = 16) -> float:
+    """The share of the time that is not training, on machines with so many cores, if nothing overlaps."""
+    sending = (entry["sent"] + entry["received"]) * 8 / (gbit * 1e9)
+    # Training and adding up are spread over all cores; finding and going are one thread's work each.
+    training, adding = entry["training"] / cores, entry["adding"] / 1
+    rest = entry["finding"] + entry["going"] + adding + sending
+    return float(rest / (training + rest))
+
+
+def slice_of_wiki(documents: int) -> list[str]:
+    texts = read_documents(find_data() / "wiki" / "wiki20m.txt.gz")
+    return [str(text) for _, text in zip(range(documents), texts, strict=False)]
+
+
+def trained(corpus: EncodedCorpus, epochs: int, **where: Any) -> float:
+    """Seconds of the epochs, without the start."""
+    model = spherevec.train(corpus, epochs=epochs, deterministic=True, progress=False, refit=False, **where)
+    corpus.spread = {}
+    return float(sum(epoch["seconds"] for epoch in model.record))
+
+
+def alone(documents: int, epochs: int, repeats: int) -> dict[str, Any]:
+    """One worker beside a plain run, in turns."""
+    from spherevec.distributed.cluster import connected
+
+    with tempfile.TemporaryDirectory() as folder, encode(slice_of_wiki(documents), folder) as corpus:
+        with connected("local", 1):
+            turns = [(trained(corpus, epochs), trained(corpus, epochs, ray="local", workers=1)) for _ in range(repeats)]
+        tokens = corpus.n_tokens * epochs
+    found = [theirs / ours - 1 for ours, theirs in turns]
+    return {"tokens": tokens, "turns": turns, "overhead": statistics.median(found), "all": found}
+
+
+def real(documents: int, epochs: int, workers: int, interval: int | None) -> dict[str, Any]:
+    """A real run of Ray with one thread a worker: where its time went, and the memory of each worker."""
+    from spherevec.distributed.machines import ClusterPlace, machines
+    from spherevec.training import train_corpus
+
+    config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False)
+    places: list[ClusterPlace] = []
+    with tempfile.TemporaryDirectory() as folder, encode(slice_of_wiki(documents), folder) as corpus:
+        with machines("local", workers, config, exchange_tokens=interval) as crew:
+
+            def place(corpus: EncodedCorpus, config: TrainConfig) -> ClusterPlace:
+                places.append(crew.place(corpus, config))
+                return places[0]
+
+            model = train_corpus(corpus, config, place_of=place)
+            memory = [kilobytes // 1024 for _, _, kilobytes in crew.crew.ask_all("where")]
+        about = {"words": len(corpus.vocabulary), "tokens": corpus.n_tokens, "documents": corpus.n_documents}
+    seconds = sum(epoch["seconds"] for epoch in model.record)
+    return {"workers": workers, **about, "seconds": seconds, **asdict(places[0].costs), "peak_mb": memory}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["parts", "alone", "real"])
+    parser.add_argument("--words", type=int, default=50_000)
+    parser.add_argument("--tokens", type=int, nargs="+", default=[250_000, 1_000_000])
+    parser.add_argument("--dim", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--interval", type=int, help="tokens of a worker between two exchanges")
+    parser.add_argument("--documents", type=int, default=10_000)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    if arguments.what == "parts":
+        for entry in parts(arguments.words, arguments.tokens, arguments.dim, arguments.workers):
+            print(json.dumps(entry), flush=True)
+    elif arguments.what == "real":
+        found = real(arguments.documents, arguments.epochs, arguments.workers, arguments.interval)
+        print(json.dumps(found), flush=True)
+    else:
+        print(json.dumps(alone(arguments.documents, arguments.epochs, arguments.repeats)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Workers in one process, one after the other: the same bits as on a Ray cluster, without its processes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from spherevec.distributed.interval import BANDWIDTH
+from spherevec.distributed.machines import Machines
+from spherevec.distributed.worker import Worker
+from spherevec.storage.files import working_folder
+
+
+class InlineCrew:
+    """What `spherevec.distributed.crew.Crew` offers, with references that are the answers themselves."""
+
+    def __init__(self, workers: int, workdir: str | None = None) -> None:
+        self.workers = workers
+        self.ray = SimpleNamespace(
+            put=lambda value: value,
+            get=lambda value, timeout=None: value,
+            nodes=list,
+            exceptions=SimpleNamespace(RayError=RuntimeError),
+        )
+        self._held = [Worker(number, workers, workdir) for number in range(workers)]
+        self.bring_up: Callable[[int], None] = lambda number: None
+
+    def call(self, number: int, method: str, *arguments: Any, returns: int = 1, aside: bool = False) -> Any:
+        return getattr(self._held[number], method)(*arguments)
+
+    def get(self, number: int, reference: Any) -> Any:
+        return reference
+
+    def ask_all(
+        self, method: str, arguments: Callable[[int], Sequence[Any]] | None = None, returns: int = 1
+    ) -> list[Any]:
+        return [self.call(number, method, *(arguments(number) if arguments else ())) for number in range(self.workers)]
+
+    def merge(self, number: int, function: Callable[..., Any], *parts: Any) -> Any:
+        return function(*parts)
+
+    def end(self) -> None:
+        self._held.clear()
+
+
+@contextlib.contextmanager
+def inline_machines(
+    workers: int, exchange_tokens: int | None = None, workdir: str | Path | None = None
+) -> Iterator[Machines]:
+    """As `spherevec.distributed.machines.machines`."""
+    with working_folder(workdir) as folder:
+        crew = InlineCrew(workers, None if workdir is None else str(workdir))
+        yield Machines(crew, folder, exchange_tokens, BANDWIDTH)  # type: ignore[arg-type]
+        crew.end()

@@ -1,0 +1,91 @@
+"""The arithmetic of a cluster: how long an epoch takes on W machines, from constants that benchmarks.cluster measures.
+
+    python -m experiments.distributed.model
+
+    epoch = tokens / (W · cores · speed) + exchanges · (wait + rows · dim · number / cores + 2 · bytes / bandwidth)
+
+`rows` are both vectors of the words that moved, all of them at most; `bytes` are (2 dim + 12) for each. Every worker
+sends its rows once and receives all rows once, and adds up one slice; none of that grows with W. What grows is the
+number of parts that a slice has, which is in `number` (the cost of one number, of one worker), and the driver's wait.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from spherevec.config import TrainConfig
+from spherevec.distributed.interval import exchanges_an_epoch
+
+# Tokens a second of one thread, and its seconds for each number of a row that moved (found, added up, applied), by the
+# size of the vocabulary: larger tables fit no cache. Medians of benchmarks.cluster parts; beyond, the last one.
+MEASURED = {
+    20_000: (793_000.0, 7.7e-9),
+    50_000: (707_000.0, 5.8e-9),
+    200_000: (486_000.0, 12.2e-9),
+    500_000: (394_000.0, 16.4e-9),
+}
+WAIT = 0.05  # seconds of an exchange that nothing of it explains: Ray's calls, and waiting for the slowest; assumed
+
+
+def constants(words: int) -> tuple[float, float]:
+    """The measured ones of the nearest vocabulary."""
+    return MEASURED[min(MEASURED, key=lambda known: abs(math.log(known / words)))]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The machines, and the text."""
+
+    words: int
+    tokens: float
+    workers: int
+    cores: int = 16
+    gbit: float = 10.0
+    dim: int = 100
+    moved: float = 1.0  # share of all rows that move between two exchanges
+
+    @property
+    def exchanges(self) -> int:
+        share = self.tokens / self.workers
+        config = TrainConfig(vector_size=self.dim, epochs=1)
+        rounds = max(1, int(share / 64_000))
+        return exchanges_an_epoch(rounds, share, self.words, config, self.workers, None, self.gbit)
+
+    def times(self) -> tuple[float, float]:
+        """Seconds of an epoch that are training, and seconds of exchanges."""
+        speed, number = constants(self.words)
+        training = self.tokens / (self.workers * self.cores * speed)
+        rows = 2 * self.words * self.moved
+        if self.workers == 1:
+            return training, self.exchanges * WAIT
+        each = WAIT + rows * self.dim * number / self.cores
+        each += 2 * rows * (2 * self.dim + 12) * 8 / (self.gbit * 1e9)
+        return training, self.exchanges * each
+
+
+def main() -> None:
+    print("| words | bandwidth | tokens between exchanges | time in exchanges |\n| --- | --- | --- | --- |")
+    for words in (50_000, 500_000, 5_000_000):
+        for gbit in (1.0, 10.0, 25.0, 100.0):
+            one = Cluster(words, 100e9, 8, gbit=gbit)
+            training, exchanging = one.times()
+            interval = one.tokens / one.workers / one.exchanges
+            print(
+                f"| {words:,} | {gbit:g} Gbit/s | {interval / 1e6:.1f} M | {exchanging / (training + exchanging):.0%} |"
+            )
+    print("\n| machines | tokens | epoch | exchanges | time in exchanges | against one |\n" + "| --- " * 6 + "|")
+    for tokens in (1e9, 10e9, 100e9):
+        for workers in (1, 4, 16, 64):
+            one = Cluster(500_000, tokens, workers)
+            training, exchanging = one.times()
+            alone = sum(replace(one, workers=1).times())
+            total = training + exchanging
+            print(
+                f"| {workers} | {tokens / 1e9:g} billion | {total / 60:.1f} min | {one.exchanges} | "
+                f"{exchanging / total:.0%} | {alone / total:.1f} times |"
+            )
+
+
+if __name__ == "__main__":
+    main()

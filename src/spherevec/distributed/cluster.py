@@ -1,0 +1,140 @@
+"""The Ray cluster that a run works on: found or started, and left as it was."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from spherevec.errors import ConfigError, MissingExtraError, SpherevecError, TrainingError
+from spherevec.process import usable_cores
+
+LOCAL = "local"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def ray_module() -> Any:
+    """Ray, which is imported only where it is asked for."""
+    try:
+        return importlib.import_module("ray")
+    except ImportError:
+        raise MissingExtraError("work on several machines", "ray") from None
+
+
+def check_workers(ray: str | None, workers: int | None) -> int:
+    """How many workers, as the user gave it; refuses what makes no sense before anything is started."""
+    if ray is None:
+        raise ConfigError("workers are processes of a Ray cluster: give ray= (--ray local); threads are threads=")
+    if not isinstance(ray, str) or not ray:
+        raise ConfigError(f"ray must be local, auto or the address of a cluster, not {ray!r:.60}")
+    workers = 1 if workers is None else workers
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= 1024:
+        raise ConfigError(f"workers must be a whole number between 1 and 1024, not {workers!r:.40}")
+    return workers
+
+
+@contextmanager
+def connected(address: str, workers: int, device: str = "cpu") -> Iterator[Any]:
+    """Ray, connected: to the cluster that this process is connected to already, to the one at `address`, or to one of
+    this machine alone, which ends with the context.
+
+    Args:
+        address: "local", "auto" for the cluster that this machine belongs to, or "host:port".
+        workers: how many processes there must be room for.
+    """
+    ray = ray_module()
+    if ray.is_initialized():
+        _check_room(ray, workers, device)
+        yield ray
+        return
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == LOCAL:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        quiet |= {"num_cpus": max(workers, usable_cores()), "include_dashboard": False}
+    else:
+        _check_there(address)
+    # Ray takes the signals for itself; they are the command line's.
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise ConfigError(
+            f"no Ray cluster at {address!r} ({reason}); start one (ray start --head), or use this machine: ray=local"
+        ) from None
+    finally:
+        _give_back(handlers)
+    try:
+        _check_room(ray, workers, device)
+        yield ray
+    finally:
+        ray.shutdown()
+        _give_back(handlers)
+
+
+def _check_there(address: str) -> None:
+    """Refuse an address at which nobody listens: Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdigit():
+        raise ConfigError(f"ray must be local, auto or an address such as 10.0.0.1:6379, not {address!r:.60}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"no Ray cluster at {address!r} ({error}); start one (ray start --head), or use this machine: ray=local"
+        ) from None
+
+
+def _give_back(handlers: dict[signal.Signals, Any]) -> None:
+    try:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    except ValueError:  # only the main thread may, and only there were they taken
+        pass
+
+
+def _check_room(ray: Any, workers: int, device: str) -> None:
+    kind = "GPU" if device == "cuda" else "CPU"
+    room = int(ray.cluster_resources().get(kind, 0))
+    if room < workers:
+        raise ConfigError(
+            f"workers={workers}, but the Ray cluster has {room} {kind}s; lower workers, or add nodes to it"
+        )
+
+
+def threads_a_worker(ray: Any, workers: int) -> int:
+    """Threads that each worker may use where the user does not say: all, shared by the workers of a node."""
+    cores = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+    nodes = max(1, sum(core > 0 for core in cores))
+    fewest = min((core for core in cores if core > 0), default=1)
+    # Ray may be told of more processors than a lone machine has.
+    if len(cores) == 1:
+        fewest = min(fewest, usable_cores())
+    return max(1, fewest // -(-workers // nodes))
+
+
+def told(error: BaseException, who: str) -> SpherevecError:
+    """What went wrong on a worker, in one line."""
+    cause = getattr(error, "cause", None) or error
+    if isinstance(cause, SpherevecError):
+        return cause
+    name = type(error).__name__
+    if "ObjectStoreFull" in name or "ObjectStoreFull" in str(error):
+        return TrainingError(
+            f"{who}: Ray's object store is full; start the nodes with more (ray start --object-store-memory), "
+            "or lower workers"
+        )
+    if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        return TrainingError(f"{who}: no space left on its disk; free some, or choose another folder (TMPDIR, workdir)")
+    if isinstance(cause, MemoryError) or "OutOfMemory" in name:
+        return TrainingError(f"{who}: not enough memory; use more workers, or a smaller vector_size or vocabulary")
+    reason = " ".join(str(cause).split())[:300]
+    return TrainingError(f"{who} failed: {type(cause).__name__}: {reason}")

@@ -1,0 +1,121 @@
+"""What workers tell one another: which rows have moved, how far, and in how many steps; and the sum of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.engine.base import Floats
+from spherevec.engine.cpu.deterministic import SETTLING
+
+SHARED = ("inputs", "contexts")  # the tables of which every worker has a copy
+_ROWS_A_THREAD = 4096
+
+
+class Moved(NamedTuple):
+    """Some rows of a table that have moved, in ascending order, and by how much: `scale` times `way`.
+
+    16 bits a number are half of what the vectors have, and exact to a 30,000th of the longest number of a row.
+    """
+
+    rows: NDArray[np.int32]  # (n,)
+    steps: NDArray[np.int32]  # (n,) taken by each
+    scale: NDArray[np.float32]  # (n,)
+    way: NDArray[np.int16]  # (n, dim)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self)
+
+
+Slice = Mapping[str, Moved]  # by table
+
+
+def packed(rows: NDArray[np.int32], steps: NDArray[np.int32], now: Floats, before: Floats, threads: int = 1) -> Moved:
+    """What rows have moved.
+
+    Args:
+        now: (n, dim) where they are.
+        before: (V, dim) where all were.
+    """
+    from spherevec.distributed.kernels import pack
+
+    scale, way = np.empty(len(rows), np.float32), np.empty(now.shape, np.int16)
+    _spread(lambda first, last: pack(now, before, rows, first, last, scale, way), len(rows), threads)
+    return Moved(rows, steps, scale, way)
+
+
+def sliced(moved: Slice, workers: int) -> list[Slice]:
+    """A slice for each worker to add up; rows are in the order of frequency, so they are dealt out in turns."""
+
+    def part(one: Moved, number: int) -> Moved:
+        mine = np.flatnonzero(one.rows % workers == number)
+        return Moved(one.rows[mine], one.steps[mine], one.scale[mine], np.take(one.way, mine, axis=0))
+
+    return [{table: part(one, number) for table, one in moved.items()} for number in range(workers)]
+
+
+def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
+    """What several workers have moved, as one.
+
+    As with the shards of a round on one machine (see `merge_shards` in the kernels): where a row took few steps, the
+    ways are added up; where it took many, it came to rest in each worker by itself, and their mean is nearer to where
+    it would have come to rest in all of them.
+
+    Args:
+        parts: in the order of the workers.
+        alpha: the learning rate that the workers began with.
+    """
+    return {table: _merged([part[table] for part in parts], SETTLING * alpha, threads) for table in parts[0]}
+
+
+def _merged(parts: Sequence[Moved], rate: float, threads: int) -> Moved:
+    from spherevec.distributed.kernels import add_ways
+
+    rows = np.unique(np.concatenate([part.rows for part in parts]))
+    steps, gone = np.zeros(len(rows), np.int64), np.zeros(len(rows))
+    total = np.zeros((len(rows), parts[0].way.shape[1]), np.float32)
+    found_at = [np.searchsorted(rows, part.rows) for part in parts]
+    for part, places in zip(parts, found_at, strict=True):
+        steps[places] += part.steps
+        gone[places] += -np.expm1(-rate * part.steps)
+
+    def add(first: int, last: int) -> None:
+        for part, places in zip(parts, found_at, strict=True):
+            low, high = np.searchsorted(places, (first, last))
+            add_ways(places, low, high, part.scale, part.way, total)
+
+    _spread(add, len(rows), threads)
+    several = gone > 0
+    weights = np.ones(len(rows))
+    weights[several] = -np.expm1(-rate * steps[several]) / gone[several]
+    nothing = np.zeros((1, total.shape[1]), np.float32)
+    none, most = np.zeros(len(rows), np.int32), np.iinfo(np.int32).max
+    found = packed(none, np.minimum(steps, most).astype(np.int32), total, nothing, threads)
+    return found._replace(rows=rows, scale=(found.scale * weights).astype(np.float32))
+
+
+def go_on(table: Floats, moved: Moved, threads: int = 1) -> Floats:
+    """Move rows of a table (V, at least dim), back to the sphere; returns where they are now, (n, dim)."""
+    from spherevec.distributed.kernels import go
+
+    ended: Floats = np.empty(moved.way.shape, np.float32)
+    _spread(
+        lambda first, last: go(table, moved.rows, first, last, moved.scale, moved.way, ended), len(moved.rows), threads
+    )
+    return ended
+
+
+def _spread(work: Callable[[int, int], object], rows: int, threads: int) -> None:
+    """Do some rows at a time, on threads."""
+    starts = range(0, rows, _ROWS_A_THREAD)
+    if threads == 1 or len(starts) < 2:
+        work(0, rows)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="spherevec") as pool:
+        for done in [pool.submit(work, start, min(start + _ROWS_A_THREAD, rows)) for start in starts]:
+            done.result()

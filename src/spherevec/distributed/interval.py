@@ -1,0 +1,66 @@
+"""How often workers exchange what they have learned: seldom enough to be cheap, often enough to learn the same.
+
+The interval depends on the text, the settings and what the user says, never on a clock: the same run has the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+from spherevec.config import TrainConfig
+from spherevec.errors import ConfigError
+
+BANDWIDTH = 10.0  # Gbit/s that machines have between them, unless the user says
+LEAST_TOKENS = 250_000  # of a worker between two exchanges, where an epoch has that many
+LEAST_EXCHANGES = 8  # of an epoch, where it has that many rounds
+MORE_EXCHANGES = 32  # where the text is short: with 8, words of a million tokens were worse than on one machine
+SHORT = 64e6  # tokens of a worker
+SHARE = 0.1  # of the time that sending may take
+# Of a worker of sixteen cores, about: tokens that it trains in a second, seconds for each number that it exchanges, and
+# seconds of an exchange besides.
+_TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 11_000_000.0, 5e-10, 0.05
+
+
+def check_interval(exchange_tokens: int | None, bandwidth: float, worker_timeout: float) -> None:
+    """Refuse what is no interval, no bandwidth or no time."""
+    whole = isinstance(exchange_tokens, int) and not isinstance(exchange_tokens, bool)
+    if exchange_tokens is not None and not (whole and exchange_tokens >= 1):
+        raise ConfigError(f"exchange_tokens must be a whole number of at least 1, not {exchange_tokens!r:.40}")
+    for name, value in (("bandwidth", bandwidth), ("worker_timeout", worker_timeout)):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (number and math.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} must be a number above 0, not {value!r:.40}")
+
+
+def sent_bytes(words: int, config: TrainConfig) -> float:
+    """Bytes that a worker sends, and receives, in one exchange, at most: both vectors of every word."""
+    return 2.0 * words * (2 * config.vector_size + 12)
+
+
+def suggested_tokens(words: int, config: TrainConfig, bandwidth: float) -> int:
+    """Tokens between two exchanges, so that these take about `SHARE` of the time where all rows move."""
+    seconds = 2 * sent_bytes(words, config) * 8 / (bandwidth * 1e9)
+    seconds += 2 * words * config.vector_size * _SECONDS_A_NUMBER + _SECONDS
+    return max(LEAST_TOKENS, int(seconds / SHARE * _TOKENS_A_SECOND))
+
+
+def exchanges_an_epoch(
+    rounds: int,
+    share: float,
+    words: int,
+    config: TrainConfig,
+    workers: int,
+    exchange_tokens: int | None = None,
+    bandwidth: float = BANDWIDTH,
+) -> int:
+    """Exchanges of an epoch.
+
+    Args:
+        rounds: of an epoch, on the worker that has most: an exchange is at the end of one.
+        share: tokens of a worker.
+    """
+    interval = exchange_tokens or suggested_tokens(words, config, bandwidth)
+    wanted = math.ceil(share / interval)
+    if exchange_tokens is None:
+        wanted = max(wanted, MORE_EXCHANGES if share < SHORT and workers > 1 else LEAST_EXCHANGES)
+    return max(1, min(wanted, rounds))

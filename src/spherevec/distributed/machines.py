@@ -1,0 +1,168 @@
+"""The machines of a run: its text is brought to their workers, and the loop of one machine is given a place there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spherevec.config import TrainConfig
+from spherevec.corpus import EncodedCorpus, encode
+from spherevec.distributed.backend import ClusterBackend, ClusterSchedule, Costs
+from spherevec.distributed.cluster import check_workers, connected, threads_a_worker
+from spherevec.distributed.crew import PATIENCE, Crew
+from spherevec.distributed.interval import BANDWIDTH, check_interval, exchanges_an_epoch
+from spherevec.distributed.layout import Layout, split_documents
+from spherevec.distributed.source import read_on_workers
+from spherevec.engine.base import Backend
+from spherevec.engine.cpu.word_weights import weights_of
+from spherevec.engine.fit import FitTables, negative_moments
+from spherevec.errors import ConfigError
+from spherevec.storage.files import working_folder
+
+_TOKENS_SENT = 1 << 22  # at a time
+
+
+class Machines:
+    """A crew of workers, ready for a run.
+
+    Args:
+        exchange_tokens: that each worker trains between two exchanges; None to choose.
+        bandwidth: between the machines, in Gbit/s, to choose it by.
+        folder: on this machine, for what a new worker needs that takes the place of a dead one.
+    """
+
+    def __init__(self, crew: Crew, folder: Path, exchange_tokens: int | None, bandwidth: float) -> None:
+        self.crew, self._folder = crew, folder
+        self._exchange_tokens, self._bandwidth = exchange_tokens, bandwidth
+        self._layout: Layout | None = None  # of documents that the workers have read
+
+    def encode(self, source: Any, folder: Path, **how: Any) -> EncodedCorpus:
+        """As `spherevec.corpus.encode`, on the workers where they can read the source and it is worth it."""
+        read = None if how.get("phrases") else read_on_workers(self.crew, source, folder, **how)
+        if read is None:
+            return encode(source, folder, **how)
+        corpus, self._layout = read
+        return corpus
+
+    def place(self, corpus: EncodedCorpus, config: TrainConfig) -> ClusterPlace:
+        """Bring the documents of a corpus to the workers, unless they have them; the rest is the loop's."""
+        if self._layout is not None:
+            return ClusterPlace(self, corpus, config, self._layout, there=True)
+        return ClusterPlace(self, corpus, config, split_documents(corpus.offsets, self.crew.workers))
+
+    def exchanges(self, rounds: list[int], tokens: int, words: int, config: TrainConfig) -> int:
+        """Exchanges of an epoch, given the rounds that each worker has in it."""
+        interval = self._exchange_tokens
+        share = tokens / self.crew.workers
+        return exchanges_an_epoch(max(rounds), share, words, config, self.crew.workers, interval, self._bandwidth)
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+
+class ClusterPlace:
+    """A run on a crew: what `spherevec.training.place.Place` asks for.
+
+    Args:
+        config: settled.
+        layout: which documents go to which worker.
+        there: they are there already.
+    """
+
+    def __init__(
+        self, machines: Machines, corpus: EncodedCorpus, config: TrainConfig, layout: Layout, *, there: bool = False
+    ) -> None:
+        self._machines, self._corpus, self._layout = machines, corpus, layout
+        crew = self._crew = machines.crew
+        empty = [number for number in range(crew.workers) if not layout.documents(number)]
+        if empty:
+            raise ConfigError(f"workers={crew.workers}, but there are {corpus.n_documents} documents; lower workers")
+        self._config = config
+        threads = config.threads or threads_a_worker(crew.ray, crew.workers)
+        self._worker_config = crew.ray.put(config.with_(threads=threads))
+        self._counts = crew.ray.put(corpus.vocabulary.counts)
+        told = (self._counts, self._worker_config, corpus.n_tokens)
+        replaced = set[int]()
+
+        def prepared(number: int) -> tuple[Any, ...]:
+            return told if there and number not in replaced else self._prepared(number)
+
+        crew.bring_up = replaced.add
+        rounds = crew.ask_all("prepare", prepared)
+        crew.bring_up = self._bring
+        self.exchanges = machines.exchanges(rounds, corpus.n_tokens, len(corpus.vocabulary), config)
+        corpus.spread = {"workers": crew.workers, "exchanges": self.exchanges}
+
+    def _prepared(self, number: int) -> tuple[Any, ...]:
+        self._send(number)
+        return self._counts, self._worker_config, self._corpus.n_tokens
+
+    def _send(self, number: int) -> None:
+        """Bring a worker its documents."""
+        offsets, crew = self._corpus.offsets, self._crew
+        sent = []
+        for run in self._layout.runs:
+            first, end = run.first, run.first + run.size
+            while run.worker == number and first < end:
+                last = int(np.searchsorted(offsets, offsets[first] + _TOKENS_SENT))
+                last = min(max(last, first + 1), end)
+                ids = np.asarray(self._corpus.ids[offsets[first] : offsets[last]])
+                sent.append(crew.call(number, "append", ids, np.diff(offsets[first : last + 1])))
+                first = last
+        crew.ray.get(sent)
+        self._corpus.drop_pages()
+
+    def _bring(self, number: int) -> None:
+        crew = self._crew
+        crew.ray.get(crew.call(number, "prepare", *self._prepared(number)))
+
+    def schedule(self) -> ClusterSchedule:
+        return ClusterSchedule(self._config, self._corpus.n_documents, self.exchanges)
+
+    def backend(self) -> ClusterBackend:
+        words = len(self._corpus.vocabulary)
+        self._backend = ClusterBackend(
+            self._crew, self._layout, words, self._config, self.exchanges, self._bring, self._machines.folder
+        )
+        return self._backend
+
+    @property
+    def costs(self) -> Costs:
+        """Where the time of the run went."""
+        return self._backend.costs
+
+    def fit_tables(self, backend: Backend) -> FitTables | None:
+        if not self._config.objective_info.likelihood:
+            return None
+        counts, inputs = self._corpus.vocabulary.counts, backend.host_inputs()
+        weights = weights_of(self._backend.coherence, counts, inputs)
+        return FitTables(weights, *negative_moments(inputs[:, : self._config.vector_size], counts))
+
+
+@contextmanager
+def machines(
+    ray: str | None,
+    workers: int | None,
+    config: TrainConfig,
+    *,
+    exchange_tokens: int | None = None,
+    bandwidth: float = BANDWIDTH,
+    worker_timeout: float = PATIENCE,
+    workdir: str | Path | None = None,
+) -> Iterator[Machines]:
+    """Workers on a Ray cluster, for as long as the context lasts; see `spherevec.train` for the arguments."""
+    count = check_workers(ray, workers)
+    check_interval(exchange_tokens, bandwidth, worker_timeout)
+    with ExitStack() as stack:
+        module = stack.enter_context(connected(str(ray), count, config.device))
+        folder = stack.enter_context(working_folder(workdir))
+        # A path of this machine means nothing to others.
+        theirs = str(workdir) if workdir is not None and ray == "local" else None
+        crew = Crew(module, count, device=config.device, patience=worker_timeout, workdir=theirs)
+        stack.callback(crew.end)
+        yield Machines(crew, folder, exchange_tokens, bandwidth)

@@ -1,0 +1,231 @@
+"""What one worker holds of a run, and what it does between two exchanges. Nothing here knows of Ray."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import TrainConfig
+from spherevec.distributed.exchange import SHARED, Moved, Slice, go_on, merged, packed, sliced
+from spherevec.engine.backends import make_backend
+from spherevec.engine.base import Block, DeterministicBackend, Floats
+from spherevec.engine.bias import Biases
+from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
+from spherevec.engine.figures import Sums
+from spherevec.engine.fit import FitPlan, blank_tables
+from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
+from spherevec.training.run import refit_plan
+from spherevec.training.trainer import training_data
+from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
+
+# Shards of an epoch, where there are other workers: what all of them learn in one round the others see after it, so a
+# short text has more and smaller rounds than on one machine.
+_SMALLEST_EPOCH = 512
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all workers do between two exchanges.
+
+    Attributes:
+        step, steps: which exchange of the epoch, and how many it has.
+        sums: what the figures go on from.
+    """
+
+    epoch: int
+    step: int
+    steps: int
+    word_bias: float
+    document_bias: float
+    sums: Sums = field(default_factory=Sums)
+
+
+class Report(NamedTuple):
+    """What a worker says of a task, besides its rows."""
+
+    sums: Sums
+    word_bias: float
+    document_bias: float
+    sent: int  # bytes
+
+
+class Shard:
+    """A share of the documents, their vectors, and a copy of all word and context vectors.
+
+    Args:
+        number: of the worker, out of `workers`.
+        ids, offsets: its documents.
+        counts: (V,) of the words in the whole text.
+        config: settled for the whole text.
+        tokens: of the whole text.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        workers: int,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        config: TrainConfig,
+        tokens: int,
+        workdir: str | Path | None = None,
+    ) -> None:
+        self._workers, self._tokens = workers, tokens
+        self._data = training_data(ids, offsets, counts, config)
+        self._config = config.with_(seed=seed_of(config.seed, number))
+        self._backend = make_backend(self._data, config, workdir)
+        self._biases = Biases(config.bias, config.concentration)
+        self._rows = _TableRows(self._backend)
+        self._counted: dict[str, NDArray[np.int32]] | None = None
+        self.finding = 0.0  # CPU seconds that it took last to find what has moved
+        # What the workers agreed on last; a worker alone agrees with itself.
+        self._agreed: dict[str, Floats] = {}
+        if workers > 1:
+            self._agreed = {name: np.zeros((self._data.words, config.vector_size), np.float32) for name in SHARED}
+            if hasattr(self._backend, "count_moves"):
+                self._counted = self._backend.count_moves()
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of blocks that an epoch has here, at the end of which an exchange may be."""
+        return -(-len(self._blocks(0)) // self._blocks_a_round)
+
+    @property
+    def _blocks_a_round(self) -> int:
+        return int(getattr(self._backend, "shards", 1))
+
+    def _blocks(self, epoch: int) -> list[Block]:
+        smallest = SMALLEST_EPOCH if self._workers == 1 else _SMALLEST_EPOCH
+        return epoch_blocks(self._data, self._config, epoch, smallest) if self._data.units else []
+
+    def load(self, table: str, start: int, rows: Floats) -> None:
+        """Set vectors; of documents, by the rows of this worker."""
+        self._backend.load(table, start, rows)
+        if table in self._agreed:
+            self._agreed[table][start : start + len(rows)] = rows
+
+    def read(self, table: str, start: int, stop: int) -> Floats:
+        return self._backend.read(table, start, stop)
+
+    def warm_up(self) -> None:
+        """Compile all kernels of a run."""
+        self._backend.warm_up()
+        for table in self._agreed:
+            self.absorb([merged([{table: self._moved(table)}] * 2, 0.0)])
+        if self._config.documents and self._config.refit:
+            blank = blank_tables(self._data.words, self._config)
+            self._backend.refit_documents(0, 0, refit_plan(self._config, self._biases, blank))
+
+    def absorb(self, agreed: list[Slice]) -> None:
+        """Go to what the workers agreed on: every row that any of them has moved."""
+        for part in agreed:
+            for table, moved in part.items():
+                ended = go_on(self._agreed[table], moved, self._config.thread_count)
+                self._rows.write(table, moved.rows, ended)
+
+    def train(self, task: Task, agreed: list[Slice] | None = None) -> tuple[Report, list[Slice]]:
+        """Do a task, from what the workers agreed on; returns what has moved, in slices."""
+        self.absorb(agreed or [])
+        self._backend.restore_sums(task.sums)
+        state = {"words": task.word_bias, "documents": task.document_bias, "seen": vars(task.sums)}
+        self._biases.restore(state)
+        self._train(self._blocks(task.epoch), task)
+        trained = time.thread_time()
+        moved: Slice = {table: self._moved(table) for table in self._agreed}
+        slices = sliced(moved, self._workers)
+        sent = sum(one.nbytes for one in moved.values())
+        self.finding = time.thread_time() - trained
+        return Report(self._backend.sums(), self._biases.words, self._biases.documents, sent), slices
+
+    def _train(self, blocks: list[Block], task: Task) -> None:
+        """The task's share of the blocks of an epoch: whole rounds, so that one worker alone trains as one machine."""
+        rounds = -(-len(blocks) // self._blocks_a_round)
+        first, last = (rounds * step // task.steps * self._blocks_a_round for step in (task.step, task.step + 1))
+        own = blocks[first:last]
+        if not own:
+            return
+        queues = BlockQueues(own, self._backend.workers)
+        how: dict[str, Any] = {"learns": self._config.objective_info.likelihood, "tick": lambda share: None}
+        if hasattr(self._backend, "train_shard"):
+            train_rounds(cast(DeterministicBackend, self._backend), queues, self._biases, **how)
+        else:
+            train_blocks(self._backend, queues, self._biases, **how)
+
+    def _moved(self, table: str) -> Moved:
+        before = self._agreed[table]
+        if self._counted is None:
+            rows, steps = self._compared(table)
+        else:
+            counts = self._counted[table]
+            rows = np.flatnonzero(counts).astype(np.int32)
+            steps = counts[rows]
+            counts[rows] = 0
+        now = self._rows.read(table, rows) if len(rows) else before[:0]
+        return packed(rows, steps, now, before, self._config.thread_count)
+
+    def _compared(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The rows that differ from what was agreed on, where the engine does not count their steps.
+
+        A step turns a row by about the learning rate; a row that went further took more of them.
+        """
+        before, found, steps = self._agreed[table], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        for start in range(0, len(before), CHUNK_ROWS):
+            old = before[start : start + CHUNK_ROWS]
+            distance = np.linalg.norm(self._backend.read(table, start, start + len(old)) - old, axis=1)
+            here = np.flatnonzero(distance > 0)
+            found.append((start + here).astype(np.int32))
+            steps.append(np.maximum(1, (distance[here] / self._config.alpha) ** 2).astype(np.int32))
+        return np.concatenate(found), np.concatenate(steps)
+
+    def coherence(self, weights: Floats) -> Coherence:
+        """What the documents here say of their words; see `spherevec.engine.cpu.word_weights`."""
+        data, inputs = self._data, self._backend.host_inputs()
+        documents = documents_looked_at(data.offsets, self._tokens)
+        return coherence(data.ids, data.offsets, documents, inputs, weights, self._config.thread_count)
+
+    def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
+        own = replace(plan, config=plan.config.with_(threads=self._config.threads))
+        self._backend.refit_documents(first, last, own)
+
+
+class _TableRows:
+    """Any rows of a backend's tables; one that gives runs of rows alone is read and written whole."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._scattered = hasattr(backend, "read_rows")
+
+    def read(self, table: str, numbers: NDArray[np.int32]) -> Floats:
+        if self._scattered:
+            rows: Floats = self._backend.read_rows(table, numbers)
+            return rows
+        low = int(numbers[0])
+        run: Floats = self._backend.read(table, low, int(numbers[-1]) + 1)
+        return run[numbers - low]
+
+    def write(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
+        if self._scattered:
+            self._backend.load_rows(table, numbers, rows)
+        elif len(numbers):
+            low = int(numbers[0])
+            run = self._backend.read(table, low, int(numbers[-1]) + 1)
+            run[numbers - low] = rows
+            self._backend.load(table, low, run)
+
+
+def seed_of(seed: int, number: int) -> int:
+    """The seed of a worker; the first one has that of the run, so that alone it does what one machine does."""
+    if not number:
+        return seed
+    return int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def total(sums: list[Sums]) -> Sums:
+    """The sums of several workers, added up in their order."""
+    return Sums(*(sum(column) for column in zip(*map(astuple, sums), strict=True)))

@@ -1,0 +1,131 @@
+"""A worker of a run as Ray sees it: a process that holds a shard, and is asked by the driver."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import TrainConfig
+from spherevec.corpus import Vocabulary
+from spherevec.distributed.counting import Counts
+from spherevec.distributed.exchange import Slice, merged
+from spherevec.distributed.parts import Piece
+from spherevec.distributed.reading import EncodedPart, PartAbout, PartReader
+from spherevec.distributed.shard import Report, Shard, Task
+from spherevec.engine.base import Floats
+from spherevec.engine.cpu.word_weights import Coherence
+from spherevec.engine.fit import FitPlan
+from spherevec.errors import TrainingError
+from spherevec.process import usable_cores
+from spherevec.storage.files import working_folder
+
+IDS, LENGTHS = "ids.bin", "lengths.bin"
+
+
+class Worker:
+    """One of the workers of a run.
+
+    Args:
+        number: its number, out of `workers`.
+        workdir: where it keeps its text; by default where its machine keeps temporary files.
+    """
+
+    def __init__(self, number: int, workers: int, workdir: str | None = None) -> None:
+        self._number, self._workers, self._workdir = number, workers, workdir
+        self._stack = contextlib.ExitStack()
+        self._folder: Path = self._stack.enter_context(working_folder(workdir))
+        for name in (IDS, LENGTHS):
+            (self._folder / name).touch()
+        self._reader = PartReader(self._folder)
+        self._shard: Shard | None = None
+
+    def where(self) -> tuple[str, int, int]:
+        """The machine, the number of the process, and the most memory that it has had, in kilobytes."""
+        import resource  # not on Windows
+
+        return socket.gethostname(), os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def append(self, ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+        """Take some documents from the driver, behind those that are here."""
+        for name, array in ((IDS, ids), (LENGTHS, lengths)):
+            with (self._folder / name).open("ab") as file:
+                file.write(np.ascontiguousarray(array).data)
+
+    def read_part(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: Mapping[str, Any]) -> PartAbout:
+        """Read a part of the text, behind those that are here."""
+        return self._reader.read(pieces, tokenizer, threads, reading)
+
+    def counts(self, bucket: int, buckets: int) -> Counts:
+        """The counts of some words in all parts that were read here."""
+        return self._reader.counts(bucket, buckets)
+
+    def renumber(self, part: int, vocabulary: Vocabulary) -> EncodedPart:
+        """Keep a part that was read here in the words of the whole text; returns a copy."""
+        encoded = self._reader.renumbered(part, vocabulary)
+        self.append(encoded.ids, encoded.lengths)
+        return encoded
+
+    def prepare(self, counts: NDArray[np.int64], config: TrainConfig, tokens: int) -> int:
+        """Get ready to train on the documents that are here; returns the rounds of an epoch.
+
+        Args:
+            tokens: of the whole text.
+        """
+        self._reader.forget()
+        lengths = np.fromfile(self._folder / LENGTHS, np.int64)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        size = int(offsets[-1])
+        ids = np.memmap(self._folder / IDS, np.int32, "r", shape=(size,)) if size else np.zeros(0, np.int32)
+        self._shard = Shard(self._number, self._workers, ids, offsets, counts, config, tokens, self._workdir)
+        return self._shard.rounds
+
+    @property
+    def shard(self) -> Shard:
+        if self._shard is None:
+            raise TrainingError(f"worker {self._number} was asked before it was prepared; start the run again")
+        return self._shard
+
+    def warm_up(self) -> None:
+        self.shard.warm_up()
+
+    def load(self, table: str, start: int, rows: Floats) -> None:
+        self.shard.load(table, start, rows)
+
+    def read(self, table: str, start: int, stop: int) -> Floats:
+        return self.shard.read(table, start, stop)
+
+    def absorb(self, *agreed: Slice) -> None:
+        self.shard.absorb(list(agreed))
+
+    def train(self, task: Task, *agreed: Slice) -> Any:
+        """Train up to the next exchange: a report and, where there are other workers, a slice for each."""
+        report, slices = self.shard.train(task, list(agreed))
+        return report if self._workers == 1 else (report, *slices)
+
+    def replay(self, task: Task, *agreed: Slice) -> Report:
+        """As `train`, of which the others have had the result already."""
+        return self.shard.train(task, list(agreed))[0]
+
+    def apply(self, function: Callable[..., Any], *parts: Any) -> Any:
+        """Merge parts of anything, beside other work."""
+        return function(*parts)
+
+    def coherence(self, weights: Floats) -> Coherence:
+        return self.shard.coherence(weights)
+
+    def refit_documents(self, runs: list[tuple[int, int]], plan: FitPlan) -> None:
+        """Refit documents, by the rows of this worker."""
+        for first, last in runs:
+            self.shard.refit_documents(first, last, plan)
+
+
+def merge_slices(alpha: float, *parts: Slice) -> Slice:
+    """Add up one slice of what the workers have moved."""
+    return merged(parts, alpha, usable_cores())

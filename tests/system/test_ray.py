@@ -1,0 +1,220 @@
+"""Training on workers of a Ray cluster: real processes, real nodes, which are really killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spherevec
+from spherevec.errors import ConfigError
+
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spherevec[ray]'")
+
+SETTINGS = {"vector_size": 20, "epochs": 6, "min_count": 2, "seed": 3, "progress": False, "deterministic": True}
+
+
+def texts(documents=300):
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(400)]
+    topics = [rng.permutation(400)[:80] for _ in range(5)]
+    return [" ".join(words[i] for i in rng.choice(topics[d % 5], 60)) for d in range(documents)]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head and two nodes on this machine."""
+    from ray.cluster_utils import Cluster
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_health_check_initial_delay_ms", "0")
+    os.environ.setdefault("RAY_health_check_period_ms", "500")
+    os.environ.setdefault("RAY_health_check_failure_threshold", "3")
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    made.add_node(num_cpus=2)
+    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+    made.wait_for_nodes()
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def without_faults(cluster):
+    """What two workers learn when nothing happens."""
+    return spherevec.train(texts(), ray="auto", workers=2, **SETTINGS)
+
+
+def same(one, other):
+    for table in ("words", "contexts", "docs"):
+        np.testing.assert_array_equal(getattr(one, table).vectors, getattr(other, table).vectors)
+
+
+class Killer:
+    """A progress callback that kills something once, some way into the training."""
+
+    def __init__(self, kill, at=0.4):
+        self._kill, self._at, self.killed = kill, at, False
+
+    def __call__(self, progress):
+        if progress.phase == "training" and (progress.done or 0) > self._at and not self.killed:
+            self.killed = True
+            self._kill()
+
+
+def processes():
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    return [
+        (int(pid), int(parent), command) for pid, parent, command in (row.split(None, 2) for row in listed.splitlines())
+    ]
+
+
+def parents_of_processes():
+    return {pid: parent for pid, parent, _ in processes()}
+
+
+def workers_of_this_run():
+    """Processes below this one that Ray calls workers, by number."""
+    parents = parents_of_processes()
+
+    def ours(pid):
+        while pid > 1 and pid != os.getpid():
+            pid = parents.get(pid, 0)
+        return pid == os.getpid()
+
+    return sorted(pid for pid, _, command in processes() if command.startswith("ray::Worker") and ours(pid))
+
+
+def test_one_worker_learns_what_one_machine_does(cluster):
+    model = spherevec.train(texts(), ray="auto", **SETTINGS)
+    plain = spherevec.train(texts(), **SETTINGS)
+    same(model, plain)
+    assert model.record[-1]["loss"] == plain.record[-1]["loss"]
+    assert model.parameters == plain.parameters
+    np.testing.assert_array_equal(model.word_weights, plain.word_weights)
+
+
+def test_workers_learn_together(without_faults):
+    """Documents of a topic are together, whoever trained them."""
+    found = without_faults.docs.vectors
+    near = found @ found.T
+    alike = np.equal.outer(np.arange(300) % 5, np.arange(300) % 5)
+    assert near[alike].mean() > near[~alike].mean() + 0.3
+
+
+def test_a_killed_worker_is_replaced_and_the_bits_are_the_same(cluster, without_faults):
+    killer = Killer(lambda: os.kill(workers_of_this_run()[0], signal.SIGKILL))
+    with pytest.warns(UserWarning, match=r"worker \d died .*another goes on"):
+        model = spherevec.train(texts(), ray="auto", workers=2, **SETTINGS | {"progress": killer})
+    assert killer.killed
+    same(model, without_faults)
+
+
+def test_a_killed_node_is_replaced_and_the_bits_are_the_same(cluster, without_faults):
+    """Other threads, too: they change nothing."""
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+
+    def kill():
+        hosts = {parents_of_processes()[pid] for pid in workers_of_this_run()}
+        nodes = [node for node in cluster.worker_nodes if node.all_processes["raylet"][0].process.pid in hosts]
+        cluster.remove_node(nodes[0], allow_graceful=False)
+
+    killer = Killer(kill)
+    with pytest.warns(UserWarning, match=r"worker \d died"):
+        model = spherevec.train(texts(), ray="auto", workers=2, **SETTINGS | {"progress": killer, "threads": 3})
+    assert killer.killed
+    same(model, without_faults)
+
+
+def test_a_straggler_is_replaced(cluster, without_faults):
+    stopped = []
+
+    def stop():
+        stopped.append(workers_of_this_run()[0])
+        os.kill(stopped[0], signal.SIGSTOP)
+
+    with pytest.warns(UserWarning, match="has not answered"):
+        model = spherevec.train(
+            texts(), ray="auto", workers=2, cluster={"worker_timeout": 6.0}, **SETTINGS | {"progress": Killer(stop)}
+        )
+    same(model, without_faults)
+
+
+def test_a_run_is_resumed_after_its_driver_died(cluster, without_faults, tmp_path):
+    script = tmp_path / "driver.py"
+    script.write_text(
+        f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_ray import *
+
+def die(progress):
+    if progress.phase == "training" and (progress.done or 0) > 0.6:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+spherevec.train(texts(), ray={cluster.address!r}, workers=2, checkpoint={str(tmp_path / "run")!r},
+                checkpoint_every="2e", **SETTINGS | {{"progress": die}})
+"""
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=200)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    model = spherevec.train(texts(), ray="auto", workers=2, checkpoint=tmp_path / "run", resume=True, **SETTINGS)
+    same(model, without_faults)
+
+
+def test_too_many_workers_are_refused(cluster):
+    with pytest.raises(ConfigError, match=r"workers=100, but the Ray cluster has \d+ CPUs"):
+        spherevec.train(texts(), ray="auto", workers=100, **SETTINGS)
+    with pytest.raises(ConfigError, match="2 documents; lower workers"):
+        spherevec.train(["a b c d", "a b c d"], ray="auto", workers=3, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A text of several megabytes, so that workers read it."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "text.txt").write_text("\n".join(texts(300) * 8) + "\n")
+    return folder
+
+
+def spherevec_command(*arguments, **how):
+    command = [sys.executable, "-m", "spherevec", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **how)
+
+
+def test_the_command_line_reads_trains_and_infers_on_workers(cluster, files, tmp_path):
+    """By ranges of bytes, through fsspec, whose file:// every process can open; memory:// lives in one process."""
+    model, vectors, ids = tmp_path / "model", tmp_path / "vectors.npy", tmp_path / "ids.txt"
+    address = ("--ray", cluster.address, "--workers", 2)
+    small = ("--vector-size", 20, "--epochs", 2, "--seed", 3, "--quiet")
+    done = spherevec_command("train", (files / "text.txt").as_uri(), "--out", model, *address, *small)
+    assert done.returncode == 0, done.stderr
+    loaded = spherevec.load(model)
+    assert len(loaded.docs) == 2400
+    assert loaded.provenance["workers"] == 2 and loaded.search("w1 w2")
+    text = files / "text.txt"
+    done = spherevec_command("infer", model, text, "--out", vectors, "--ids", ids, *address)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(vectors), loaded.infer(text.read_text().splitlines()))
+    assert ids.read_text().split() == [str(row) for row in range(2400)]
+
+
+def test_what_goes_wrong_on_a_worker_is_one_line(cluster, files, tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_bytes((files / "text.txt").read_bytes()[:1_000_000] + b"\n\xff\n" + b"a b c\n" * 1000)
+    out = tmp_path / "model"
+    done = spherevec_command("train", path, "--out", out, "--ray", cluster.address, "--workers", 2, "--quiet")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "bad.txt (from byte" in done.stderr and "not valid utf-8" in done.stderr
+    done = spherevec_command("train", "s3x://bucket/text.txt", "--out", out, "--ray", cluster.address, "--quiet")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "s3x://bucket/text.txt" in done.stderr
+    done = spherevec_command("train", path, "--out", out, "--ray", "127.0.0.1:1", "--quiet")
+    assert (
+        done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "no Ray cluster at '127.0.0.1:1'" in done.stderr
+    )
+    done = spherevec_command("train", path, "--out", out, "--workers", 2)
+    assert done.returncode == 2 and "--workers needs --ray" in done.stderr

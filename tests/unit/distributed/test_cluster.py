@@ -1,0 +1,111 @@
+"""What goes wrong on a cluster is told in one line; what dies in one process is brought up again."""
+
+import errno
+
+import numpy as np
+import pytest
+
+import spherevec
+from experiments.distributed.inline import inline_machines
+from spherevec.config import TrainConfig
+from spherevec.corpus import encode
+from spherevec.distributed.cluster import check_workers, told
+from spherevec.distributed.worker import Worker
+from spherevec.errors import ConfigError, CorpusError, TrainingError
+from spherevec.training import train_corpus
+
+
+class Wrapped(Exception):
+    """As Ray wraps what was raised on a worker."""
+
+    def __init__(self, cause):
+        super().__init__(f"traceback\nof {cause}")
+        self.cause = cause
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Wrapped(OSError(errno.ENOSPC, "No space left on device")), "worker 1: no space left on its disk"),
+        (Wrapped(MemoryError()), "worker 1: not enough memory"),
+        (type("ObjectStoreFullError", (Exception,), {})("full"), "object store is full; start the nodes with more"),
+        (Wrapped(KeyError("strange\nthing")), "worker 1 failed: KeyError"),
+    ],
+)
+def test_errors_of_workers_are_one_line(error, said):
+    found = told(error, "worker 1")
+    assert isinstance(found, TrainingError) and said in str(found) and "\n" not in str(found)
+
+
+def test_our_own_errors_come_through():
+    cause = CorpusError("text.txt: no such file")
+    assert told(Wrapped(cause), "worker 1") is cause
+
+
+@pytest.mark.parametrize(
+    ("ray", "workers"), [(None, 2), ("local", 0), ("local", 2.5), ("", 1), (7, 1), ("local", True)]
+)
+def test_strange_workers_are_refused(ray, workers):
+    with pytest.raises(ConfigError):
+        check_workers(ray, workers)
+
+
+def texts():
+    rng = np.random.default_rng(0)
+    return [" ".join(f"w{i}" for i in rng.zipf(1.5, 40).clip(max=200)) for _ in range(150)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"recipe": "paper"}, {"documents": False}, {"objective": "joint"}])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_any_objective_trains_on_workers(tmp_path, workers, settings):
+    options = {"epochs": 2, "vector_size": 8, "deterministic": True, "threads": 1, "min_count": 1}
+    recipe = settings.get("recipe", "default")
+    config = TrainConfig.recipe(recipe, **options | {k: v for k, v in settings.items() if k != "recipe"})
+    with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_machines(workers, workdir=tmp_path) as machines:
+        model = train_corpus(corpus, config, place_of=machines.place)
+        corpus.spread = {}
+        plain = train_corpus(corpus, config)
+    assert model.provenance["workers"] == workers
+    if workers == 1:
+        np.testing.assert_array_equal(model.words.vectors, plain.words.vectors)
+    assert np.isfinite(model.words.vectors).all() and (model.docs is None) == (plain.docs is None)
+
+
+def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path):
+    """The same as with a killed process, in this one: a new worker is brought up in the middle of a run."""
+    config = TrainConfig(epochs=3, vector_size=8, deterministic=True, threads=1, min_count=1)
+    found = []
+    for dies in (False, True):
+        with encode(texts(), tmp_path / f"c{dies}", min_count=1) as corpus, inline_machines(3) as machines:
+            crew = machines.crew
+
+            def die(progress, crew=crew, dies=dies):
+                if dies and progress.phase == "finishing":
+                    crew._held[1] = Worker(1, 3)
+                    crew.bring_up(1)
+
+            found.append(train_corpus(corpus, config, place_of=machines.place, progress=die))
+    for table in ("words", "docs"):
+        first, second = (getattr(model, table).vectors for model in found)
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_run_goes_on_with_as_many_workers(tmp_path):
+    config = TrainConfig(epochs=2, vector_size=8, deterministic=True, threads=1, min_count=1)
+    how = {"checkpoint": tmp_path / "run", "checkpoint_every": "1e"}
+    with encode(texts(), tmp_path / "c", min_count=1) as corpus:
+        with inline_machines(2) as machines:
+            first = train_corpus(corpus, config, place_of=machines.place, **how)
+        with inline_machines(2) as machines:
+            again = train_corpus(corpus, config, place_of=machines.place, resume=True, **how)
+        np.testing.assert_array_equal(first.docs.vectors, again.docs.vectors)
+        with inline_machines(3) as machines, pytest.raises(ConfigError, match=r"workers=2 .* then, workers=3"):
+            train_corpus(corpus, config, place_of=machines.place, resume=True, **how)
+        corpus.spread = {}
+        with pytest.raises(ConfigError, match=r"workers=2 .* then, no ray now"):
+            train_corpus(corpus, config, resume=True, **how)
+
+
+def test_settings_of_a_cluster_are_checked_first():
+    with pytest.raises(ConfigError, match="bandwidth must be"):
+        spherevec.train(texts(), ray="local", workers=2, cluster={"bandwidth": -1})
