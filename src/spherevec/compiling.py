@@ -30,6 +30,12 @@ _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\(.*?\)|.*?$)|import\s
 _HEADROOM = 160 << 20
 
 
+def need_compiler() -> None:
+    """Raise `ConfigError` where Numba is told not to compile: kernels of training and fitting have no other form."""
+    if numba.config.DISABLE_JIT:
+        raise ConfigError("NUMBA_DISABLE_JIT is set, and vectors are trained by compiled code; unset it")
+
+
 def _check_headroom() -> None:
     """Raise MemoryError where a limit on this process's memory leaves too little to compile in."""
     try:

@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+import spherevec
+
 FILES = {
     "__init__.py": "",
     "constants.py": "FACTOR = 2\n",
@@ -69,3 +71,26 @@ def test_settings_that_numba_refuses_are_told_in_one_line(name, value):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, name: value})
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1 and "ConfigError: Numba cannot start" in last and "check the NUMBA_ variables" in last
+
+
+def test_without_the_compiler_vectors_are_read_and_searched_and_training_says_what_is_missing(tmp_path):
+    """NUMBA_DISABLE_JIT=1, as people set it to look for a defect."""
+    model = spherevec.train(["a b a", "b a c"] * 3, min_count=1, vector_size=2, epochs=1, threads=1)
+    model.save(tmp_path / "m")
+    script = """
+import sys, spherevec
+from spherevec.cli import main
+model = spherevec.load(sys.argv[1], verify=True)
+model.words.most_similar("a"), model.docs.most_similar(0)
+model.documents.row_of("3"), model.document_terms.sum(), model.remove(["0"])
+from spherevec.clustering import SphericalKMeans
+SphericalKMeans(2, random_state=1).fit(model.docs.vectors)
+open(sys.argv[1] + ".txt", "w").write("a b a\\n" * 9)
+codes = [main(["train", sys.argv[1] + ".txt", "--out", sys.argv[1] + ".2"]), main(["search", sys.argv[1], "a b"])]
+print(codes)
+"""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", script.replace("\\\\", "\\"), str(tmp_path / "m")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout == "[2, 2]\n", done.stderr
+    assert done.stderr.count("NUMBA_DISABLE_JIT is set") == 2 and "Traceback" not in done.stderr

@@ -42,6 +42,7 @@ def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | 
 
 def make_document_fit(inputs: Floats, sampling: Sampling, config: TrainConfig) -> DocumentFit:
     """What fits new documents to the input vectors (V, dim) on `config.device`."""
+    check_device(config)
     fit: DocumentFit = _module(config.device).DocumentFit(inputs, sampling, config)
     return fit
 

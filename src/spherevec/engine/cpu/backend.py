@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.compiling import need_compiler
 from spherevec.config import TrainConfig
 from spherevec.engine.base import Block, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
@@ -193,7 +194,8 @@ class DocumentFit:
 
 
 def check(config: TrainConfig) -> None:
-    """Nothing to refuse: every machine has a processor."""
+    """Every machine has a processor; its kernels must be compiled."""
+    need_compiler()
 
 
 def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> CpuBackend:
