@@ -1,11 +1,13 @@
 """Measure search: train on each collection, ask the queries of `tasks.py`, and write the figures as JSON.
 
-    python experiments/search/run.py search_snippets google_news --data DIR --out experiments/search/results.json \
-        [--minilm FOLDER] [--seed 1]
+    python experiments/search/run.py search_snippets 20news:2000 --data DIR --out experiments/search/results.json \\
+        [--work FOLDER] [--seed 1]
 
-FOLDER holds `<name>.npz` from encode_minilm.py. Figures: the share of the first ten answers that have the query's class
-(class), and the mean reciprocal rank of the document that a query was cut out of, within ten (known item), each with
-twice its standard error over the queries.
+`20news:2000` is a collection of 2,000 of its documents with 300 queries. FOLDER keeps the tasks (`<name>.json`) and the
+trained models; with `<name>.npz` from encode_minilm.py there, MiniLM is measured too. Figures: the share of the first
+ten answers that have the query's class (class), and the mean reciprocal rank of the document that a query was cut out
+of, within ten (known item), each with twice its standard error over the queries; and what the hybrid gains over the
+others on the same queries, with twice the standard error of that difference.
 """
 
 from __future__ import annotations
@@ -17,16 +19,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tasks import Task, make  # type: ignore[import-not-found]  # run as a script, beside it
+from tasks import Task, load, make, save, subset  # type: ignore[import-not-found]  # run as a script, beside it
 
 import spherevec
 from spherevec.model.search import MODES
 
 TOP = 10
+QUERIES_OF_SUBSETS = 300
+
+Scores = dict[str, NDArray[np.float64]]  # of each query, by task
 
 
-def figures(task: Task, class_rows: list[list[int]], item_rows: list[list[int]]) -> dict[str, list[float]]:
-    """Both figures of one way to search, each with twice its standard error."""
+def scores(task: Task, class_rows: list[list[int]], item_rows: list[list[int]]) -> Scores:
+    """What each query gets from one way to search."""
     right = [
         np.mean([task.labels[row] == label for row in rows]) if rows else 0.0
         for rows, label in zip(class_rows, task.class_labels, strict=True)
@@ -35,45 +40,72 @@ def figures(task: Task, class_rows: list[list[int]], item_rows: list[list[int]])
         1 / (1 + rows.index(target)) if target in rows else 0.0
         for rows, target in zip(item_rows, task.targets, strict=True)
     ]
-    return {
-        name: [round(float(np.mean(scores)), 4), round(2 * float(np.std(scores)) / len(scores) ** 0.5, 4)]
-        for name, scores in (("class", right), ("known item", reciprocal))
-    }
+    return {"class": np.array(right), "known item": np.array(reciprocal)}
+
+
+def with_error(values: NDArray[np.float64]) -> list[float]:
+    """The mean and twice its standard error."""
+    return [round(float(values.mean()), 4), round(2 * float(values.std()) / len(values) ** 0.5, 4)]
 
 
 def nearest(queries: NDArray[np.float32], documents: NDArray[np.float32]) -> list[list[int]]:
     return [np.argsort(-(documents @ query), kind="stable")[:TOP].tolist() for query in queries]
 
 
-def measure(name: str, data: Path, seed: int, minilm: Path | None) -> dict[str, Any]:
-    task = make(name, data)
-    model = spherevec.train(task.documents, seed=seed, threads=1, progress=False)
-    found = {}
+def prepared(name: str, data: Path, work: Path) -> Task:
+    """The task of that name, kept in `work`."""
+    kept = work / f"{name}.json"
+    if not kept.exists():
+        whole, _, size = name.partition(":")
+        task = make(whole, data)
+        save(subset(task, int(size), QUERIES_OF_SUBSETS) if size else task, kept)
+    return load(kept)
+
+
+def measure(name: str, data: Path, seed: int, work: Path) -> dict[str, Any]:
+    task = prepared(name, data, work)
+    folder = work / f"{name}.seed{seed}"
+    if not folder.exists():
+        spherevec.train(task.documents, seed=seed, threads=1, progress=False).save(folder)
+    model = spherevec.load(folder)
+    found: dict[str, Scores] = {}
     for mode in MODES:
         answers = [
             [[hit.row for hit in result] for result in model.search(queries, top=TOP, mode=mode)]
             for queries in (task.class_queries, task.item_queries)
         ]
-        found[mode] = figures(task, *answers)
-    if minilm is not None and (minilm / f"{name}.npz").is_file():
-        vectors = np.load(minilm / f"{name}.npz")
-        answers = [nearest(vectors[of], vectors["documents"]) for of in ("class_queries", "item_queries")]
-        found["MiniLM"] = figures(task, *answers)
-    queries = {"class": len(task.class_queries), "known item": len(task.item_queries)}
-    return {"documents": len(task.documents), "queries": queries, "seed": seed, "figures": found}
+        found[mode] = scores(task, *answers)
+    encoded = work / f"{name}.npz"
+    if encoded.is_file():
+        vectors = np.load(encoded)
+        found["MiniLM"] = scores(
+            task, *(nearest(vectors[of], vectors["documents"]) for of in ("class_queries", "item_queries"))
+        )
+    return {
+        "documents": len(task.documents),
+        "queries": {"class": len(task.class_queries), "known item": len(task.item_queries)},
+        "seed": seed,
+        "figures": {how: {of: with_error(own) for of, own in each.items()} for how, each in found.items()},
+        "hybrid over": {
+            how: {of: with_error(found["hybrid"][of] - own) for of, own in each.items()}
+            for how, each in found.items()
+            if how != "hybrid"
+        },
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--minilm", type=Path)
+    parser.add_argument("--work", type=Path, default=Path("search-work"))
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
     results = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     for name in arguments.names:
-        results[f"{name}, seed {arguments.seed}"] = measure(name, arguments.data, arguments.seed, arguments.minilm)
+        results[f"{name}, seed {arguments.seed}"] = measure(name, arguments.data, arguments.seed, arguments.work)
         arguments.out.write_text(json.dumps(results, indent=1) + "\n")
 
 

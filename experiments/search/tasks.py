@@ -67,6 +67,25 @@ def make(name: str, data: Path, seed: int = 1) -> Task:
     return Task(name, documents, [labels[row] for row in rows], class_queries, class_labels, item_queries, targets)
 
 
+def subset(task: Task, documents: int, queries: int, seed: int = 1) -> Task:
+    """A smaller collection with fewer queries: the documents that these were cut out of, and others at random."""
+    rng = np.random.default_rng(seed)
+    targets = task.targets[:queries]
+    rest = np.setdiff1d(np.arange(len(task.documents)), task.targets)
+    chosen = rng.choice(rest, documents - len(targets), replace=False)
+    rows = np.sort(np.concatenate([np.array(targets, np.intp), chosen]))
+    place = {int(row): number for number, row in enumerate(rows)}
+    return Task(
+        f"{task.name}, {documents:,} documents",
+        [task.documents[row] for row in rows],
+        [task.labels[row] for row in rows],
+        task.class_queries[:queries],
+        task.class_labels[:queries],
+        task.item_queries[:queries],
+        [place[target] for target in targets],
+    )
+
+
 def _subject(text: str) -> str:
     found = _SUBJECT.search(text)
     return found[1].strip() if found and len(found[1]) < 120 else ""

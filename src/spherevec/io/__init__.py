@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, FormatError
 from spherevec.io import (
     fasttext,
     fasttext_bin,
@@ -27,7 +27,7 @@ from spherevec.io.outside import Changes, opened
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.model.neighbors import check_finite
 
-__all__ = ["FORMATS", "Changes", "Format", "export_vectors", "import_vectors"]
+__all__ = ["FORMATS", "Changes", "Format", "export_vectors", "import_vectors", "underscored"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Format:
     write: Callable[..., None]
     read: Callable[[Path], tuple[KeyedVectors, Changes]] | None = None
     folder: bool = False
+    titled: bool = False  # whether it has a place for titles
+    spaces: bool = False  # whether names may hold spaces, as those of phrases do
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -48,12 +50,19 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "fasttext": Format("fastText .vec", fasttext.write, fasttext.read),
         "fasttext-bin": Format("fastText .bin, as fastText itself loads it", fasttext_bin.write),
         "jose": Format("the word and document files of the paper's authors", jose.write, jose.read),
-        "npy": Format("NumPy .npy, with the names in .labels.txt", npy.write),
-        "parquet": Format("Parquet: key, vector, count (extra parquet)", parquet.write),
-        "projector": Format("TensorBoard projector: a folder of two TSV files", projector.write, folder=True),
-        "spacy": Format("a spaCy vocabulary folder (extra spacy)", spacy_table.write, folder=True),
+        "npy": Format("NumPy .npy, with the names in .labels.txt", npy.write, spaces=True),
+        "parquet": Format(
+            "Parquet: key, title, vector, count (extra parquet)", parquet.write, titled=True, spaces=True
+        ),
+        "projector": Format(
+            "TensorBoard projector: a folder of two TSV files", projector.write, folder=True, titled=True, spaces=True
+        ),
+        "spacy": Format("a spaCy vocabulary folder (extra spacy)", spacy_table.write, folder=True, spaces=True),
         "sentence-transformers": Format(
-            "a folder that sentence_transformers loads as a static embedding", static_embedding.write, folder=True
+            "a folder that sentence_transformers loads as a static embedding",
+            static_embedding.write,
+            folder=True,
+            spaces=True,
         ),
     }
 )
@@ -67,6 +76,8 @@ def export_vectors(
     overwrite: bool = False,
     tokenizer: TokenizerLike = "words",
     guard_formulas: bool = False,
+    title: Callable[[int], str] | None = None,
+    underscores: bool = False,
 ) -> None:
     """Write vectors for other programs, completely or not at all.
 
@@ -74,6 +85,8 @@ def export_vectors(
         format: one of `FORMATS`.
         overwrite: replace what is at `path`.
         tokenizer: how the model splits text, for formats that carry a tokeniser with them.
+        title: the title of each row, for formats that have a place for it (Parquet, projector).
+        underscores: write phrases as `heart_attack` where a format takes no spaces inside names; refused without it.
         guard_formulas: in the TSV files of the projector, put an apostrophe before names that a spreadsheet would run.
     """
     _check_format(format, list(FORMATS), "write")
@@ -83,6 +96,10 @@ def export_vectors(
     elif guard_formulas:
         raise ConfigError(f"guard_formulas is for TSV files (format 'projector'), not for {format!r}; leave it out")
     check_finite(vectors.vectors)
+    if underscores and not FORMATS[format].spaces:
+        vectors = underscored(vectors)
+    if FORMATS[format].titled and title is not None:
+        options["title"] = title
     FORMATS[format].write(vectors, Path(path), overwrite=overwrite, **options)
 
 
@@ -96,6 +113,26 @@ def import_vectors(path: str | Path, format: str | None = None) -> tuple[KeyedVe
     name = _guess(path) if format is None else format
     _check_format(name, list(readers), "read")
     return readers[name](Path(path))
+
+
+def underscored(vectors: KeyedVectors) -> KeyedVectors:
+    """The same vectors, with _ for the spaces inside their names; two names that become one are refused.
+
+    Example:
+        >>> underscored(KeyedVectors(["heart attack"], [[1.0, 0.0]])).index_to_key
+        ['heart_attack']
+    """
+    if not vectors.named or not any(" " in name for name in vectors.index_to_key):
+        return vectors
+    names = [name.replace(" ", "_") for name in vectors.index_to_key]
+    known: dict[str, str] = {}
+    for old, new in zip(vectors.index_to_key, names, strict=True):
+        if known.setdefault(new, old) != old:
+            raise FormatError(
+                f"{old!r:.60} and {known[new]!r:.60} would both be written as {new!r:.60}; "
+                "choose a format that takes spaces (parquet, npy, projector)"
+            )
+    return KeyedVectors(names, vectors.vectors, vectors.counts)
 
 
 def _check_format(name: str, known: list[str], verb: str) -> None:

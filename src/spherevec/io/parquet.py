@@ -1,7 +1,8 @@
-"""Parquet: the columns `key`, `vector` (a list of dim float32 numbers) and, if known, `count`."""
+"""Parquet: the columns `key`, `vector` (a list of dim float32 numbers) and, if known, `count` and `title`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ from spherevec.storage.files import atomic_file
 _ROWS_PER_GROUP = 1 << 16
 
 
-def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None:
+def write(
+    vectors: KeyedVectors, path: Path, *, overwrite: bool = False, title: Callable[[int], str] | None = None
+) -> None:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -27,6 +30,8 @@ def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None
     ]
     if vectors.counts is not None:
         schema.append(("count", pyarrow.int64()))
+    if title is not None:
+        schema.append(("title", pyarrow.string()))
     with (
         atomic_file(path, overwrite=overwrite) as temporary,
         pyarrow.parquet.ParquetWriter(temporary, pyarrow.schema(schema)) as writer,
@@ -40,4 +45,6 @@ def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None
             ]
             if vectors.counts is not None:
                 columns.append(vectors.counts[start:end])
+            if title is not None:
+                columns.append([title(row) for row in range(start, end)])
             writer.write_table(pyarrow.table(columns, schema=pyarrow.schema(schema)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from spherevec.io.text_rows import plain_names, write_rows
@@ -12,17 +13,26 @@ from spherevec.storage.files import atomic_folder
 _FILES = {"vectors.tsv", "metadata.tsv"}
 
 
-def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False, guard_formulas: bool = False) -> None:
+def write(
+    vectors: KeyedVectors,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    guard_formulas: bool = False,
+    title: Callable[[int], str] | None = None,
+) -> None:
     names = plain_names(vectors, "projector", forbidden="\t\n\r")
+    columns = {"name": names}
+    if vectors.counts is not None:
+        columns["count"] = list(map(str, vectors.counts.tolist()))
+    if title is not None:
+        columns["title"] = [" ".join(title(row).split()) for row in range(len(names))]
     if guard_formulas:
-        names = [guarded(name) for name in names]
+        columns = {name: [guarded(cell) for cell in cells] for name, cells in columns.items()}
     with atomic_folder(path, overwrite=overwrite, ours=_FILES) as folder:
         with (folder / "vectors.tsv").open("wb") as file:
             write_rows(file, (), vectors, separator="\t")
         # The projector expects a heading only where there are several columns.
-        if vectors.counts is None:
-            lines = [f"{name}\n" for name in names]
-        else:
-            counted = zip(names, vectors.counts.tolist(), strict=True)
-            lines = ["name\tcount\n", *(f"{name}\t{count}\n" for name, count in counted)]
-        (folder / "metadata.tsv").write_bytes("".join(lines).encode())
+        heading = ["\t".join(columns)] if len(columns) > 1 else []
+        lines = [*heading, *map("\t".join, zip(*columns.values(), strict=True))]
+        (folder / "metadata.tsv").write_bytes("".join([f"{line}\n" for line in lines]).encode())

@@ -103,6 +103,17 @@ def _add_words(own: Float32, words: Float32, mode: str) -> None:
         own += words * (LEXICAL_WEIGHT / np.float32(best))
 
 
+def _candidates(scores: Float32, wanted: int, permitted: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    """The places of the best `wanted` scores and their equals, in order."""
+    places = None if permitted is None else np.flatnonzero(permitted)
+    some = scores if places is None else scores[places]
+    if wanted < len(some):
+        good = np.flatnonzero(some >= np.partition(some, len(some) - wanted)[len(some) - wanted])
+    else:
+        good = np.arange(len(some))
+    return good if places is None else places[good]
+
+
 def _best(
     query: Query,
     own: Float32,
@@ -114,13 +125,10 @@ def _best(
     permitted: NDArray[np.bool_] | None,
 ) -> tuple[Int64, NDArray[np.float64]]:
     """The best of one query: candidates by float32, their order by float64, which does not depend on blocks."""
-    places = np.arange(len(own)) if permitted is None else np.flatnonzero(permitted)
     if query.vector is None and words is None:
-        places = places[:0]
-    wanted = min(top + _SPARE, len(places))
-    if wanted < len(places):
-        lowest = np.partition(own[places], len(places) - wanted)[len(places) - wanted]
-        places = places[own[places] >= lowest]
+        places = np.zeros(0, np.intp)
+    else:
+        places = _candidates(own, top + _SPARE, permitted)
     chosen = places if rows is None else rows[places]
     exact = np.zeros(len(places))
     if mode != "lexical" and query.vector is not None:
@@ -229,6 +237,8 @@ def _values_of(table: DocumentTable, where: Mapping[str, Any] | None) -> str:
 
 
 def _note(model: Model, query: Query, answers: int) -> str:
+    if not query.text.strip():
+        return "the text to search for is empty; give some words"
     if answers or not query.rare:
         missing = ", ".join(map(repr, query.rare[:5]))
         guessed = ", ".join(f"{word!r} as {other!r}" for word, other in [*query.guessed.items()][:5])

@@ -217,6 +217,32 @@ class TestRealReaders:
             np.testing.assert_array_equal(found.get_word_vector(name), words[name])
         assert not found.get_word_vector("unheard-of").any()
 
+    @pytest.mark.parametrize("name", ["word2vec", "word2vec-bin", "glove", "fasttext"])
+    def test_gensim_reads_phrases(self, tmp_path, name):
+        """Names with spaces are refused, or written as word2vec's own phrases are."""
+        gensim_models = pytest.importorskip("gensim.models")
+        phrases = KeyedVectors(["heart", "heart attack", "bill of rights"], unit(3))
+        with pytest.raises(FormatError, match="heart attack"):
+            export_vectors(phrases, tmp_path / "vectors", name)
+        export_vectors(phrases, tmp_path / "vectors", name, underscores=True)
+        how = {"binary": name == "word2vec-bin", "no_header": name == "glove"}
+        theirs = gensim_models.KeyedVectors.load_word2vec_format(tmp_path / "vectors", **how)
+        assert theirs.index_to_key == ["heart", "heart_attack", "bill_of_rights"]
+        np.testing.assert_array_equal(theirs["heart_attack"], phrases["heart attack"])
+        with pytest.raises(FormatError, match="both be written as 'new_york'"):
+            export_vectors(KeyedVectors(["new york", "new_york"], unit(2)), tmp_path / "other", name, underscores=True)
+
+    def test_titles_go_where_there_is_a_place_for_them(self, tmp_path):
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        docs, titles = KeyedVectors(["T-1", "T-2"], unit(2)), ["Refund", "Late\tparcel"]
+        export_vectors(docs, tmp_path / "docs.parquet", "parquet", title=titles.__getitem__)
+        assert pandas.read_parquet(tmp_path / "docs.parquet")["title"].tolist() == titles
+        export_vectors(docs, tmp_path / "folder", "projector", title=titles.__getitem__)
+        lines = (tmp_path / "folder" / "metadata.tsv").read_text("utf-8").splitlines()
+        assert lines == ["name\ttitle", "T-1\tRefund", "T-2\tLate parcel"]
+        export_vectors(docs, tmp_path / "docs.txt", title=titles.__getitem__)  # has none
+
     def test_numpy(self, words, tmp_path):
         export_vectors(words, tmp_path / "v.npy", "npy")
         np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), words.vectors)

@@ -39,7 +39,7 @@ def export(
     force: bool,
 ) -> None:
     """Write vectors for other programs."""
-    from spherevec.io import export_vectors
+    from spherevec.io import FORMATS, export_vectors
 
     asked = {name: path for name, path in (("words", words), ("contexts", contexts), ("docs", docs)) if path}
     if not asked:
@@ -59,6 +59,17 @@ def export(
             if getattr(model, name) is None:
                 raise ConfigError(f"{folder}: has no {name}; leave out --{name}")
         for name, path in asked.items():
-            vectors, how = getattr(model, name), {"overwrite": force, "guard_formulas": guard_formulas}
-            export_vectors(vectors, path, formats[name], tokenizer=model.tokenizer, **how)
+            vectors, table = getattr(model, name), model.documents if name == "docs" else None
+            export_vectors(
+                vectors,
+                path,
+                formats[name],
+                overwrite=force,
+                tokenizer=model.tokenizer,
+                guard_formulas=guard_formulas,
+                underscores=name != "docs",
+                title=table.title if table is not None and table.titled else None,
+            )
             display.tell(f"{path}: {len(vectors):,} {name} as {formats[name]}")
+            if name != "docs" and not FORMATS[formats[name]].spaces and any(" " in key for key in vectors.index_to_key):
+                display.tell("phrases are written with _ for their spaces, since the format takes none")

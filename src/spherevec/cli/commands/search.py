@@ -77,7 +77,7 @@ def search(
     if not quiet:
         for result in results:
             if result.note:
-                display.tell(result.note)
+                display.tell(f"{result.query!r:.60}: {result.note}" if len(results) > 1 else result.note)
 
 
 def _from_standard_input() -> list[str]:
