@@ -1,6 +1,7 @@
 """The guide's lines for BERTopic and KeyBERT, run by a Python that has both.
 
-`SPHEREVEC_EMBEDDERS=/path/to/python` names it: an environment with bertopic, keybert and the dependencies of this package.
+`SPHEREVEC_EMBEDDERS=/path/to/python` names it: an environment with bertopic, keybert and the dependencies
+of this package.
 """
 
 import os

@@ -119,14 +119,14 @@ def underscored(vectors: KeyedVectors) -> KeyedVectors:
     """The same vectors, with _ for the spaces inside their names; two names that become one are refused.
 
     Example:
-        >>> underscored(KeyedVectors(["heart attack"], [[1.0, 0.0]])).index_to_key
+        >>> underscored(KeyedVectors(["heart attack"], [[1.0, 0.0]])).names
         ['heart_attack']
     """
-    if not vectors.named or not any(" " in name for name in vectors.index_to_key):
+    if not vectors.named or not any(" " in name for name in vectors.names or ()):
         return vectors
-    names = [name.replace(" ", "_") for name in vectors.index_to_key]
+    names = [name.replace(" ", "_") for name in vectors.names or ()]
     known: dict[str, str] = {}
-    for old, new in zip(vectors.index_to_key, names, strict=True):
+    for old, new in zip(vectors.names or (), names, strict=True):
         if known.setdefault(new, old) != old:
             raise FormatError(
                 f"{old!r:.60} and {known[new]!r:.60} would both be written as {new!r:.60}; "
