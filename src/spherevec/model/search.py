@@ -1,8 +1,9 @@
 """Search among documents: by direction, by the very words, or by both.
 
-Hybrid search ranks by cosine + BM25 / (twice the best BM25 of this query): what shares the rarest words is lifted by
-up to 0.5, whatever the scale of BM25 is, and a query whose words no document holds is answered by direction alone.
-`experiments/search` has the figures that this rule was chosen by.
+Hybrid search ranks by cosine + 0.25 · BM25 / (the best BM25 of this query), twice: the second time the query's vector
+is moved towards its first five answers. What shares the rarest words is lifted by up to 0.25, whatever the scale of
+BM25 is, and by up to 1 where the query's words are in fewer than five documents, so that direction knows little of
+them. A query whose words no document holds is answered by direction alone. `experiments/search` has the figures.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec import sphere
 from spherevec.errors import ConfigError
 from spherevec.model.lexical import LexicalIndex
 from spherevec.model.neighbors import check_finite, exact_products, has_extra, top_k
@@ -29,7 +31,10 @@ Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
 AMONG = ("docs", "words", "topics")
-LEXICAL_WEIGHT = np.float32(0.5)  # of the best BM25 score, in cosines
+LEXICAL_WEIGHT = 0.25  # of the best BM25 score, in cosines
+RARE_WEIGHT = 0.75  # on top of that, times the share of rare words in what BM25 can give
+FEEDBACK = 5  # first answers that the query is moved towards
+FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
 
 _SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
 _ROWS_MULTIPLIED = 1 << 16
@@ -74,11 +79,25 @@ def ranked(
         for query, own in zip(batch, scores, strict=True):
             words = None
             if lexical is not None and mode != "dense":
-                found, _ = lexical.scores(query.words, query.rare)
-                words = found if rows is None else found[rows]
-                _add_words(own, words, mode)
+                words = _lexical_part(query, lexical, rows, mode)
+                own += words
             permitted = own > 0 if mode == "lexical" or (query.vector is None and words is not None) else None
-            yield _best(query, own, words, vectors, rows, mode, top, permitted)
+            chosen, best = _best(query, own, words, vectors, rows, mode, top, permitted)
+            if mode == "hybrid" and query.vector is not None and len(query.words) and len(chosen):
+                first_answers = chosen[:FEEDBACK]
+                if top < FEEDBACK:
+                    first_answers, _ = _best(query, own, words, vectors, rows, mode, FEEDBACK, permitted)
+                moved = query._replace(vector=_moved(query.vector, vectors[first_answers]))
+                own[:] = 0 if words is None else words
+                _add_cosines(own[None, :], [moved], vectors, rows)
+                chosen, best = _best(moved, own, words, vectors, rows, mode, top, permitted)
+            yield chosen, best
+
+
+def _moved(vector: Float32, answers: Float32) -> Float32:
+    """The direction of a query, moved towards its first answers."""
+    mean = sphere.normalize(answers.mean(axis=0, dtype=np.float64))
+    return np.asarray(sphere.normalize((1 - FEEDBACK_SHARE) * vector + FEEDBACK_SHARE * mean), np.float32)
 
 
 def _add_cosines(scores: Float32, queries: Sequence[Query], vectors: Float32, rows: Int64 | None) -> None:
@@ -92,15 +111,17 @@ def _add_cosines(scores: Float32, queries: Sequence[Query], vectors: Float32, ro
         cosines = directions @ block.T
         if not np.isfinite(cosines.sum()):
             check_finite(block, start)
-        scores[known, here] = cosines
+        scores[known, here] += cosines
 
 
-def _add_words(own: Float32, words: Float32, mode: str) -> None:
+def _lexical_part(query: Query, lexical: LexicalIndex, rows: Int64 | None, mode: str) -> Float32:
+    """What the words of a query add to the score of each document, (n,)."""
+    found, rare_share = lexical.scores(query.words, query.rare)
+    words = found if rows is None else found[rows]
     best = float(words.max()) if len(words) else 0.0
-    if mode == "lexical":
-        own += words
-    elif best > 0:
-        own += words * (LEXICAL_WEIGHT / np.float32(best))
+    if mode == "lexical" or best == 0:
+        return words
+    return words * np.float32((LEXICAL_WEIGHT + RARE_WEIGHT * rare_share) / best)
 
 
 def _candidates(scores: Float32, wanted: int, permitted: NDArray[np.bool_] | None) -> NDArray[np.intp]:
@@ -134,9 +155,7 @@ def _best(
     if mode != "lexical" and query.vector is not None:
         exact += exact_products(vectors[chosen], query.vector)
     if words is not None and len(words):
-        best = float(words.max())
-        share = 1.0 if mode == "lexical" else float(LEXICAL_WEIGHT) / best if best > 0 else 0.0
-        exact += words[places].astype(np.float64) * share
+        exact += words[places]
     order = np.lexsort((chosen, -exact))[:top]
     return np.asarray(chosen[order], np.int64), exact[order]
 
