@@ -1,9 +1,9 @@
 """Search among documents: by direction, by the very words, or by both.
 
 Hybrid search ranks by cosine + 0.25 · BM25 / (the best BM25 of this query), twice: the second time the query's vector
-is moved towards its first five answers. What shares the rarest words is lifted by up to 0.25, whatever the scale of
-BM25 is, and by up to 1 where the query's words are in fewer than five documents, so that direction knows little of
-them. A query whose words no document holds is answered by direction alone. `experiments/search` has the figures.
+is moved towards its first five answers. The weight of 0.25 grows with a query of more than six words, since BM25 adds
+up what they say, and with the share of words in fewer than five documents, of which direction knows little. A query
+whose words no document holds is answered by direction alone. `experiments/search` has the figures.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
 AMONG = ("docs", "words", "topics")
-LEXICAL_WEIGHT = 0.25  # of the best BM25 score, in cosines
+LEXICAL_WEIGHT = 0.25  # of the best BM25 score, in cosines, for a query of up to so many different words:
+SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
 RARE_WEIGHT = 0.75  # on top of that, times the share of rare words in what BM25 can give
 FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
@@ -121,7 +122,9 @@ def _lexical_part(query: Query, lexical: LexicalIndex, rows: Int64 | None, mode:
     best = float(words.max()) if len(words) else 0.0
     if mode == "lexical" or best == 0:
         return words
-    return words * np.float32((LEXICAL_WEIGHT + RARE_WEIGHT * rare_share) / best)
+    length = len(np.unique(query.words)) + len(query.rare)
+    weight = min(max(LEXICAL_WEIGHT, LEXICAL_WEIGHT * length / SHORT_QUERY), 1.0) + RARE_WEIGHT * rare_share
+    return words * np.float32(weight / best)
 
 
 def _candidates(scores: Float32, wanted: int, permitted: NDArray[np.bool_] | None) -> NDArray[np.intp]:
