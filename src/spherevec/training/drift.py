@@ -18,7 +18,7 @@ GROWING_WORDS = 10
 _FEWEST = 5  # occurrences of a word that may be called growing
 _OLD_SAMPLES = 5
 # Beyond these the new text is called different; docs/guides/update.md has the figures behind them.
-UNKNOWN_MORE, FARTHER = 0.05, 2.0
+UNKNOWN_MORE, FARTHER = 0.05, 1.5
 
 
 @dataclass(frozen=True)
