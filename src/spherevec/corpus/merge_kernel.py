@@ -78,6 +78,15 @@ def find_words(from_starts, from_arena, slots, starts, arena, numbers):
 
 
 @njit(nogil=True, cache=True)
+def copy_words(places, starts, arena, new_starts, new_arena):
+    """Copy the letters of some words back to back."""
+    for i in range(len(places)):
+        begin, size = starts[places[i]], new_starts[i + 1] - new_starts[i]
+        for j in range(size):
+            new_arena[new_starts[i] + j] = arena[begin + j]
+
+
+@njit(nogil=True, cache=True)
 def bytes_of(some, starts):
     """Bytes of some words together."""
     total = 0

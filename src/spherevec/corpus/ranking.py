@@ -35,9 +35,10 @@ class CountedWords(NamedTuple):
 
     def at(self, places: npt.NDArray[np.intp]) -> TextColumn:
         """The words at some places, as a column of their own."""
-        starts, sizes = self.words.offsets[places], np.diff(self.words.offsets)[places]
+        from spherevec.corpus import merge_kernel as kernel
+
         offsets = np.zeros(len(places) + 1, np.int64)
-        np.cumsum(sizes, out=offsets[1:])
-        # Where each byte comes from: the word's start, and how far it stands behind that.
-        own = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return TextColumn(offsets, self.words.arena[own])
+        np.cumsum(self.words.offsets[places + 1] - self.words.offsets[places], out=offsets[1:])
+        arena = np.empty(offsets[-1], np.uint8)
+        kernel.copy_words(places, self.words.offsets, self.words.arena, offsets, arena)
+        return TextColumn(offsets, arena)
