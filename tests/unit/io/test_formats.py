@@ -112,7 +112,7 @@ class TestRoundTrip:
                 if norm == 0:
                     assert back.names == ["y"] and changes.zeros == ("x",)
                 else:
-                    np.testing.assert_allclose(back["x"], given_row / norm, rtol=1e-5, atol=1e-7)
+                    np.testing.assert_allclose(back["x"], given_row.astype(np.float64) / norm, rtol=1e-5, atol=1e-7)
                 back.check()
 
 
