@@ -199,6 +199,9 @@ class TrainConfig:
         "Give each word the direction of the sum of its input and context vectors; off: of its input vector alone.",
         group=RESULT,
     )
+    smooth_rare_words: bool = setting(
+        True, "Draw rare words towards words of like spelling; documents are not touched.", group=RESULT
+    )
     refit: bool = setting(True, "Refit the documents at the end, with the words frozen.", group=RESULT)
 
     def __post_init__(self) -> None:
@@ -294,6 +297,11 @@ class TrainConfig:
         return self.sample
 
     @property
+    def has_own_words(self) -> bool:
+        """Whether words get vectors of their own, beside those that documents are fitted to."""
+        return self.add_contexts or self.smooth_rare_words
+
+    @property
     def thread_count(self) -> int:
         """`threads`, with 0 resolved to the cores this process may use."""
         return self.threads or usable_cores()
@@ -337,6 +345,8 @@ def settings_of_0_1(settings: Mapping[str, Any]) -> dict[str, Any]:
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "default": MappingProxyType({}),
+        # For people who want words first: near contexts, frequent words kept, more negatives. Documents lose a little.
+        "words": MappingProxyType({"window": 5, "sample": 1e-3, "negative": 15}),
         # The paper's section 5 and the authors' program, to the letter: one hinge a pair, one triple at a time,
         # negatives pushed by 2h, documents visited in the order of the file.
         "paper": MappingProxyType(
@@ -355,6 +365,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "order": "file",
                 "refit": False,
                 "add_contexts": False,
+                "smooth_rare_words": False,
             }
         ),
     }

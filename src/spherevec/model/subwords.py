@@ -12,6 +12,7 @@ the words, which guess worse.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,8 @@ class Spellings:
         known = ngram_rows(words)
         often = np.bincount(known.indices, minlength=ROWS)
         self._weights = np.log1p(len(words) / (1 + often))
-        self._known = self._weighted(known).T.tocsr()
+        # By n-gram: the words that have it.
+        self._known = self._weighted(known).tocsc()
         self._words, self._size = words, len(words)
 
     def nearest(self, words: Sequence[str], k: int = ALIKE) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -113,7 +115,7 @@ class Spellings:
 
         Equal likeness goes to the first of the known words; where fewer than k share an n-gram, the rest is 0.
         """
-        rows, likeness = self._sharing(words, min(max(k, _COMPARED), self._size))
+        rows, likeness = self.sharing(words, max(k, _COMPARED))
         for at, word in enumerate(words):
             for place in range(rows.shape[1] if len(word) >= SHORTEST_GUESSED else 0):
                 known = self._words[rows[at, place]]
@@ -123,22 +125,33 @@ class Spellings:
         order = np.lexsort((rows, -likeness), axis=1)[:, : min(k, self._size)]
         return np.take_along_axis(rows, order, 1), np.take_along_axis(likeness, order, 1)
 
-    def _sharing(self, words: Sequence[str], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """As `nearest`, by n-grams alone."""
+    def sharing(
+        self, words: Sequence[str], k: int, *, most: int | None = None, threads: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """As `nearest`, by n-grams alone.
+
+        Args:
+            most: pass over n-grams that more known words have than this; quicker, and nearly the same.
+            threads: how many to use; the result is the same for any number.
+        """
+        from spherevec.model.spelling_kernel import find_alike
+
+        k = min(k, self._size)
         rows = np.zeros((len(words), k), np.int64)
         likeness = np.zeros((len(words), k))
-        for start in range(0, len(words), _BATCH):
-            shared = (self._weighted(ngram_rows(words[start : start + _BATCH])) @ self._known).tocsr()
-            for at in range(shared.shape[0]):
-                here = slice(shared.indptr[at], shared.indptr[at + 1])
-                # Sums in another order may differ in the last bits, which must not decide.
-                values, owners = np.round(shared.data[here], 9), shared.indices[here]
-                if len(values) > k:
-                    bound = np.partition(values, len(values) - k)[len(values) - k]
-                    values, owners = values[values >= bound], owners[values >= bound]
-                order = np.lexsort((owners, -values))[:k]
-                rows[start + at, : len(order)] = owners[order]
-                likeness[start + at, : len(order)] = values[order]
+        known, bound = self._known, self._size if most is None else most
+
+        def fill(start: int) -> None:
+            here = slice(start, start + _BATCH)
+            asked = self._weighted(ngram_rows(words[here]))
+            find_alike(
+                asked.indptr.astype(np.int64), asked.indices.astype(np.int64), asked.data,
+                known.indptr.astype(np.int64), known.indices, known.data, bound,
+                likeness[here], rows[here], np.zeros(self._size), np.empty(self._size, np.int64),
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(threads, thread_name_prefix="spherevec") as pool:
+            list(pool.map(fill, range(0, len(words), _BATCH)))
         return rows, likeness
 
     def guess(self, words: Sequence[str], vectors: Floats) -> Floats:

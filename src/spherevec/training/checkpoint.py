@@ -43,8 +43,8 @@ _FILES = {MANIFEST, VECTORS}
 _LONGEST_MANIFEST = 1 << 25
 _HASHED_AT_ONCE = 1 << 22
 
-# What a run may change when it goes on: results do not depend on it, or not by more than between two machines.
-_FREE_SETTINGS = {"threads"}
+# What a run may change when it goes on: training does not depend on it, or not by more than between two machines.
+_FREE_SETTINGS = {"threads", "smooth_rare_words"}
 _SETTLED_BY_TEXT = {"epochs", "sample"}
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 

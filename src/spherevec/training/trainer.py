@@ -30,12 +30,13 @@ from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
 from spherevec.storage.locks import owned, told_in_one_line
 from spherevec.training import checkpoint as checkpoints
-from spherevec.training.finishing import directions_of_sums, settle_empty_documents
+from spherevec.training.finishing import settle_empty_documents
 from spherevec.training.place import Place, ThisMachine
 from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.progress_bar import chosen_progress
 from spherevec.training.run import AfterEpoch, Run, refit_plan
 from spherevec.training.space import check_space
+from spherevec.training.words import word_vectors
 
 CHECKPOINT_EVERY = "10m"
 
@@ -73,7 +74,7 @@ def train(
             JSON, Parquet), most of these also compressed; a pattern, a list of `Path` objects, "-" for standard input;
             a data frame; an iterable of strings, of lists of words, of records with `text_field`, of (id, text) pairs
             with `ids=True`; or an `EncodedCorpus`, whose vocabulary stays as it is.
-        recipe: "default" or "paper".
+        recipe: "default"; "words", for people who want word vectors first; or "paper".
         tokenizer: "words", "words-0.1", "whitespace" for text that is split already, a name with options such as
             "words:urls=drop", or a function from a string to words.
         text_field: the column of a table that holds the text.
@@ -421,10 +422,10 @@ def build_model(
     """
     vocabulary, likelihood = corpus.vocabulary, config.objective_info.likelihood
     contexts = KeyedVectors(vocabulary.words, tables["contexts"])
-    inputs = KeyedVectors(vocabulary.words, tables["inputs"]) if config.add_contexts else None
+    inputs = KeyedVectors(vocabulary.words, tables["inputs"]) if config.has_own_words else None
     words = KeyedVectors(
         vocabulary.words,
-        directions_of_sums(tables["inputs"], tables["contexts"]) if config.add_contexts else tables["inputs"],
+        word_vectors(tables["inputs"], tables["contexts"], vocabulary, config),
         vocabulary.counts,
     )
     docs = documents = None

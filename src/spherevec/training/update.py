@@ -33,7 +33,6 @@ from spherevec.storage.locks import told_in_one_line
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.arrivals import Arrivals, GrownWords, find_arrivals, grown_words
 from spherevec.training.drift import measure_drift
-from spherevec.training.finishing import directions_of_sums
 from spherevec.training.newcomers import start_newcomers
 from spherevec.training.prior import WordPrior
 from spherevec.training.progress import Progress, ProgressCallback, careful
@@ -49,6 +48,7 @@ from spherevec.training.trainer import (
     prepare,
     told_when_finished,
 )
+from spherevec.training.words import word_vectors
 
 # An update takes this share of the epochs that training took.
 EPOCHS_SHARE = 0.5
@@ -273,13 +273,12 @@ def _build(
     changes: dict[str, Any] = {"rare_counts": words.rare, "parameters": learned.parameters, "fit": learned.fit}
     if not add_only:
         names = words.vocabulary.words
-        summed = model.inputs is not model.words
         inputs, contexts = learned.tables["inputs"], learned.tables["contexts"]
-        vectors = directions_of_sums(inputs, contexts) if summed else inputs
+        vectors = word_vectors(inputs, contexts, words.vocabulary, config)
         changes |= {
             "words": KeyedVectors(names, vectors, words.vocabulary.counts),
             "contexts": KeyedVectors(names, contexts),
-            "inputs": KeyedVectors(names, inputs) if summed else None,
+            "inputs": KeyedVectors(names, inputs) if config.has_own_words else None,
             "terms": None,
         }
     if model.docs is not None:
@@ -379,7 +378,8 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
         raise ConfigError("this model has no context vectors to learn with; use add_only=True (--add-only)")
     if model.docs is None and add_only:
         raise ConfigError("this model has no documents to add to; train it with documents=True (--documents)")
-    stored = dict(model.config or {"vector_size": model.vector_size})
+    # A model that does not say so had its rare words left as they were.
+    stored = {"smooth_rare_words": False} | dict(model.config or {"vector_size": model.vector_size})
     for name, value in given.items():
         if name not in SETTINGS and stored.get(name) != value:
             raise ConfigError(
