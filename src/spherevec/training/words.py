@@ -28,6 +28,7 @@ TRUSTED = 30  # occurrences of a word at which it counts half as much for others
 ALIKE_ENOUGH = 0.7  # likeness of spelling from which on a word pulls with full force
 MOST_ALIKE = 30  # words that pull
 MOST_WORDS = 1_000_000  # of a vocabulary: beyond it, spellings would take more memory than vectors should
+_SUMMED_AT_ONCE = 256  # words, each with all that pull at it
 _COMMON = 50  # n-grams that one of so many words has say little, and cost most of the time
 
 
@@ -63,11 +64,12 @@ def smoothed(vectors: Floats, words: Sequence[str], counts: NDArray[np.int64], t
         )
         likeness[rows == here[:, None]] = 0
         pulls = likeness**POWER * trust[rows]
-        guesses = np.einsum("nk,nkd->nd", pulls, vectors[places[rows]].astype(np.float64))
-        lengths = np.linalg.norm(guesses, axis=1)
-        known = lengths > 1e-9
         strength = HALFWAY / (HALFWAY + often[here]) * np.minimum(likeness.max(axis=1) / ALIKE_ENOUGH, 1)
-        sums = vectors[places[here]] + strength[:, None] * guesses / np.maximum(lengths, 1e-9)[:, None]
-        known &= np.linalg.norm(sums, axis=1) > 1e-6
-        moved[places[here[known]]] = sphere.normalize(sums[known])
+        for first in range(0, len(here), _SUMMED_AT_ONCE):
+            some = slice(first, first + _SUMMED_AT_ONCE)
+            guesses = np.einsum("nk,nkd->nd", pulls[some], vectors[places[rows[some]]].astype(np.float64))
+            lengths = np.linalg.norm(guesses, axis=1)
+            sums = vectors[places[here[some]]] + (strength[some] / np.maximum(lengths, 1e-9))[:, None] * guesses
+            known = (lengths > 1e-9) & (np.linalg.norm(sums, axis=1) > 1e-6)
+            moved[places[here[some][known]]] = sphere.normalize(sums[known])
     return moved
