@@ -22,7 +22,7 @@ from spherevec.engine.cpu import document_rows as document_table
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import TrainingError
 from spherevec.storage import files, memory
-from spherevec.training import run, trainer, workers
+from spherevec.training import finishing, trainer, workers
 from spherevec.training.finishing import settle_empty_documents
 
 DOCUMENTS = random_documents(200, longest=100)  # every tenth is empty
@@ -71,7 +71,7 @@ def child(script, *arguments):
 )
 def test_a_file_changes_no_bit(corpus, tmp_path, monkeypatch, settings):
     monkeypatch.setattr(schedule, "CHUNK_ROWS", 64)
-    monkeypatch.setattr(trainer, "CHUNK_ROWS", 64)  # several of them
+    monkeypatch.setattr(finishing, "CHUNK_ROWS", 64)  # several of them
     in_memory = spherevec.train(corpus, **SETTINGS | settings)
     monkeypatch.setattr(document_table, "SHARE_OF_MEMORY", 0.0)
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)
@@ -85,9 +85,8 @@ def test_a_file_changes_no_bit(corpus, tmp_path, monkeypatch, settings):
 @pytest.mark.parametrize("settings", [{}, {"deterministic": True, "threads": 2}], ids=str)
 def test_through_checkpoints_too(corpus, tmp_path, monkeypatch, settings):
     """Saved from a file and restored to memory, and the other way round."""
-    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900))
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900, refit_tokens=2000))
     monkeypatch.setattr(workers, "TICK", 0.001)
-    monkeypatch.setattr(run, "DEVICES", devices(refit_tokens=2000))
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)
     expected = digest(spherevec.train(corpus, **SETTINGS | settings))
     resumable = SETTINGS | settings | {"checkpoint": tmp_path / "c", "resume": True, "workdir": tmp_path / "work"}
@@ -124,7 +123,7 @@ def test_a_model_on_disk_does_what_others_do(corpus, tmp_path, no_memory):
 
 
 def test_empty_documents_get_the_direction_of_the_others(monkeypatch):
-    monkeypatch.setattr(trainer, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(finishing, "CHUNK_ROWS", 4)
     rng = np.random.default_rng(1)
     vectors = rng.standard_normal((11, 5)).astype(np.float32)
     lengths = np.array([2, 0, 1, 3, 1, 1, 1, 1, 0, 0, 5])  # none, one and two of a chunk are empty
