@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -216,7 +217,7 @@ def test_exported_vectors_come_back_by_import(model, tmp_path):
 
 def test_info_tells_settings_and_record(model):
     plain = succeed("info", model).stdout
-    assert "objective      vmf" in plain and "mean_resultant_length" in plain
+    assert re.search(r"objective +vmf", plain) and "mean_resultant_length" in plain
     about = json.loads(succeed("info", model, "--json").stdout)
     assert about["vector_size"] == 16 and len(about["record"]) == 40
 
@@ -293,7 +294,7 @@ def bad_inputs():
         "latin1.txt": (text + "café\n".encode("latin-1"), (), "line 241: not valid utf-8 (byte 0xe9)"),
         "table.csv": (b"title,body\nx,a b c\n", ("--text-field", "text"), "'text'"),
         "text.txt": (text, ("--text-field", "text"), "text_field 'text' needs a table"),
-        "rare.txt": (b"each word occurs once\n", (), "no word occurs 5 times"),
+        "rare.txt": (b"each word occurs once\n", (), "no word occurs 2 times"),
         "one-word.txt": (b"word " * 10, (), "only one word, 'word'"),
         "spaces.txt": (b" \n" * 10, (), "holds no words"),
         "dimension": (text, ("--vector-size", "1"), "--vector-size"),
@@ -346,9 +347,9 @@ WRONG_COMMANDS = {
     "analogy {model} a1 zz9 b1": "no vector for 'zz9'",
     "cluster {words} --out {tmp}/l": "without documents",
     "cluster {model} --k 241 --out {tmp}/l": "--k 241 is more than the 240 documents",
-    "cluster {model} --out {taken}": "give --force",
+    "cluster {model} --out {taken}": "--force",
     "export {model}": "nothing to export",
-    "export {model} --words {taken}": "give --force",
+    "export {model} --words {taken}": "--force",
     "export {model} --words {tmp}/x --docs {tmp}/x": "a file name each",
     "export {words} --docs {tmp}/d": "has no docs",
     "export {model} --words {tmp}/w --format x": "'word2vec'",

@@ -128,7 +128,7 @@ def test_a_name_like_no_other_gets_the_whole_list():
 
 
 def test_an_unknown_recipe_gets_the_list():
-    with pytest.raises(ConfigError, match=r"unknown recipe 'papper'; known recipes: default, paper"):
+    with pytest.raises(ConfigError, match=r"unknown recipe 'papper'; known recipes: default, words, paper"):
         TrainConfig.recipe("papper")
 
 

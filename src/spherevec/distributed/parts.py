@@ -111,13 +111,13 @@ def _remote(address: str) -> list[Piece]:
     """The files behind an address of fsspec: one, those of a folder, or those that fit a pattern."""
     with told_by_fsspec(address):
         system, path = filesystem(address)
+        whole_folder = False
         if any(sign in path for sign in "*?["):
             found = {name: system.info(name) for name in sorted(system.glob(path))}
         elif system.isdir(path):
-            found = system.find(path, detail=True)
+            found, whole_folder = system.find(path, detail=True), True
         else:
             found = {path: system.info(path)}
-    whole_folder = len(found) != 1 or path not in found
     files = {name: info for name, info in sorted(found.items()) if not _hidden(name, path)}
     if not files:
         raise CorpusError(f"{address}: no files there; check the spelling")

@@ -347,8 +347,7 @@ class Topics:
     def keep(self) -> Topics:
         """Make these the topics of the model: `model.topics()` gives them back, and `model.save` stores them.
 
-        >>> topics = model.topics().rename(0, "money")  # doctest: +SKIP
-        >>> topics.keep(); model.save("tickets.model", overwrite=True)  # doctest: +SKIP
+        `model.topics().rename(0, "money").keep()`, then `model.save("tickets.model", overwrite=True)`.
         """
         from spherevec.topics.keeping import stored
 

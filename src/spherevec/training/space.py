@@ -29,7 +29,7 @@ def check_space(
     except OSError:
         return
     rows = sum(table_rows(words, documents, config).values())
-    kept = rows + (words if config.add_contexts else 0)  # the words that people see are a table of their own
+    kept = rows + (words if config.has_own_words else 0)  # the words that people see are a table of their own
     row = config.vector_size * _BYTES
     model = kept * row if saves else 0
     if model > free:

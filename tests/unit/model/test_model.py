@@ -191,8 +191,8 @@ def test_search_says_what_is_missing(words, model):
         bare.search("cat")
     with pytest.raises(ConfigError, match=r"model.docs.most_similar\(3\)"):
         bare.search(3, "words")
-    assert "did you mean 'horse'" in bare.search("hrose", "words").note
-    assert "did you mean 'horse'" in model.search("hrose").note
+    assert "guessed from spelling: 'hrose' as 'horse'" in bare.search("hrose", "words").note
+    assert "guessed from spelling: 'hrose' as 'horse'" in model.search("hrose").note
     with pytest.raises(ConfigError, match="among"):
         model.search("cat", "sentences")
     with pytest.raises(ConfigError, match="mode"):
