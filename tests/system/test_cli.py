@@ -112,7 +112,8 @@ def test_training_talks_on_standard_error_only(trained):
     folder, done = trained
     assert done.stdout == ""
     lines = done.stderr.splitlines()
-    assert [line.split()[0].rstrip(",") for line in lines[:2]] == ["reading", "compiling"]
+    phases = dict.fromkeys(line.split()[0].rstrip(",") for line in lines)  # a slow machine tells of one several times
+    assert list(phases)[:2] == ["reading", "compiling"]
     assert any(line.startswith("training, epoch ") and "tokens/s" in line for line in lines)
     assert lines[-1].startswith(f"{folder}: 60 words, 240 documents, dimension 16")
 

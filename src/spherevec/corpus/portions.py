@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import codecs
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -57,11 +59,41 @@ class Notebook:
     meter: Meter = field(default_factory=Meter)
 
 
+class SharedFile:
+    """A file that several threads read parts of; opened once, so that another of its name changes nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._turn = threading.Lock()
+
+    def read(self, start: int, size: int) -> bytes:
+        """Up to `size` bytes from byte `start` on; fewer only where the file ends."""
+        read = b""
+        while len(read) < size and (more := self._some(start + len(read), size - len(read))):
+            read = read + more if read else more
+        return read
+
+    def _some(self, start: int, size: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._file.fileno(), size, start)
+        with self._turn:
+            self._file.seek(start)
+            return self._file.read(size)
+
+    def stat(self) -> os.stat_result:
+        return os.fstat(self._file.fileno())
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+
 @dataclass(frozen=True)
 class Range:
     """The lines of a file in UTF-8 that begin at the bytes [start, stop)."""
 
     item: Item
+    file: SharedFile
     start: int
     stop: int
     before: os.stat_result
@@ -75,21 +107,24 @@ class Range:
         return blocks(self._pieces(size), size, str(self.item.path))
 
     def _pieces(self, size: int) -> Iterator[bytes]:
-        with readable(self.item.path), self.item.path.open("rb") as file:
+        with readable(self.item.path):
             if self.start == 0:
-                piece = file.read(self.stop)
+                piece = self.file.read(0, self.stop)
                 check_beginning(self.item.path, piece[:size], "utf-8")
                 piece = piece.removeprefix(codecs.BOM_UTF8)
             else:
-                file.seek(self.start - 1)
-                piece = file.read(self.stop - self.start + 1)
+                piece = self.file.read(self.start - 1, self.stop - self.start + 1)
                 begin = piece.find(b"\n", 0, self.stop - self.start) + 1
                 if not begin:
                     return
                 piece = piece[begin:]
+            place = self.stop
             while piece and not piece.endswith(b"\n"):
                 yield piece
-                piece = file.readline(_LOOKED_AT) or b"\n"
+                piece = self.file.read(place, _LOOKED_AT)
+                piece = piece[: piece.find(b"\n") + 1 or len(piece)]
+                place += len(piece)
+                piece = piece or b"\n"
             if piece:
                 yield piece
 
@@ -197,9 +232,10 @@ def _can_be_cut(item: Item, encoding: str, size: int) -> bool:
 
 def _ranges(item: Item, encoding: str, size: int) -> Iterator[Range]:
     with readable(item.path):
-        before = item.path.stat()
+        file = SharedFile(item.path)
+        before = file.stat()
     for start in range(0, max(before.st_size, 1), size):
-        yield Range(item, start, min(start + size, before.st_size), before, encoding)
+        yield Range(item, file, start, min(start + size, before.st_size), before, encoding)
 
 
 def _streamed(item: Item, options: ReadOptions, size: int, meter: Meter, notes: list[str]) -> Iterator[Text]:
@@ -257,7 +293,7 @@ def check_end(source: SourceRead, total: int, only: bool, portion: Portion) -> s
     path = source.item.path
     if isinstance(portion, Range) and path != STDIN:
         with readable(path):
-            check_unchanged(path, portion.before)
+            check_unchanged(path, portion.before, portion.file.stat())
     if total:
         return None
     if only:

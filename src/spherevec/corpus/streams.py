@@ -185,12 +185,11 @@ def unchanged(path: Path) -> Iterator[None]:
         return
     before = path.stat()
     yield
-    check_unchanged(path, before)
+    check_unchanged(path, before, path.stat())
 
 
-def check_unchanged(path: Path, before: os.stat_result) -> None:
-    """Raise if somebody wrote to the file, or cut it short, since its state was `before`."""
-    after = path.stat()
+def check_unchanged(path: Path, before: os.stat_result, after: os.stat_result) -> None:
+    """Raise if somebody wrote to the file, or cut it short, between two states of it."""
     same_file = S_ISREG(before.st_mode) and before.st_ino == after.st_ino  # a new file of that name harms nobody
     if same_file and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise CorpusError(f"{path}: changed while it was read; give a copy that nobody writes to")
