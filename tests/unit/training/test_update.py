@@ -13,12 +13,14 @@ from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rare_counts import RareCounts
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
-from spherevec.model.editing import arranged
+from spherevec.model.editing import arranged, changed
 from spherevec.model.neighbors import top_k
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.arrivals import grown_words
+from spherevec.training.finishing import directions_of_sums
 from spherevec.training.prior import WordPrior
 from spherevec.training.update import mean_cosine
+from spherevec.training.words import smoothed
 
 SMALL = {"vector_size": 16, "epochs": 20, "threads": 1, "min_count": 5}
 TOPICS = [[f"{name}{i}" for i in range(20)] for name in ("sea", "sky", "ash")]
@@ -359,3 +361,19 @@ def test_a_grown_model_is_exported_and_imported_as_any_other(grown, tmp_path, fo
         assert imported.words.most_similar("ash3", topn=5) == shrunk.words.most_similar("ash3", topn=5)
         more = imported.update([("c", "ash1 ash2 ash3")], ids=True, add_only=True, threads=1)
         assert len(more.docs) == len(shrunk.docs) + 1
+
+
+def test_rare_words_follow_their_spelling_through_updates():
+    """What users see of words is made of the input and context vectors of the grown model, as in training."""
+    old = ["invest invested investing bank money", "refund refunds refunded invoice money"] * 20
+    start = spherevec.train(named("a", old), ids=True, **SMALL)
+    new = ["investor investors invested bank", "refunding refunds invoice"] * 6
+    grown = start.update(named("b", new), ids=True, threads=1)
+    assert "investors" in grown.words
+    plain = directions_of_sums(grown.inputs.vectors, grown.contexts.vectors)
+    np.testing.assert_array_equal(grown.words.vectors, smoothed(plain, grown.words.names, grown.words.counts))
+    assert np.abs(grown.words.vectors - plain).max() > 0.01
+    # A model that does not say that its rare words were drawn keeps them as they are.
+    early = changed(start, config={name: value for name, value in start.config.items() if name != "smooth_rare_words"})
+    later = early.update(named("b", ["investor investors invested bank"] * 6), ids=True, threads=1)
+    np.testing.assert_array_equal(later.words.vectors, directions_of_sums(later.inputs.vectors, later.contexts.vectors))
