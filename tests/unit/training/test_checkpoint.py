@@ -154,10 +154,10 @@ QUALITY_TOLERANCE = 0.03  # without kills, the figures of four runs lay within 0
 
 # Trains in child processes of a process that has everything loaded, so that twenty of them start in no time. Each is
 # killed a random while after it has made progress; of four, one is killed in the middle of an epoch, and one whether it
-# has made progress or not. One that has saved something of the next epoch waits to be killed: no machine is so fast
-# that it finishes before.
+# has made progress or not. One that has saved something of the next epoch waits to be killed, and no thread goes far
+# into an epoch before it is asked to stop for saving: no machine is so fast, or so busy, that a run ends before.
 KILLING = """
-import atexit, json, os, random, signal, sys, time
+import atexit, json, os, random, signal, sys, threading, time
 from test_checkpoint import *
 folder, settings, kills = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
 schedule.DEVICES = devices(block_tokens=900, refit_tokens=2000)
@@ -169,15 +169,30 @@ print(told(spherevec.train(corpus, **settings)), flush=True)
 saved = folder / "c"
 chance = random.Random(int(sys.argv[4]))
 
-def start(waits=lambda position: False):
+def threads_wait_for_saving():
+    run, take = workers._run_threads, workers.BlockQueues.take
+    def run_threads(work, count, stop, queues, *others):
+        queues.stop = stop
+        run(work, count, stop, queues, *others)
+    def take_when_asked_to_stop(queues, *which):
+        if queues.done > 0:
+            getattr(queues, "stop", stopped).wait()
+        return take(queues, *which)
+    stopped = threading.Event()
+    stopped.set()  # of rounds, the first is taken before the threads run
+    workers._run_threads, workers.BlockQueues.take = run_threads, take_when_asked_to_stop
+
+def start(waits=None):
     child = os.fork()
     if child == 0:
         save = checkpoint.Saver.save
         def save_and_wait(self, position):
             save(self, position)
-            while waits(position):
+            while waits and waits(position):
                 time.sleep(1)
         checkpoint.Saver.save = save_and_wait
+        if waits:
+            threads_wait_for_saving()
         model = spherevec.train(corpus, **settings, checkpoint=saved, checkpoint_every="0.0001s", resume=True)
         (folder / "digest").write_text(told(model) + " " + json.dumps([epoch["pairs"] for epoch in model.record]))
         os._exit(0)
