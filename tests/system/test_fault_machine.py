@@ -3,24 +3,30 @@
 The invariant is always the same: what was complete stays loadable, and nothing else ever appears. A process with a
 shim below its C library runs the machine; each step runs in a fork of it, which a fault may end.
 
-    SEQUENCES=2000 python -m pytest tests/system/test_fault_machine.py      a long campaign
+    COUNTS=counts.jsonl MINUTES=7 python -m pytest tests/system/test_fault_machine.py      a piece of a long campaign
+
+A campaign adds a line to its file for every 25 sequences, with their seed, and goes on with the next seed.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -30,13 +36,15 @@ from spherevec.model import KeyedVectors, Model
 from spherevec.storage.files import atomic_file
 from spherevec.training import checkpoint
 
-KILL, LASTS = 0, {errno.ENOSPC}
-ACTIONS = st.sampled_from([KILL, errno.ENOSPC, errno.EIO])
+KILL, HALF_A_WRITE, INTERRUPT = 0, -1, -2
+LASTS = {errno.ENOSPC, errno.EROFS}
+ACTIONS = st.sampled_from([KILL, errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES, HALF_A_WRITE, INTERRUPT])
 CALLS = st.one_of(st.just(-1), st.integers(0, 140))
 TEXTS = [[f"w{(i * j) % 7}" for j in range(1, 9)] for i in range(1, 30)]
 MORE = [[f"w{(i * j) % 9}" for j in range(1, 9)] for i in range(30, 36)]
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "threads": 1, "epochs": 2, "window": 2}
-DONE, REFUSED, DEFECT = 0, 1, 3
+DONE, REFUSED, DEFECT, INTERRUPTED = 0, 1, 3, 4
+ENDINGS = {DONE: "done", REFUSED: "refused", INTERRUPTED: "interrupted", -9: "killed"}
 
 
 def a_model(generation):
@@ -49,6 +57,7 @@ def a_model(generation):
 class Machine(RuleBasedStateMachine):
     expected: Any = None  # the bits of a training that nothing disturbs
     expected_update: Any = None  # those of an update
+    endings: ClassVar[Counter[str]] = Counter()
 
     def __init__(self):
         super().__init__()
@@ -64,18 +73,22 @@ class Machine(RuleBasedStateMachine):
         if child == 0:
             code = DEFECT
             try:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 ctypes.CDLL(None).fault_arm(ctypes.c_long(calls), action, int(action in LASTS))
                 work()
                 code = DONE
             except SpherevecError:
                 code = REFUSED
+            except KeyboardInterrupt:
+                code = INTERRUPTED if action == INTERRUPT else DEFECT
             except BaseException as error:
                 os.write(2, f"{type(error).__name__}: {error}\n".encode())
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
-        assert code in ((DONE,) if calls < 0 else (DONE, REFUSED, -9)), code
+        assert code in ((DONE,) if calls < 0 or action == HALF_A_WRITE else ENDINGS), code
+        type(self).endings[ENDINGS[code]] += 1
         return code
 
     @rule(calls=CALLS, action=ACTIONS)
@@ -196,18 +209,39 @@ def test_faults_in_any_order_lose_nothing(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
 
 
+def run_sequences(count, **how):
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=count,
+            stateful_step_count=12,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            **how,
+        ),
+    )
+
+
+def run_campaign(counts, seconds):
+    """Goes on with the seed after the last one in the file of counts."""
+    first = len(counts.read_text().splitlines()) if counts.exists() else 0
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        first, started = first + 1, time.monotonic()
+        Machine.endings.clear()
+        seed(first)(Machine)
+        run_sequences(25, phases=[Phase.generate])
+        line = {"seed": first, "sequences": 25, "steps": dict(Machine.endings), "seconds": time.monotonic() - started}
+        with counts.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
 if __name__ == "__main__":
     undisturbed = spherevec.train(TEXTS, **SETTINGS)
     Machine.expected = np.array(undisturbed.words.vectors)
     Machine.expected_update = np.array(undisturbed.update(MORE, threads=1).words.vectors)
-    run_state_machine_as_test(
-        Machine,
-        settings=settings(
-            max_examples=int(os.environ.get("SEQUENCES", "12")),
-            stateful_step_count=12,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    if "COUNTS" in os.environ:
+        run_campaign(Path(os.environ["COUNTS"]), 60 * float(os.environ.get("MINUTES", "7")))
+    else:
+        run_sequences(12, derandomize=True)

@@ -100,6 +100,7 @@ def _exit_code_of(command: Callable[[], None]) -> int:
             raise
         if isinstance(error, OSError) and not isinstance(error, SpherevecError):
             _drop_output()
+        message = "; ".join([message, *getattr(error, "__notes__", ())])
         tell(f"spherevec: error: {_one_line(message)}")
         return EXIT_ERROR
 

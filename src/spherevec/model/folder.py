@@ -69,7 +69,8 @@ _TENSORS = {table: f"{table}.safetensors" for table in ("words", "contexts", "in
 _TENSORS_OF_FORMAT_1 = _TENSORS | {"inputs": "targets.safetensors"}
 _PARAMETERS_OF_FORMAT_1 = {"word_offset": "word_bias", "document_offset": "document_bias"}
 FILES = {MANIFEST, VOCABULARY, DOCUMENTS, TERMS, RARE, FIT, INDEX, SLOTS, TOPICS, *_TENSORS.values()}
-FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values(), *shard_names("docs")}
+_DOCUMENT_SHARDS = frozenset(shard_names("docs"))
+FILES |= {NAMES_OF_FORMAT_1, *_TENSORS_OF_FORMAT_1.values(), *_DOCUMENT_SHARDS}
 _LONGEST_MANIFEST = 1 << 22
 _OF_THE_FOLDER = {"format", "format_version", "sizes", "files", "checksum"}
 # A load is tried again while the folder is being replaced; a writer that never rests is told in the end.
@@ -208,7 +209,7 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> StoredModel:
         topics = KeptTopics.open(folder / TOPICS, opened=files[TOPICS]) if TOPICS in files else None
         old = manifest["format_version"] == 1
         for name, file in (_TENSORS_OF_FORMAT_1 if old else _TENSORS).items():
-            shards = [shard for shard in shard_names(name) if shard in files] if name == "docs" else []
+            shards = sorted(_DOCUMENT_SHARDS.intersection(files)) if name == "docs" else []
             if file not in files and not shards:
                 continue
             tensors: dict[str, Any] = {}
@@ -337,9 +338,7 @@ def _checked_files(opened: OpenFolder, manifest: Mapping[str, Any], verify: bool
     """The data files of the folder, open, after comparing their sizes and checksums."""
     present: dict[str, BinaryIO] = {}
     try:
-        for name in sorted(FILES - {MANIFEST}):
-            if name not in manifest["files"]:
-                continue
+        for name in sorted((FILES - {MANIFEST}).intersection(manifest["files"])):
             path = opened.path / name
             try:
                 file = present[name] = opened.open(name)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, overload
+from typing import Any, BinaryIO, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,7 +160,7 @@ def _decoded(data: bytes) -> str:
 
 
 class TextWriter:
-    """Collects texts in two files, in bounded memory; `column` then maps them.
+    """Collects texts in memory, and in two files once there are many; `column` then maps them.
 
     Args:
         folder: where the files are.
@@ -169,8 +169,7 @@ class TextWriter:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._paths = folder / f"{name}.text", folder / f"{name}.ends"
-        with told_in_one_line(folder):
-            self._text, self._ends = (path.open("wb") for path in self._paths)
+        self._files: tuple[BinaryIO, BinaryIO] | None = None
         self._held, self._held_ends = bytearray(), array("q")
         self._size = 0
         self.n_rows = 0
@@ -186,27 +185,33 @@ class TextWriter:
 
     def extend(self, arena: Bytes, ends: Int64) -> None:
         """Texts back to back, and where each ends; what follows the last end belongs to a text still to be ended."""
-        self._flush()
+        text, text_ends = self._flush()
         with told_in_one_line(self._paths[0].parent):
-            self._text.write(arena.data)
-            self._ends.write((ends + self._size).data)
+            text.write(arena.data)
+            text_ends.write((ends + self._size).data)
         self._size += len(arena)
         self.n_rows += len(ends)
 
-    def _flush(self) -> None:
+    def _flush(self) -> tuple[BinaryIO, BinaryIO]:
+        """Write what is held; returns the two files."""
         with told_in_one_line(self._paths[0].parent):
-            self._text.write(self._held)
-            self._ends.write(self._held_ends)
+            if self._files is None:
+                self._files = self._paths[0].open("wb"), self._paths[1].open("wb")
+            for file, held in zip(self._files, (self._held, self._held_ends), strict=True):
+                file.write(held)
         self._held, self._held_ends = bytearray(), array("q")
+        return self._files
 
     def column(self) -> TextColumn:
         """What was written; the files must stay until it has been used."""
-        self._flush()
-        with told_in_one_line(self._paths[0].parent):
-            self._text.flush()
-            self._ends.flush()
-        arena = np.memmap(self._paths[0], np.uint8, "r") if self._size else np.zeros(0, np.uint8)
-        ends = np.fromfile(self._paths[1], np.int64)
+        if self._files is None:
+            arena, ends = np.frombuffer(bytes(self._held), np.uint8), np.array(self._held_ends, np.int64)
+        else:
+            with told_in_one_line(self._paths[0].parent):
+                for file in self._flush():
+                    file.flush()
+            arena = np.memmap(self._paths[0], np.uint8, "r") if self._size else np.zeros(0, np.uint8)
+            ends = np.fromfile(self._paths[1], np.int64)
         return TextColumn(np.concatenate([np.zeros(1, np.int64), ends]), arena)
 
     def __enter__(self) -> TextWriter:
@@ -215,7 +220,7 @@ class TextWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for file, path in zip((self._text, self._ends), self._paths, strict=True):
+        for file, path in zip(self._files or (), self._paths, strict=False):
             with suppress(OSError):  # on a full disk, closing tries to write once more
                 file.close()
             with suppress(OSError):  # the folder goes with all that is in it

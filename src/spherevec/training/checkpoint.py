@@ -137,30 +137,34 @@ class Saver:
                 process.warn(f"checkpoint not saved, training goes on: {error}")
             self._last = time.monotonic()
 
-    def save_interrupted(self, position: Position, interrupt: KeyboardInterrupt) -> None:
-        """Save, and note in the exception what became of the run."""
+    def save_ended(self, position: Position, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
+        """Save, and note in the exception that ends the run what became of it.
+
+        Args:
+            tables: the vectors, where the backend has given them away.
+        """
         if position.epoch == 0 and position.left is None:
             return
         with process.signals_held_back() as held:
             try:
-                self._write(position)
+                self._write(position, tables)
             except (SpherevecError, OSError, MemoryError) as error:
-                interrupt.add_note(f"not saved: {error}")
+                ending.add_note(f"not saved: {error}")
             else:
                 where = f"in epoch {position.epoch + 1} of {self._config.epochs}"
                 if position.epoch == self._config.epochs:
                     where = "after the last epoch"
-                interrupt.add_note(f"saved {where} in {self._folder}; run the same again with --resume to go on")
+                ending.add_note(f"saved {where} in {self._folder}; run the same again with --resume to go on")
             held.take()  # the run is ending already
 
-    def _write(self, position: Position) -> None:
+    def _write(self, position: Position, tables: Mapping[str, Floats] | None = None) -> None:
         config, backend = self._config, self._backend
         if self._fingerprint is None:
             self._fingerprint = fingerprint(self._corpus)
         sizes = table_rows(len(self._corpus.vocabulary), self._corpus.n_documents, config)
         with atomic_folder(self._folder, overwrite=True, ours=_FILES) as new:
             rows = {name: _Rows(backend, name, (count, config.vector_size)) for name, count in sizes.items()}
-            write_tensors(new / VECTORS, rows)
+            write_tensors(new / VECTORS, tables or rows)
             about = {
                 "format": FORMAT,
                 "format_version": FORMAT_VERSION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
-from spherevec.engine.base import Backend, DeterministicBackend, TrainingData, table_rows
+from spherevec.engine.base import Backend, DeterministicBackend, Floats, TrainingData, table_rows
 from spherevec.engine.bias import Biases
 from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables
@@ -131,15 +131,20 @@ class Run:
             if self._pause():
                 self._save()
 
-    def save_interrupted(self, interrupt: KeyboardInterrupt) -> None:
-        """Save what an interruption leaves, and note in it what became of the run."""
+    def save_ended(self, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
+        """Save what an interruption or a failure leaves, and note in it what became of the run.
+
+        Args:
+            tables: the vectors, where the backend has given them away.
+        """
         if self._saver is None:
             return
         try:
-            self._check_all()
-            self._saver.save_interrupted(self.position, interrupt)
+            if tables is None:
+                self._check_all()
+            self._saver.save_ended(self.position, ending, tables)
         except TrainingError as error:
-            interrupt.add_note(f"not saved: {error}")
+            ending.add_note(f"not saved: {error}")
 
     def _save(self) -> None:
         if self._saver is not None:

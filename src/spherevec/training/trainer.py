@@ -188,7 +188,7 @@ def train_corpus(
     built: list[Model] = []
     saved: list[bool] = []
 
-    def build(learned: Learned) -> None:
+    def build(learned: Learned) -> bool:
         # What is mapped from the folder lives on without a name.
         with working_folder(workdir) as folder, told_in_one_line(folder):
             terms = counted_terms(corpus, folder, config.thread_count) if config.documents else None
@@ -198,6 +198,7 @@ def train_corpus(
         if finish is not None:
             finish(built[0])
             saved.append(True)
+        return finish is not None
 
     how: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
     how |= {"resume": resume, "start_over": start_over, "progress": progress, "workdir": workdir}
@@ -242,7 +243,7 @@ def learn_tables(
     place: Place | None = None,
     after_epoch: AfterEpoch | None = None,
     fit_tables: FitTablesOf | None = None,
-    finish: Callable[[Learned], object] | None = None,
+    finish: Callable[[Learned], bool] | None = None,
     progress: ProgressCallback | None = None,
     workdir: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -259,7 +260,8 @@ def learn_tables(
         start: sets the vectors and biases that a run begins with; not asked where a run is resumed.
         after_epoch: called when the blocks of an epoch are trained.
         fit_tables: gives what documents are fitted with to the finished words; by default what these say of the text.
-        finish: called with what the run leaves before any interruption is let through.
+        finish: called with what the run leaves before any interruption is let through; returns whether it has saved it.
+            What is not saved when an interruption or a failure ends the run becomes a checkpoint.
     """
     with checkpoint_owned(checkpoint):
         every = check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
@@ -281,7 +283,7 @@ def _learn(
     start: Callable[[Backend, Biases], None],
     after_epoch: AfterEpoch | None,
     fit_tables: FitTablesOf,
-    finish: Callable[[Learned], object] | None,
+    finish: Callable[[Learned], bool] | None,
     report: ProgressCallback,
     checkpoint: Path | None,
     every: checkpoints.Every | None,
@@ -308,7 +310,7 @@ def _learn(
     if saved:
         report(Progress("resuming", run.done, min(saved.position.epoch + 1, config.epoch_count), config.epochs))
         saved = None  # lets go of its file
-    learned: Learned | None = None
+    learned, kept = None, False
     try:
         record = run.train()
         tables = fit_tables(backend)
@@ -318,11 +320,10 @@ def _learn(
         report(Progress("finishing", 1.0))
         with process.signals_held_back():
             learned = Learned(backend.take(), record, biases, tables)
-            if finish is not None:
-                finish(learned)
-    except KeyboardInterrupt as interrupt:
-        if learned is None:
-            run.save_interrupted(interrupt)
+            kept = finish is not None and finish(learned)
+    except BaseException as error:
+        if not kept and (learned is not None or isinstance(error, KeyboardInterrupt)):
+            run.save_ended(error, learned and learned.tables)
         raise
     return learned
 

@@ -161,12 +161,13 @@ def update(
             built: list[Model] = []
             saved: list[bool] = []
 
-            def build(learned: _Learned) -> None:
+            def build(learned: _Learned) -> bool:
                 kept = learned.without_replayed(new.n_documents)
                 grown = _build(model, new, words, arrivals, table, kept, folder, config, add_only)
                 built.append(_recorded(grown, model, {**entry, **learned.figures}, new))
                 if finish is not None:
                     saved.append(finish(built[0]) is not False)
+                return any(saved)
 
             if add_only:
                 build(_Learned.unlearned(model, new, config))
@@ -212,13 +213,13 @@ def _learn(
     corpus: EncodedCorpus,
     words: GrownWords,
     config: TrainConfig,
-    build: Callable[[_Learned], None],
+    build: Callable[[_Learned], bool],
     **how: Any,
 ) -> None:
     """Train old and new words on new text, the old ones held by what is known of them.
 
     Args:
-        build: called with what was learned before any interruption is let through.
+        build: called with what was learned before any interruption is let through; returns whether it has saved it.
     """
     assert model.contexts is not None
     for name, table in (("inputs", model.inputs), ("contexts", model.contexts)):
@@ -248,12 +249,12 @@ def _learn(
         made.weights[known] = model.fit.weights
         return made
 
-    def made(learned: Learned) -> None:
+    def made(learned: Learned) -> bool:
         biases = learned.biases
         parameters = {"word_bias": biases.words, "document_bias": biases.documents} if model.parameters else {}
         figures = {"epochs": config.epoch_count, "alpha": config.alpha, "seed": config.seed}
         figures |= {"loss": learned.record[-1]["loss"], "seconds": sum(epoch["seconds"] for epoch in learned.record)}
-        build(_Learned(learned.tables, parameters, learned.fit, figures))
+        return build(_Learned(learned.tables, parameters, learned.fit, figures))
 
     learn_tables(corpus, config, data, start, after_epoch=prior.pull, fit_tables=fit_tables, finish=made, **how)
 

@@ -22,7 +22,7 @@ from spherevec.engine import schedule
 from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import files
-from spherevec.training import checkpoint, workers
+from spherevec.training import checkpoint, trainer, workers
 from spherevec.training.checkpoint import Every
 from spherevec.training.position import Position
 
@@ -376,6 +376,31 @@ def test_an_interruption_while_saving_saves_again(corpus, tmp_path, monkeypatch)
     assert len(calls) == 4 and caught.value.__notes__[0].startswith("saved in epoch ")
     assert digest(train(corpus, tmp_path / "c")) == digest(spherevec.train(corpus, **SETTINGS))
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_an_interruption_while_the_model_is_built_leaves_a_checkpoint(corpus, tmp_path, monkeypatch):
+    """The vectors have left the backend by then, and nobody has saved them."""
+    build = trainer.build_model
+
+    def interrupted_build(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return build(*arguments)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt) as caught:
+        patched.setattr(trainer, "build_model", interrupted_build)
+        train(corpus, tmp_path / "c", checkpoint_every="10m")
+    assert caught.value.__notes__[0].startswith("saved after the last epoch")
+    assert digest(train(corpus, tmp_path / "c")) == digest(spherevec.train(corpus, **SETTINGS))
+
+
+def test_a_model_that_cannot_be_saved_leaves_a_checkpoint(corpus, tmp_path):
+    def finish(model):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        train(corpus, tmp_path / "c", checkpoint_every="10m", finish=finish)
+    assert caught.value.__notes__[0].startswith("saved after the last epoch")
+    assert digest(train(corpus, tmp_path / "c")) == digest(spherevec.train(corpus, **SETTINGS))
 
 
 def test_what_a_killed_run_left_of_its_text_is_removed(tmp_path):
