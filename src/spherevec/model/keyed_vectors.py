@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_ch
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec import sphere
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.model.neighbors import AnnIndex, check_finite, has_extra, top_k, top_k_multiplicative
 
@@ -29,6 +30,7 @@ _ROWS_PER_CHECK = 1 << 10
 # Words that are compared letter by letter for a suggestion; the most frequent come first.
 _SPELLINGS_COMPARED = 5_000
 # Cosines in float32 that differ by less are equal.
+_CANCELLED = 1e-7  # a sum of so little length for each of its parts is rounding alone
 _RANK_TOLERANCE = 1e-6
 
 
@@ -295,11 +297,7 @@ class KeyedVectors:
         wanted, unwanted = _as_list(positive), _as_list(negative)
         if not wanted and not unwanted:
             raise ConfigError("most_similar needs at least one word, position or vector")
-        total = np.zeros(self.vector_size, np.float64)
-        for query in wanted:
-            total += self.unit(query)
-        for query in unwanted:
-            total -= self.unit(query)
+        total = self._sum(wanted, unwanted)
         if topn is None:
             return np.asarray(np.clip(self._first(restrict) @ self.unit(total), -1, 1))
         given = self._positions_of(wanted + unwanted)
@@ -427,19 +425,29 @@ class KeyedVectors:
     def _mean(self, queries: Sequence[Query]) -> Float32:
         if not len(queries):
             raise ConfigError("a list of words has no direction if it is empty; give at least one word")
-        return np.asarray(np.mean([self.unit(query) for query in queries], axis=0, dtype=np.float64), np.float32)
+        return np.asarray(self._sum(queries) / len(queries), np.float32)
+
+    def _sum(self, wanted: Sequence[Query], unwanted: Sequence[Query] = ()) -> NDArray[np.float64]:
+        """The directions of some queries, less those of others."""
+        total = np.zeros(self.vector_size, np.float64)
+        for query in wanted:
+            total += self.unit(query)
+        for query in unwanted:
+            total -= self.unit(query)
+        if np.linalg.norm(total) < _CANCELLED * (len(wanted) + len(unwanted)):
+            raise ConfigError("the query has no direction: its parts cancel out; leave one of them out")
+        return total
 
     def unit(self, query: Query | NDArray[Any]) -> Float32:
-        """The direction (dim,) of a key, a position or a vector."""
+        """The direction (dim,) of a key, a position or a vector, which may have any length."""
         if not isinstance(query, np.ndarray):
             return self.get_vector(query)
         if query.shape != (self.vector_size,):
             raise ConfigError(f"a query vector must have shape ({self.vector_size},), not {query.shape}")
-        vector = query.astype(np.float64)
-        norm = float(np.linalg.norm(vector))
-        if not np.isfinite(norm) or norm < 1e-12:
-            raise ConfigError("the query has no direction: it is zero or not finite (do its parts cancel out?)")
-        return (vector / norm).astype(np.float32)
+        try:
+            return sphere.normalize(query.astype(np.float64)).astype(np.float32)
+        except (sphere.DirectionError, TypeError, ValueError) as error:
+            raise ConfigError("the query has no direction: it is zero, or holds what is not a finite number") from error
 
     def _labelled(self, rows: NDArray[np.int64], scores: Float32) -> list[tuple[Key, float]]:
         names = self.index_to_key

@@ -64,6 +64,16 @@ def test_most_similar_to_a_vector_and_among_the_first_is_gensims(peers):
     same(ours.most_similar(["w3", vector], topn=4), theirs.most_similar(["w3", vector / 3], topn=4))
 
 
+@pytest.mark.parametrize("length", [1e-45, 1e-30, 1e-12, 1e19, 3e38])
+def test_a_vector_of_any_length_is_a_question(words, length):
+    query = np.zeros(8, np.float32)
+    query[3] = length
+    expected = words.similar_by_vector(np.eye(8)[3])
+    assert words.similar_by_vector(query) == expected
+    assert words.most_similar([query]) == expected
+    assert words.similarity(query, "cat") == words.similarity(np.eye(8)[3], "cat")
+
+
 def test_similarity_and_analogies_are_gensims(peers):
     ours, theirs = peers
     assert ours.similarity("w1", "w2") == pytest.approx(float(theirs.similarity("w1", "w2")), abs=1e-6)
@@ -148,6 +158,9 @@ def test_spellings_are_looked_up_when_the_message_is_read_not_when_the_error_is_
         lambda kv: kv.most_similar("cat", restrict=0),
         lambda kv: kv.similar_by_vector(np.full(8, np.nan)),
         lambda kv: kv.similar_by_vector(np.ones(7)),
+        lambda kv: kv.similar_by_vector(np.zeros(8)),
+        lambda kv: kv.similar_by_vector(np.full(8, "x")),
+        lambda kv: kv.n_similarity(["cat", -kv["cat"]], ["dog"]),
         lambda kv: kv.analogy("cat", "dog", "king", method="divide"),
     ],
 )
