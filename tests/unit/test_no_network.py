@@ -19,16 +19,25 @@ SCRIPT = """
     model = spherevec.load(sys.argv[1], verify=True)
     model.infer(["w1 w2"]), model.words.most_similar("w1")
     model.search("w1 w2"), model.topics(k=2, threads=1)
-    from spherevec.cli import main
+    from spherevec.cli import cli, main
     place, out = sys.argv[1], sys.argv[1] + "."
     open(out + "txt", "w").write("\\n".join(texts[:5]))
-    for line in (
+    open(out + "many.txt", "w").write("\\n".join(texts * 4))
+    open(out + "labels", "w").write("\\n".join("ab"[i % 2] for i in range(len(texts))))
+    lines = [
         ["info", place], ["check", place], ["neighbors", place, "w1"], ["search", place, "w1 w2"],
         ["topics", place, "--k", "2", "--out", out + "topics"], ["explore", place, "--out", out + "html"],
         ["cluster", place, "--k", "2", "--out", out + "csv"], ["export", place, "--words", out + "w2v"],
         ["infer", place, out + "txt", "--out", out + "npy"], ["import", out + "w2v", "--out", out + "imported"],
         ["update", place, out + "txt", "--out", out + "grown", "--threads", "1"], ["tokenize", out + "txt"],
-    ):
+        ["train", out + "txt", "--out", out + "trained", "--min-count", "1", "--epochs", "1"],
+        ["analogy", place, "w1", "w2", "w3"], ["index", place, "--threads", "1"],
+        ["evaluate", "clustering", place, "--labels", out + "labels"],
+        ["demo", "--corpus", out + "many.txt", "--out", out + "demo.html"],
+    ]
+    if missing := set(cli.commands) - {line[0] for line in lines}:
+        raise SystemExit(f"not tried: {missing}")
+    for line in lines:
         if main(line):
             raise SystemExit(f"{line} failed")
 """
