@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -22,7 +23,17 @@ from spherevec.model import KeyedVectors, Model
 from spherevec.storage import checksums
 from spherevec.terminal import visible, visible_json
 
-HOSTILE = ["\x1b]52;c;aGk=\x07", "a\nb", "\u202eexe.txt", "\x9b31m", "plain", "tab\there", "\ud800half", "=1+1"]
+HOSTILE = [
+    "\x1b]52;c;aGk=\x07",
+    "a\nb",
+    "\u202eexe.txt",
+    "\x9b31m",
+    "plain",
+    "tab\there",
+    "end\x85",
+    "\ud800half",
+    "=1+1",
+]
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
@@ -64,6 +75,43 @@ def test_text_is_shown_and_not_obeyed(hostile, tmp_path, capsysbinary, arguments
     assert not OBEYED.search(err) and err.count("\n") <= 1, repr(err)
     if as_json and out:
         assert json.loads(out)
+
+
+ON_A_TERMINAL = """
+import sys
+from spherevec.cli import main
+assert sys.stdout.isatty() and sys.stderr.isatty()
+for line in eval(sys.argv[1]):
+    main(line)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_text_is_not_obeyed_on_a_real_terminal_either(hostile, tmp_path):
+    """With the progress bar of a training on a file whose name is a command to the terminal."""
+    import pty
+
+    text = tmp_path / "\x1b]0;title\x07.txt"
+    text.write_text("\x9b31mred \u202eexe plain\n" * 9)
+    place = {"MODEL": str(hostile), "OUT": str(tmp_path / "out")}
+    lines = [[place.get(one, one) for one in arguments] for arguments in COMMANDS]
+    few = ["--epochs", "1", "--vector-size", "4", "--min-count", "1"]
+    lines.append(["train", str(text), "--out", str(tmp_path / "\x1b[35mm"), *few])
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(sys.executable, [sys.executable, "-c", ON_A_TERMINAL, repr(lines)])
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while data := os.read(terminal, 1 << 16):
+            shown += data
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, shown
+    answer = shown.decode("utf-8")
+    assert "\\x1b]52" in answer and "documents, dimension 4" in answer
+    assert not any(name in answer for name in ("\x1b[31mred", "\x1b[31mkey", "\x1b[32mvalue", "\x1b[35mm"))
+    ours = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", answer)  # colours and moves of the progress bar
+    assert not OBEYED.search(ours), repr(ours)
 
 
 def test_what_is_written_out_says_the_same_in_json():

@@ -80,7 +80,7 @@ def print_hits(results: Sequence[SearchResult]) -> None:
         width = max((len(hit.id) for hit in result), default=0)
         for hit in result:
             cosine = "     –" if hit.cosine is None else f"{hit.cosine:6.3f}"
-            echo(f"{cosine}  {hit.id.ljust(min(width, 40))}  {hit.title}".rstrip())
+            echo(f"{cosine}  {hit.id.ljust(min(width, 40))}  {hit.title}".rstrip(" "))
 
 
 def print_neighbors(
@@ -112,7 +112,7 @@ def print_neighbors(
         )
         return
     for place, (query, found) in enumerate(answers):
-        lines = [f"  {cosine:6.3f}  {key}  {titles.get(key, '')}".rstrip() for key, cosine in found]
+        lines = [f"  {cosine:6.3f}  {key}  {titles.get(key, '')}".rstrip(" ") for key, cosine in found]
         for line in ([] if place == 0 else [""]) + [f"{query} (guessed)" if query in guessed else query, *lines]:
             echo(line)
 
@@ -211,7 +211,7 @@ def print_columns(rows: Sequence[Sequence[str]]) -> None:
     shown_rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown_rows, strict=True)]
     for row in shown_rows:
-        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(" "))
 
 
 def summary(model: Model) -> str:
