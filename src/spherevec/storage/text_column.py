@@ -197,8 +197,8 @@ class TextWriter:
         with told_in_one_line(self._paths[0].parent):
             if self._files is None:
                 self._files = self._paths[0].open("wb"), self._paths[1].open("wb")
-            for file, held in zip(self._files, (self._held, self._held_ends), strict=True):
-                file.write(held)
+            self._files[0].write(self._held)
+            self._files[1].write(self._held_ends)
         self._held, self._held_ends = bytearray(), array("q")
         return self._files
 
