@@ -68,26 +68,27 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
         times: dict[str, list[float]] = {"training": [], "finding": [], "adding": [], "going": []}
         agreed: list[Any] = []
         for turn in range(3):
-            task = Task(turn, turn % steps, steps, config.bias, config.bias)
-            answers = []
+            task = Task(turn, turn % steps, steps, config.alpha, config.bias, config.bias)
+            answers, reports = [], []
             for shard in shards:
                 start = time.process_time()
                 shard.absorb(agreed)
                 gone = time.process_time()
                 answers.append(shard.train(task))
                 end = time.process_time()
+                reports.append(shard.finish())
                 if agreed:
                     times["going"].append(gone - start)
                 times["training"].append(end - gone - shard.finding)
                 times["finding"].append(shard.finding)
             start = time.process_time()
-            agreed = [merged([slices[part] for _, slices in answers], config.alpha) for part in range(workers)]
+            agreed = [merged([slices[part] for slices in answers], config.alpha) for part in range(workers)]
             times["adding"].append((time.process_time() - start) / workers)
         for shard in shards:
             start = time.process_time()
             shard.absorb(agreed)
             times["going"].append(time.process_time() - start)
-        sent = statistics.mean(report.sent for report, _ in answers)
+        sent = statistics.mean(report.sent for report in reports)
         received = sum(moved.nbytes for part in agreed for moved in part.values())
         entry: dict[str, Any] = {"words": words, "dim": dim, "workers": workers, "interval": interval, "sent": sent}
         entry |= {"received": received, **{name: statistics.median(values) for name, values in times.items()}}
@@ -143,7 +144,7 @@ def real(documents: int, epochs: int, workers: int, interval: int | None) -> dic
                 return places[0]
 
             model = train_corpus(corpus, config, place_of=place)
-            memory = [kilobytes // 1024 for _, _, kilobytes in crew.crew.ask_all("where")]
+            memory = [kilobytes // 1024 for _, _, kilobytes in crew.crew.do("where")]
         about = {"words": len(corpus.vocabulary), "tokens": corpus.n_tokens, "documents": corpus.n_documents}
     seconds = sum(epoch["seconds"] for epoch in model.record)
     return {"workers": workers, **about, "seconds": seconds, **asdict(places[0].costs), "peak_mb": memory}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +18,7 @@ class InlineCrew:
     """What `spherevec.distributed.crew.Crew` offers, with references that are the answers themselves."""
 
     def __init__(self, workers: int, workdir: str | None = None) -> None:
-        self.workers = workers
+        self.workers, self.limit = workers, 0.0
         self.ray = SimpleNamespace(
             put=lambda value: value,
             get=lambda value, timeout=None: value,
@@ -31,13 +31,11 @@ class InlineCrew:
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1, aside: bool = False) -> Any:
         return getattr(self._held[number], method)(*arguments)
 
-    def get(self, number: int, reference: Any) -> Any:
-        return reference
+    def ask(self, ask: Callable[[int], Any], numbers: Iterable[int] | None = None, times: float = 1.0) -> list[Any]:
+        return [ask(number) for number in (range(self.workers) if numbers is None else numbers)]
 
-    def ask_all(
-        self, method: str, arguments: Callable[[int], Sequence[Any]] | None = None, returns: int = 1
-    ) -> list[Any]:
-        return [self.call(number, method, *(arguments(number) if arguments else ())) for number in range(self.workers)]
+    def do(self, method: str, *arguments: Any, numbers: Iterable[int] | None = None, aside: bool = False) -> list[Any]:
+        return self.ask(lambda number: self.call(number, method, *arguments), numbers)
 
     def merge(self, number: int, function: Callable[..., Any], *parts: Any) -> Any:
         return function(*parts)

@@ -3,7 +3,8 @@
     python -m experiments.distributed.quality 20news --workers 0 1 2 4 8 --seeds 1 2 3 --out results/20news.jsonl
     python -m experiments.distributed.quality wiki --documents 60000 …
 
-0 workers is a plain deterministic run in this process. One line of JSON a run.
+0 workers is a plain deterministic run. Workers take turns in this process, which gives the bits of as many workers on
+Ray. One line of JSON a run; runs that the file has are not repeated.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import spherevec
+from experiments.distributed.inline import inline_machines
+from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.corpus.readers import read_documents
-from spherevec.distributed.cluster import connected
+from spherevec.distributed import machines, shard
 from spherevec.evaluation import (
     evaluate_clustering,
     evaluate_similarity,
@@ -30,6 +32,7 @@ from spherevec.evaluation import (
 )
 from spherevec.model import Model
 from spherevec.storage.files import working_folder
+from spherevec.training import train_corpus
 
 
 def measured_on_20news(model: Model) -> dict[str, float]:
@@ -53,6 +56,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--documents", type=int, default=60_000, help="of Wikipedia, from its beginning")
     parser.add_argument("--exchange-tokens", type=int)
+    parser.add_argument("--ahead", type=float, default=shard.AHEAD, help="share that is trained while rows are sent")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -64,35 +68,30 @@ def main() -> None:
         else list(islice(read_documents(wiki_path()), arguments.documents))
     )
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    settings: dict[str, Any] = {"deterministic": True, "progress": False}
-    if arguments.epochs:
-        settings["epochs"] = arguments.epochs
-    with (
-        working_folder(None) as folder,
-        encode(source, folder) as corpus,
-        connected("local", max(arguments.workers)),
-        arguments.out.open("a") as lines,
-    ):
+    arguments.out.touch()
+    shard.AHEAD = machines.AHEAD = arguments.ahead
+    what = {name: getattr(arguments, name) for name in ("corpus", "documents", "epochs", "exchange_tokens", "ahead")}
+    done = [json.loads(line) for line in arguments.out.read_text().splitlines()]
+    with working_folder(None) as folder, encode(source, folder) as corpus, arguments.out.open("a") as lines:
         for seed in arguments.seeds:
             for workers in arguments.workers:
-                where: dict[str, Any] = {"ray": "local", "workers": workers} if workers else {}
-                if workers and arguments.exchange_tokens:
-                    where["cluster"] = {"exchange_tokens": arguments.exchange_tokens}
+                asked = {**what, "seed": seed, "workers": workers}
+                if any(asked.items() <= entry.items() for entry in done):
+                    continue
+                config = TrainConfig.recipe("default", deterministic=True, seed=seed, epochs=arguments.epochs)
                 started = time.perf_counter()
-                model = spherevec.train(corpus, seed=seed, **where, **settings)
-                seconds = time.perf_counter() - started
+                with inline_machines(max(workers, 1), arguments.exchange_tokens) as crew:
+                    model = train_corpus(corpus, config, place_of=crew.place if workers else None)
                 entry = {
-                    "corpus": arguments.corpus,
-                    "documents": corpus.n_documents,
+                    **asked,
                     "tokens": corpus.n_tokens,
-                    "workers": workers,
-                    "seed": seed,
-                    "epochs": len(model.record),
-                    "exchange_tokens": arguments.exchange_tokens,
-                    "seconds": round(seconds, 1),
+                    **corpus.spread,
+                    "seconds": round(time.perf_counter() - started, 1),
                     "loss": model.record[-1]["loss"],
                     **measure(model),
+                    "workers": workers,
                 }
+                corpus.spread = {}
                 print(json.dumps(entry), file=lines, flush=True)
                 print(json.dumps(entry), flush=True)
 

@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 import spherevec
+from experiments.distributed.inline import inline_machines
+from spherevec.config import TrainConfig
+from spherevec.corpus import encode
 from spherevec.errors import ConfigError
+from spherevec.training import train_corpus
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spherevec[ray]'")
 
@@ -95,6 +99,13 @@ def test_one_worker_learns_what_one_machine_does(cluster):
     assert model.record[-1]["loss"] == plain.record[-1]["loss"]
     assert model.parameters == plain.parameters
     np.testing.assert_array_equal(model.word_weights, plain.word_weights)
+
+
+def test_workers_of_one_process_learn_what_those_of_ray_do(without_faults, tmp_path):
+    """Studies and quick tests rely on it."""
+    config = TrainConfig(**{name: value for name, value in SETTINGS.items() if name != "progress"})
+    with encode(texts(), tmp_path / "corpus", min_count=2) as corpus, inline_machines(2) as machines:
+        same(train_corpus(corpus, config, place_of=machines.place), without_faults)
 
 
 def test_workers_learn_together(without_faults):

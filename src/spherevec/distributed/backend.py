@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from spherevec.distributed.exchange import SHARED, Slice, go_on
 from spherevec.distributed.layout import Layout
 from spherevec.distributed.recovery import Recovery
 from spherevec.distributed.shard import Report, Task, total
-from spherevec.distributed.worker import merge_slices
+from spherevec.distributed.worker import merge_slices, received
 from spherevec.engine.base import Block, Floats
 from spherevec.engine.cpu.document_rows import SHARE_OF_MEMORY
 from spherevec.engine.cpu.vector_ops import padded_rows
@@ -29,37 +29,40 @@ from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.memory import available_memory
 
 REFIT_STEPS = 8
+LEG = 8  # exchanges from one point at which all workers have all that was learned to the next, where they train ahead
 
 
 @dataclass
 class Costs:
-    """Where the time of a run went, in seconds of the driver's clock, and what was sent."""
+    """Where the time of a run went, in seconds, and what was sent."""
 
-    training: float = 0.0
-    merging: float = 0.0
-    noting: float = 0.0  # while the workers go on
+    seconds: float = 0.0  # of the driver's clock, for all exchanges and what was trained between them
+    training: float = 0.0  # of a worker's clock, on average
+    merging: float = 0.0  # of the driver's clock, while workers train ahead or wait
+    noting: float = 0.0  # of the driver's clock, while the workers go on
     exchanges: int = 0
     sent: int = 0  # bytes, by all workers
     agreed: int = 0  # bytes that every worker received
 
 
 class ClusterSchedule(Schedule):
-    """Exchanges in the place of blocks: `first` is the number of an exchange in its epoch, `order_key` the epoch."""
+    """Legs in the place of blocks: `first` and `last` are numbers of exchanges in their epoch, `order_key` the epoch.
 
-    def __init__(self, config: TrainConfig, documents: int, exchanges: int) -> None:
-        self._config, self._documents, self.exchanges = config, documents, exchanges
+    At the end of a leg all workers have what all have learned; there a run can be saved.
+    """
+
+    def __init__(self, config: TrainConfig, documents: int, exchanges: int, leg: int) -> None:
+        self._config, self._documents, self._exchanges, self._leg = config, documents, exchanges, leg
 
     def blocks(self, epoch: int) -> list[Block]:
-        steps = self.exchanges * self._config.epoch_count
+        firsts = range(0, self._exchanges, self._leg)
+        edges = [(first, min(first + self._leg, self._exchanges)) for first in firsts]
+        return [Block(*edge, epoch, 0, *(self.alpha(epoch, step) for step in edge)) for edge in edges]
 
-        def alpha(step: int) -> float:
-            return self._config.alpha * max(FINAL_SHARE, 1 - step / steps)
-
-        start = epoch * self.exchanges
-        return [
-            Block(step, step + 1, epoch, 0, alpha(start + step), alpha(start + step + 1))
-            for step in range(self.exchanges)
-        ]
+    def alpha(self, epoch: int, step: int) -> float:
+        """The learning rate at an exchange."""
+        done = (epoch * self._exchanges + step) / (self._exchanges * self._config.epoch_count)
+        return self._config.alpha * max(FINAL_SHARE, 1 - done)
 
     def refit_stop(self, first: int) -> int:
         return min(first + -(-self._documents // REFIT_STEPS), self._documents)
@@ -81,12 +84,13 @@ class ClusterBackend:
         layout: Layout,
         words: int,
         config: TrainConfig,
+        schedule: ClusterSchedule,
         exchanges: int,
         bring: Callable[[int], None],
         folder: Path,
     ) -> None:
         self._crew, self._layout, self._config, self._exchanges = crew, layout, config, exchanges
-        self._bring, self._folder = bring, folder
+        self._alpha, self._bring, self._folder = schedule.alpha, bring, folder
         self._alone = crew.workers == 1
         self._words = words
         self._tables: dict[str, Floats] = {}
@@ -98,9 +102,8 @@ class ClusterBackend:
         sizes = dict.fromkeys(SHARED, words)
         if config.documents:
             sizes |= {f"docs{number}": layout.documents(number) for number in range(crew.workers)}
-        self._recovery = Recovery(folder, config.vector_size, sizes, self._read_part)
+        self._recovery = Recovery(folder, config.vector_size, sizes)
         self._refits: list[tuple[dict[int, list[tuple[int, int]]], object]] = []
-        self._started = False
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="spherevec")
         self._noting: Future[None] | None = None
         self.costs = Costs()
@@ -111,78 +114,120 @@ class ClusterBackend:
     def load(self, table: str, start: int, rows: Floats) -> None:
         crew = self._crew
         if table == "docs":
-            runs = list(self._layout.between(start, start + len(rows)))
-            parts = [rows[run.first - start : run.first - start + run.size] for run in runs]
-            asked = [
-                (run.worker, crew.call(run.worker, "load", "docs", run.local, part))
-                for run, part in zip(runs, parts, strict=True)
-            ]
-        else:
-            if not self._alone:
-                self._tables[table][start : start + len(rows), : self._config.vector_size] = rows
-            sent = crew.ray.put(rows)
-            asked = [(number, crew.call(number, "load", table, start, sent)) for number in range(crew.workers)]
-        for number, reference in asked:
-            crew.get(number, reference)
+            for run in self._layout.between(start, start + len(rows)):
+                part = rows[run.first - start : run.first - start + run.size]
+                self._recovery.load(f"docs{run.worker}", run.local, part)
+                crew.do("load", "docs", run.local, part, numbers=[run.worker])
+            return
+        if not self._alone:
+            self._tables[table][start : start + len(rows), : self._config.vector_size] = rows
+        self._recovery.load(table, start, rows)
+        crew.do("load", table, start, crew.ray.put(rows))
 
     def read(self, table: str, start: int, stop: int) -> Floats:
-        width, crew = self._config.vector_size, self._crew
+        width = self._config.vector_size
         if table in self._tables:
             self._wait()
             return self._tables[table][start:stop, :width].copy()
         if table != "docs":
-            return self._ask_alone(table, start, min(stop, self._words))
-        runs = list(self._layout.between(start, stop))
-        asked = [crew.call(run.worker, "read", "docs", run.local, run.local + run.size, aside=True) for run in runs]
-        parts = [crew.get(run.worker, ref) for run, ref in zip(runs, asked, strict=True)]
+            return self._read_from(0, table, start, min(stop, self._words))
+        runs = self._layout.between(start, stop)
+        parts = [self._read_from(run.worker, "docs", run.local, run.local + run.size) for run in runs]
         return np.concatenate([np.zeros((0, width), np.float32), *parts])
 
-    def _ask_alone(self, table: str, start: int, stop: int) -> Floats:
-        """Rows of the only worker, also while it trains."""
-        rows: Floats = self._crew.get(0, self._crew.call(0, "read", table, start, stop, aside=True))
+    def _read_from(self, number: int, table: str, start: int, stop: int) -> Floats:
+        """Rows of one worker, also while it trains."""
+        rows: Floats = self._crew.do("read", table, start, stop, numbers=[number], aside=True)[0]
         return rows
 
     def warm_up(self) -> None:
-        self._crew.ask_all("warm_up")
-        self._recovery.snapshot()
-        self._started = True
+        self._crew.do("warm_up")
 
     def train(self, worker: int, block: Block) -> None:
-        """One exchange: all workers train, and agree on what they have learned."""
-        crew = self._crew
-        sums = self._sums if self._alone else Sums()
-        task = Task(block.order_key, block.first, self._exchanges, block.word_bias, block.document_bias, sums)
-        started = time.perf_counter()
-        if self._alone:
-            reports: list[Report] = crew.ask_all("train", lambda number: (task,))
-            slices: list[Slice] = []
-            trained = time.perf_counter()
-        else:
-            reports, slices, trained = self._exchange(task, block.alpha_first)
-        merged = time.perf_counter()
-        self._wait()
-        self._sums = reports[0].sums if self._alone else total([self._sums, *(one.sums for one in reports)])
-        count = crew.workers
-        self._learned = (
-            sum(report.word_bias for report in reports) / count,
-            sum(report.document_bias for report in reports) / count,
-        )
-        # The workers go on meanwhile.
-        self._noting = self._aside.submit(self._note, task, slices, trained - started)
-        costs = self.costs
-        costs.exchanges += 1
-        costs.training += trained - started
-        costs.merging += merged - trained
-        costs.sent += sum(report.sent for report in reports)
-        costs.agreed += sum(moved.nbytes for part in slices for moved in part.values())
+        """A leg: between two exchanges all workers train, and then agree on what they have learned."""
+        epoch, self._learned = block.order_key, (block.word_bias, block.document_bias)
+        for step in range(block.first, block.last):
+            sums = self._sums if self._alone else Sums()
+            ahead = step + 1 < block.last
+            self._exchange(Task(epoch, step, self._exchanges, self._alpha(epoch, step), *self._learned, sums, ahead))
         if self._recovery.due():
+            self.tell_workers()
             self._wait()
-            self._recovery.snapshot()
+            self._recovery.snapshot(self._read_part)
+
+    def _exchange(self, task: Task) -> None:
+        crew, told = self._crew, self._agreed
+        shipped: dict[int, list[object]] = {}
+        finishing: dict[int, object] = {}
+
+        def begin(number: int) -> object:
+            begun, *shipped[number] = crew.call(number, "train", task, *told, returns=1 + crew.workers)
+            finishing[number] = crew.call(number, "finish")
+            return begun
+
+        def finish(number: int) -> object:
+            if number not in finishing:  # died meanwhile
+                begin(number)
+            return finishing.pop(number)
+
+        started = time.perf_counter()
+        crew.ask(begin, times=1)
+        begun = time.perf_counter()
+        merges, slices = ([], []) if self._alone else self._merged(task.alpha, shipped, begin)
+        if task.ahead:
+            for number in range(crew.workers):
+                crew.call(number, "apply", received, *merges, aside=True)
+        merged = time.perf_counter()
+        reports: list[Report] = crew.ask(finish, times=1)
+        self._wait()
+        self._agreed = merges
+        self._sums = reports[0].sums if self._alone else total([self._sums, *(one.sums for one in reports)])
+        words, documents, sent, training = (
+            [getattr(report, name) for report in reports] for name in ("word_bias", "document_bias", "sent", "seconds")
+        )
+        self._learned = (sum(words) / crew.workers, sum(documents) / crew.workers)
+        costs, seconds = self.costs, sum(training) / crew.workers
+        # The workers go on meanwhile.
+        self._noting = self._aside.submit(self._note, task, slices, seconds)
+        costs.exchanges += 1
+        costs.seconds += time.perf_counter() - started
+        costs.training += seconds
+        costs.merging += merged - begun
+        costs.sent += sum(sent)
+        costs.agreed += sum(moved.nbytes for part in slices for moved in part.values())
+
+    def _merged(
+        self, alpha: float, shipped: Mapping[int, list[object]], begin: Callable[[int], object]
+    ) -> tuple[list[object], list[Slice]]:
+        """What the workers have moved, added up slice by slice on them: references, and the slices.
+
+        Args:
+            shipped: references to what each worker has moved.
+            begin: asks one that died for it again.
+        """
+        crew = self._crew
+        while True:
+            sums = [
+                crew.merge(part, merge_slices, alpha, *(shipped[number][part] for number in range(crew.workers)))
+                for part in range(crew.workers)
+            ]
+            try:
+                return sums, list(crew.ray.get(sums, timeout=crew.limit))
+            except crew.ray.exceptions.RayError as error:
+                # A node may have died with what its workers had learned: they learn it again.
+                gone = crew.dead()
+                if not gone:
+                    raise told_of(error, "adding up what the workers learned") from error
+                for number in gone:
+                    crew.replace(number, error)
+                    begin(number)
 
     def _note(self, task: Task, agreed: list[Slice], seconds: float) -> None:
         """Keep what was agreed on: in the vectors here, and for workers that are to be replaced."""
         started = time.perf_counter()
-        self._settle(agreed)
+        for part in agreed:
+            for table, moved in part.items():
+                go_on(self._tables[table], moved)
         self._recovery.note(task, agreed, seconds)
         self.costs.noting += time.perf_counter() - started
 
@@ -192,48 +237,11 @@ class ClusterBackend:
         if noting is not None:
             noting.result()
 
-    def _exchange(self, task: Task, alpha: float) -> tuple[list[Report], list[Slice], float]:
-        crew = self._crew
-        told, fresh = self._agreed, self._watched()
-
-        def arguments(number: int) -> tuple[object, ...]:
-            return (task,) if number in fresh else (task, *told)
-
-        answers = crew.ask_all("train", arguments, returns=1 + crew.workers)
-        while True:
-            trained = time.perf_counter()
-            sums = [
-                crew.merge(part, merge_slices, alpha, *(answer[1 + part] for answer in answers))
-                for part in range(crew.workers)
-            ]
-            try:
-                slices = list(crew.ray.get(sums))
-                break
-            except crew.ray.exceptions.RayError as error:
-                # A node may have died with what its workers had learned: they learn it again.
-                gone = crew.dead()
-                if not gone:
-                    raise told_of(error, "adding up what the workers learned") from error
-                for number in gone:
-                    crew.replace(number, error)
-                    again = crew.call(number, "train", task, returns=1 + crew.workers)
-                    answers[number] = (crew.get(number, again[0]), *again[1:])
-        crew.bring_up = self._bring_up
-        self._agreed = sums
-        return [answer[0] for answer in answers], slices, trained
-
-    def _settle(self, agreed: list[Slice]) -> None:
-        for part in agreed:
-            for table, moved in part.items():
-                go_on(self._tables[table], moved)
-
     def tell_workers(self) -> None:
         """Bring all workers to what was agreed on last."""
-        told, self._agreed = self._agreed, []
-        if told:
-            fresh = self._watched()
-            self._crew.ask_all("absorb", lambda number: () if number in fresh else told)
-            self._crew.bring_up = self._bring_up
+        if self._agreed:
+            self._crew.do("absorb", *self._agreed)
+            self._agreed = []
 
     def sums(self) -> Sums:
         return self._sums
@@ -251,15 +259,14 @@ class ClusterBackend:
             return self._tables["inputs"]
         rows: Floats = padded_rows(self._words, self._config.vector_size)
         for start in range(0, self._words, CHUNK_ROWS):
-            some = self._ask_alone("inputs", start, min(start + CHUNK_ROWS, self._words))
+            some = self.read("inputs", start, start + CHUNK_ROWS)
             rows[start : start + len(some), : self._config.vector_size] = some
         return rows
 
     def coherence(self, weights: Floats) -> Coherence:
         """What all documents say of their words: whole numbers, so their order does not matter."""
         self.tell_workers()
-        sent = self._crew.ray.put(weights)
-        parts = self._crew.ask_all("coherence", lambda number: (sent,))
+        parts = self._crew.do("coherence", self._crew.ray.put(weights))
         cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         return cosines, seen, direction
 
@@ -271,7 +278,7 @@ class ClusterBackend:
         runs: dict[int, list[tuple[int, int]]] = {number: [] for number in range(self._crew.workers)}
         for run in self._layout.between(first, last):
             runs[run.worker].append((run.local, run.local + run.size))
-        self._crew.ask_all("refit_documents", lambda number: (runs[number], sent))
+        self._crew.ask(lambda number: self._crew.call(number, "refit_documents", runs[number], sent))
         self._refits.append((runs, sent))
 
     def take(self) -> dict[str, Floats]:
@@ -288,17 +295,6 @@ class ClusterBackend:
         self._aside.shutdown()
         return taken
 
-    def _watched(self) -> set[int]:
-        """The workers that are brought up from now on: they know all that was agreed on."""
-        fresh = set[int]()
-
-        def bring_up(number: int) -> None:
-            self._bring_up(number)
-            fresh.add(number)
-
-        self._crew.bring_up = bring_up
-        return fresh
-
     def _room(self, table: str, shape: tuple[int, int]) -> Floats:
         """In memory or, where that would crowd it, in a file, which lives as long as it is mapped."""
         if shape[0] * shape[1] * 4 < SHARE_OF_MEMORY * available_memory():
@@ -312,27 +308,25 @@ class ClusterBackend:
         """Rows of the tables that snapshots know."""
         if not name.startswith("docs"):
             return self.read(name, start, stop)
-        number = int(name.removeprefix("docs"))
-        rows: Floats = self._crew.get(number, self._crew.call(number, "read", "docs", start, stop))
-        return rows
+        return self._read_from(int(name.removeprefix("docs")), "docs", start, stop)
 
     def _bring_up(self, number: int) -> None:
         """Bring a new worker to the end of the last exchange."""
-        crew = self._crew
         self._wait()
         self._bring(number)
-        if not self._started:
-            return
-        docs = f"docs{number}"
-        tables = {"inputs": "inputs", "contexts": "contexts"} | ({docs: "docs"} if self._config.documents else {})
-        for name, table in tables.items():
+
+        def do(method: str, *arguments: object, returns: int = 1) -> None:
+            self._crew.ray.get(self._crew.call(number, method, *arguments, returns=returns))
+
+        for name in (*SHARED, f"docs{number}") if self._config.documents else SHARED:
             for start, rows in self._recovery.rows(name):
-                crew.ray.get(crew.call(number, "load", table, start, rows))
+                do("load", "docs" if name.startswith("docs") else name, start, rows)
         known: list[Slice] = []
         for task, agreed in self._recovery.exchanges():
-            crew.ray.get(crew.call(number, "replay", task, *known))
+            do("train", task, *known, returns=1 + self._crew.workers)
+            do("finish")
             known = agreed
-        if known:
-            crew.ray.get(crew.call(number, "absorb", *known))
+        if known and not self._agreed:  # all have been told
+            do("absorb", *known)
         for runs, plan in self._refits:
-            crew.ray.get(crew.call(number, "refit_documents", runs[number], plan))
+            do("refit_documents", runs[number], plan)

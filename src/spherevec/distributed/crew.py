@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from spherevec import process
@@ -34,7 +35,7 @@ class Crew:
         self._options: dict[str, Any] = {"num_cpus": 1, "scheduling_strategy": "SPREAD", "max_restarts": 0}
         if device == "cuda":
             self._options["num_gpus"] = 1
-        self._deaths = [0] * workers
+        self._deaths, self._replacing = [0] * workers, threading.RLock()
         self._actors = [self._started(number) for number in range(workers)]
         # Brings a new worker to where the dead one was.
         self.bring_up: Callable[[int], None] = lambda number: None
@@ -43,7 +44,7 @@ class Crew:
         return self._actor.options(**self._options).remote(number, self.workers, self._workdir)
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1, aside: bool = False) -> Any:
-        """Ask a worker; returns what Ray calls references, which `get` waits for.
+        """Ask a worker; returns what Ray calls a reference, or several.
 
         Args:
             aside: while the worker trains.
@@ -53,78 +54,75 @@ class Crew:
             *arguments
         )
 
-    def get(self, number: int, reference: Any) -> Any:
-        """What a worker answers to a question that has nothing to do with its state dying."""
-        try:
-            return self.ray.get(reference, timeout=self.limit)
-        except Exception as error:
-            raise told(error, f"worker {number}") from error
-
-    def ask_all(
-        self, method: str, arguments: Callable[[int], Sequence[Any]] | None = None, returns: int = 1
+    def ask(
+        self, ask: Callable[[int], Any], numbers: Iterable[int] | None = None, times: float = _TIMES_THE_OTHERS
     ) -> list[Any]:
-        """Ask all workers and wait for them; those that die meanwhile are replaced and asked again.
+        """Ask workers, all by default, and wait for them; those that die meanwhile are replaced and asked again.
 
         Args:
-            arguments: of each worker.
-            returns: with several, references to all but the first are given back, with the first in front.
+            ask: calls one worker, and returns the reference that is waited for.
+            times: how often the time that a step of training may take.
         """
-        waiting = {number: self._asked(number, method, arguments, returns) for number in range(self.workers)}
+        asked = list(range(self.workers) if numbers is None else numbers)
+        actors = {number: self._actors[number] for number in asked}
+        waiting = {number: ask(number) for number in asked}
         answers: dict[int, Any] = {}
         started = time.monotonic()
         while waiting:
-            first = {number: refs[0] if returns > 1 else refs for number, refs in waiting.items()}
-            limit = self.limit * (1 if method == "train" else _TIMES_THE_OTHERS)
+            limit = self.limit * times
             left = max(0.0, started + limit - time.monotonic())
-            done, _ = self.ray.wait(list(first.values()), num_returns=len(first), timeout=left)
-            finished = [number for number, ref in first.items() if ref in done]
-            late = [number for number in first if number not in finished]
-            for number in finished:
-                refs = waiting.pop(number)
-                try:
-                    answer = self.ray.get(first[number])
-                except Exception as error:
-                    self.replace(number, error)
-                    waiting[number] = self._asked(number, method, arguments, returns)
-                    started = time.monotonic()
-                else:
-                    self._deaths[number] = 0
-                    answers[number] = (answer, *refs[1:]) if returns > 1 else answer
-            for number in late:
-                process.warn(f"worker {number} has not answered for {limit:.0f} s and is replaced")
-                self.ray.kill(self._actors[number])
-                self.replace(number, TimeoutError(f"no answer for {limit:.0f} s"))
-                waiting[number] = self._asked(number, method, arguments, returns)
+            done, _ = self.ray.wait(list(waiting.values()), num_returns=len(waiting), timeout=left)
+            finished = set(done)
+            for number, reference in list(waiting.items()):
+                error: Exception = TimeoutError(f"no answer for {limit:.0f} s")
+                if reference in finished:
+                    try:
+                        answers[number] = self.ray.get(waiting.pop(number))
+                        self._deaths[number] = 0
+                        continue
+                    except Exception as raised:
+                        error = raised
+                self.replace(number, error, actors[number])
+                actors[number], waiting[number] = self._actors[number], ask(number)
                 started = time.monotonic()
-        if method == "train":
+        if times == 1:
             self._slowest = max(self._slowest, time.monotonic() - started)
-        return [answers[number] for number in range(self.workers)]
+        return [answers[number] for number in asked]
+
+    def do(self, method: str, *arguments: Any, numbers: Iterable[int] | None = None, aside: bool = False) -> list[Any]:
+        """As `ask`, with the same arguments for each."""
+        return self.ask(lambda number: self.call(number, method, *arguments, aside=aside), numbers)
 
     @property
     def limit(self) -> float:
+        """Seconds that a step of training may take: as the user says, or more where all take long."""
         return max(self._patience, _TIMES_THE_OTHERS * self._slowest)
 
-    def _asked(self, number: int, method: str, arguments: Callable[[int], Sequence[Any]] | None, returns: int) -> Any:
-        return self.call(number, method, *(arguments(number) if arguments else ()), returns=returns)
+    def replace(self, number: int, error: Exception, actor: Any = None) -> None:
+        """Start a worker in the place of one that died, and bring it to where that one was.
 
-    def replace(self, number: int, error: Exception) -> None:
-        """Start a worker in the place of one that died, and bring it to where that one was."""
-        while True:
-            if isinstance(error, self.ray.exceptions.RayTaskError):
-                raise told(error, f"worker {number}") from error
-            self._deaths[number] += 1
-            if self._deaths[number] > MOST_DEATHS:
-                raise TrainingError(
-                    f"worker {number} died {self._deaths[number]} times in a row ({_short(error)}); "
-                    "look at the memory and the logs of its node (ray logs)"
-                ) from error
-            process.warn(f"worker {number} died ({_short(error)}); another goes on from the last exchange")
-            self._actors[number] = self._started(number)
-            try:
-                self.bring_up(number)
-                return
-            except self.ray.exceptions.RayError as again:
-                error = again
+        Args:
+            actor: which one died, where another thread may have replaced it meanwhile.
+        """
+        with self._replacing:
+            while actor is None or actor is self._actors[number]:
+                if isinstance(error, self.ray.exceptions.RayTaskError):
+                    raise told(error, f"worker {number}") from error
+                self._deaths[number] += 1
+                if self._deaths[number] > MOST_DEATHS:
+                    raise TrainingError(
+                        f"worker {number} died {self._deaths[number]} times in a row ({_short(error)}); "
+                        "look at the memory and the logs of its node (ray logs)"
+                    ) from error
+                became = "has not answered in time" if isinstance(error, TimeoutError) else "died"
+                process.warn(f"worker {number} {became} ({_short(error)}); another goes on from the last exchange")
+                self.ray.kill(self._actors[number])  # it may only hang
+                actor = self._actors[number] = self._started(number)
+                try:
+                    self.bring_up(number)
+                    return
+                except self.ray.exceptions.RayError as again:
+                    error = again
 
     def dead(self) -> list[int]:
         """The workers that do not answer any more."""

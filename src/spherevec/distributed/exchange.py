@@ -110,6 +110,29 @@ def go_on(table: Floats, moved: Moved, threads: int = 1) -> Floats:
     return ended
 
 
+def followed(
+    now: Floats, before: Floats, after: Floats, rows: NDArray[np.int32], sent: Moved, threads: int = 1
+) -> Floats:
+    """Rows that went on while what they had moved before, `sent`, was added up with that of others.
+
+    What a row has learned since it was sent is kept on top of what the workers agreed on.
+
+    Args:
+        now, before, after: (n, dim) where they are; what was agreed on last, and what is now.
+        rows: (n,) their numbers.
+    """
+    from spherevec.distributed.kernels import follow
+
+    places = np.searchsorted(sent.rows, rows)
+    places[places == len(sent.rows)] = 0
+    there = sent.rows[places] == rows if len(sent.rows) else np.zeros(len(rows), bool)
+    places = np.where(there, places, -1)
+    _spread(
+        lambda first, last: follow(now, before, after, places, first, last, sent.scale, sent.way), len(rows), threads
+    )
+    return now
+
+
 def _spread(work: Callable[[int, int], object], rows: int, threads: int) -> None:
     """Do some rows at a time, on threads."""
     starts = range(0, rows, _ROWS_A_THREAD)

@@ -11,11 +11,12 @@ import numpy as np
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.distributed.backend import ClusterBackend, ClusterSchedule, Costs
+from spherevec.distributed.backend import LEG, ClusterBackend, ClusterSchedule, Costs
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker
 from spherevec.distributed.crew import PATIENCE, Crew
 from spherevec.distributed.interval import BANDWIDTH, check_interval, exchanges_an_epoch
 from spherevec.distributed.layout import Layout, split_documents
+from spherevec.distributed.shard import AHEAD
 from spherevec.distributed.source import read_on_workers
 from spherevec.engine.base import Backend
 from spherevec.engine.cpu.word_weights import weights_of
@@ -84,51 +85,47 @@ class ClusterPlace:
             raise ConfigError(f"workers={crew.workers}, but there are {corpus.n_documents} documents; lower workers")
         self._config = config
         threads = config.threads or threads_a_worker(crew.ray, crew.workers)
-        self._worker_config = crew.ray.put(config.with_(threads=threads))
-        self._counts = crew.ray.put(corpus.vocabulary.counts)
-        told = (self._counts, self._worker_config, corpus.n_tokens)
-        replaced = set[int]()
+        self._told = (crew.ray.put(corpus.vocabulary.counts), crew.ray.put(config.with_(threads=threads)))
+        has_text = {*range(crew.workers)} if there else set[int]()
+        crew.bring_up = has_text.discard
 
-        def prepared(number: int) -> tuple[Any, ...]:
-            return told if there and number not in replaced else self._prepared(number)
-
-        crew.bring_up = replaced.add
-        rounds = crew.ask_all("prepare", prepared)
+        rounds = crew.ask(lambda number: self._prepare(number, number in has_text))
         crew.bring_up = self._bring
         self.exchanges = machines.exchanges(rounds, corpus.n_tokens, len(corpus.vocabulary), config)
+        # Where there is little between two exchanges, nothing is trained ahead, and every exchange is a point to save.
+        self._leg = LEG if crew.workers > 1 and max(rounds) * AHEAD >= self.exchanges else 1
         corpus.spread = {"workers": crew.workers, "exchanges": self.exchanges}
 
-    def _prepared(self, number: int) -> tuple[Any, ...]:
-        self._send(number)
-        return self._counts, self._worker_config, self._corpus.n_tokens
-
-    def _send(self, number: int) -> None:
-        """Bring a worker its documents."""
+    def _prepare(self, number: int, has_text: bool = False) -> Any:
+        """Bring a worker its documents, and have it prepare; a reference to how many rounds it has, or to a failure."""
         offsets, crew = self._corpus.offsets, self._crew
-        sent = []
-        for run in self._layout.runs:
+        for run in [] if has_text else self._layout.runs:
             first, end = run.first, run.first + run.size
             while run.worker == number and first < end:
                 last = int(np.searchsorted(offsets, offsets[first] + _TOKENS_SENT))
                 last = min(max(last, first + 1), end)
                 ids = np.asarray(self._corpus.ids[offsets[first] : offsets[last]])
-                sent.append(crew.call(number, "append", ids, np.diff(offsets[first : last + 1])))
+                sent = crew.call(number, "append", ids, np.diff(offsets[first : last + 1]))
+                try:
+                    crew.ray.get(sent)  # one at a time: Ray's memory is not for texts
+                except crew.ray.exceptions.RayError:
+                    return sent
                 first = last
-        crew.ray.get(sent)
         self._corpus.drop_pages()
+        return crew.call(number, "prepare", *self._told, self._corpus.n_tokens)
 
     def _bring(self, number: int) -> None:
-        crew = self._crew
-        crew.ray.get(crew.call(number, "prepare", *self._prepared(number)))
+        self._crew.ray.get(self._prepare(number))
 
     def schedule(self) -> ClusterSchedule:
-        return ClusterSchedule(self._config, self._corpus.n_documents, self.exchanges)
+        return ClusterSchedule(self._config, self._corpus.n_documents, self.exchanges, self._leg)
 
     def backend(self) -> ClusterBackend:
         words = len(self._corpus.vocabulary)
         self._backend = ClusterBackend(
-            self._crew, self._layout, words, self._config, self.exchanges, self._bring, self._machines.folder
-        )
+            self._crew, self._layout, words, self._config, self.schedule(), self.exchanges, self._bring,
+            self._machines.folder,
+        )  # fmt: skip
         return self._backend
 
     @property

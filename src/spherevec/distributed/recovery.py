@@ -27,26 +27,36 @@ class Recovery:
     """Keeps a snapshot of all vectors, and the exchanges since, in a folder of the driver's machine.
 
     Args:
-        read: gives some rows of a table: `inputs`, `contexts`, or `docs` with the number of a worker behind it.
-        tables: these names, and how many rows each has.
+        tables: their names (`inputs`, `contexts`, and `docs` with the number of a worker behind it), and how many rows
+            each has.
     """
 
-    def __init__(
-        self, folder: Path, width: int, tables: dict[str, int], read: Callable[[str, int, int], Floats]
-    ) -> None:
-        self._folder, self._width, self._tables, self._read = folder, width, tables, read
+    def __init__(self, folder: Path, width: int, tables: dict[str, int]) -> None:
+        self._folder, self._width, self._tables = folder, width, tables
         self._log: list[tuple[Task, Path]] = []
         self._cost, self._since, self._bytes, self._number = 0.0, 0.0, 0, 0
+        with told_in_one_line(folder):
+            for name in tables:
+                (folder / f"{name}.vectors").write_bytes(b"")
 
-    def snapshot(self) -> None:
-        """Forget the past: from now on, new workers start from here."""
+    def load(self, name: str, start: int, rows: Floats) -> None:
+        """What a run starts from is a snapshot, too."""
+        with told_in_one_line(self._folder), (self._folder / f"{name}.vectors").open("r+b") as file:
+            file.seek(start * self._width * 4)
+            file.write(np.ascontiguousarray(rows, np.float32).data)
+
+    def snapshot(self, read: Callable[[str, int, int], Floats]) -> None:
+        """Forget the past: from now on, new workers start from here.
+
+        Args:
+            read: gives some rows of a table.
+        """
         started = time.monotonic()
         with told_in_one_line(self._folder):
             for name, rows in self._tables.items():
                 with (self._folder / f"{name}.new").open("wb") as file:
                     for start in range(0, rows, CHUNK_ROWS):
-                        some = self._read(name, start, min(start + CHUNK_ROWS, rows))
-                        file.write(np.ascontiguousarray(some, np.float32).data)
+                        file.write(np.ascontiguousarray(read(name, start, min(start + CHUNK_ROWS, rows))).data)
             for name in self._tables:
                 (self._folder / f"{name}.new").replace(self._folder / f"{name}.vectors")
             for _, path in self._log:
@@ -76,11 +86,12 @@ class Recovery:
 
     def rows(self, name: str) -> Iterator[tuple[int, Floats]]:
         """The rows of a table at the last snapshot, some at a time, with the number of the first."""
-        rows = self._tables[name]
-        if rows:
-            table = np.memmap(self._folder / f"{name}.vectors", np.float32, "r", shape=(rows, self._width))
-            for start in range(0, rows, CHUNK_ROWS):
-                yield start, np.array(table[start : start + CHUNK_ROWS])
+        size = CHUNK_ROWS * self._width
+        with (self._folder / f"{name}.vectors").open("rb") as file:
+            for start in range(0, self._tables[name], CHUNK_ROWS):
+                rows = np.fromfile(file, np.float32, size).reshape(-1, self._width)
+                if len(rows):  # none where a run has not begun
+                    yield start, rows
 
     def exchanges(self) -> Iterator[tuple[Task, list[Slice]]]:
         """All exchanges since the last snapshot."""

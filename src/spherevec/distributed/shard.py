@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.exchange import SHARED, Moved, Slice, go_on, merged, packed, sliced
+from spherevec.distributed.exchange import SHARED, Moved, Slice, followed, go_on, merged, packed, sliced
 from spherevec.engine.backends import make_backend
 from spherevec.engine.base import Block, DeterministicBackend, Floats
 from spherevec.engine.bias import Biases
@@ -26,6 +27,7 @@ from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
 # Shards of an epoch, where there are other workers: what all of them learn in one round the others see after it, so a
 # short text has more and smaller rounds than on one machine.
 _SMALLEST_EPOCH = 512
+AHEAD = 0.25  # share of the rounds between two exchanges that is trained while the others' rows are on their way
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,19 @@ class Task:
 
     Attributes:
         step, steps: which exchange of the epoch, and how many it has.
+        alpha: the learning rate that they begin with.
         sums: what the figures go on from.
+        ahead: train the last part of the rounds while what was learned in the others is exchanged.
     """
 
     epoch: int
     step: int
     steps: int
+    alpha: float
     word_bias: float
     document_bias: float
     sums: Sums = field(default_factory=Sums)
+    ahead: bool = False
 
 
 class Report(NamedTuple):
@@ -52,6 +58,7 @@ class Report(NamedTuple):
     word_bias: float
     document_bias: float
     sent: int  # bytes
+    seconds: float  # of training
 
 
 class Shard:
@@ -86,6 +93,10 @@ class Shard:
         self.finding = 0.0  # CPU seconds that it took last to find what has moved
         # What the workers agreed on last; a worker alone agrees with itself.
         self._agreed: dict[str, Floats] = {}
+        self._sent: Slice = {}  # what was sent last, while it is being exchanged
+        self._left: list[Block] = []  # of the task, to be trained meanwhile
+        self._ahead, self._seconds, self._epoch = False, 0.0, -1
+        self._own_blocks: list[Block] = []  # of the epoch
         if workers > 1:
             self._agreed = {name: np.zeros((self._data.words, config.vector_size), np.float32) for name in SHARED}
             if hasattr(self._backend, "count_moves"):
@@ -101,8 +112,11 @@ class Shard:
         return int(getattr(self._backend, "shards", 1))
 
     def _blocks(self, epoch: int) -> list[Block]:
-        smallest = SMALLEST_EPOCH if self._workers == 1 else _SMALLEST_EPOCH
-        return epoch_blocks(self._data, self._config, epoch, smallest) if self._data.units else []
+        if self._epoch != epoch:
+            smallest = SMALLEST_EPOCH if self._workers == 1 else _SMALLEST_EPOCH
+            self._own_blocks = epoch_blocks(self._data, self._config, epoch, smallest) if self._data.units else []
+            self._epoch = epoch
+        return self._own_blocks
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         """Set vectors; of documents, by the rows of this worker."""
@@ -117,45 +131,76 @@ class Shard:
         """Compile all kernels of a run."""
         self._backend.warm_up()
         for table in self._agreed:
-            self.absorb([merged([{table: self._moved(table)}] * 2, 0.0)])
+            moved = self._moved(table)
+            self.absorb([merged([{table: moved}] * 2, 0.0)])
+            followed(*(self._agreed[table][:0],) * 3, moved.rows[:0], moved)
         if self._config.documents and self._config.refit:
             blank = blank_tables(self._data.words, self._config)
             self._backend.refit_documents(0, 0, refit_plan(self._config, self._biases, blank))
 
-    def absorb(self, agreed: list[Slice]) -> None:
+    def absorb(self, agreed: Sequence[Slice]) -> None:
         """Go to what the workers agreed on: every row that any of them has moved."""
+        threads = self._config.thread_count
         for part in agreed:
             for table, moved in part.items():
-                ended = go_on(self._agreed[table], moved, self._config.thread_count)
+                late = self._trained_since(table, moved.rows)
+                rows, before = moved.rows[late], self._agreed[table][moved.rows[late]]
+                ended = go_on(self._agreed[table], moved, threads)
+                if len(rows):
+                    now = self._rows.read(table, rows)
+                    ended[late] = followed(now, before, ended[late], rows, self._sent[table], threads)
                 self._rows.write(table, moved.rows, ended)
+        self._sent, self._ahead = {}, False
 
-    def train(self, task: Task, agreed: list[Slice] | None = None) -> tuple[Report, list[Slice]]:
-        """Do a task, from what the workers agreed on; returns what has moved, in slices."""
-        self.absorb(agreed or [])
+    def _trained_since(self, table: str, rows: NDArray[np.int32]) -> NDArray[np.intp]:
+        """Which of some rows may have moved since this worker sent what it had learned."""
+        if self._ahead and self._counted is not None:
+            return np.flatnonzero(self._counted[table][rows])
+        return np.arange(len(rows) if self._ahead else 0)
+
+    def train(self, task: Task, agreed: Sequence[Slice] = ()) -> list[Slice]:
+        """Begin a task, from what the workers agreed on; returns what has moved, in slices."""
+        self.absorb(agreed)
+        self._seconds = 0.0
         self._backend.restore_sums(task.sums)
         state = {"words": task.word_bias, "documents": task.document_bias, "seen": vars(task.sums)}
         self._biases.restore(state)
-        self._train(self._blocks(task.epoch), task)
+        blocks = self._blocks(task.epoch)
+        # Whole rounds, so that one worker alone trains as one machine.
+        rounds = -(-len(blocks) // self._blocks_a_round)
+        first, last = (rounds * step // task.steps for step in (task.step, task.step + 1))
+        middle = last - int((last - first) * AHEAD) if task.ahead else last
+        first, middle, last = (number * self._blocks_a_round for number in (first, middle, last))
+        self._left, self._ahead = blocks[middle:last], False
+        self._train(blocks[first:middle])
         trained = time.thread_time()
         moved: Slice = {table: self._moved(table) for table in self._agreed}
+        self._sent = moved
         slices = sliced(moved, self._workers)
-        sent = sum(one.nbytes for one in moved.values())
         self.finding = time.thread_time() - trained
-        return Report(self._backend.sums(), self._biases.words, self._biases.documents, sent), slices
+        return slices
 
-    def _train(self, blocks: list[Block], task: Task) -> None:
-        """The task's share of the blocks of an epoch: whole rounds, so that one worker alone trains as one machine."""
-        rounds = -(-len(blocks) // self._blocks_a_round)
-        first, last = (rounds * step // task.steps * self._blocks_a_round for step in (task.step, task.step + 1))
-        own = blocks[first:last]
-        if not own:
+    def finish(self) -> Report:
+        """Train what is left of the task."""
+        sent = sum(one.nbytes for one in self._sent.values())
+        if self._left:
+            self._ahead = True
+            self._train(self._left)
+        else:
+            self._sent = {}
+        return Report(self._backend.sums(), self._biases.words, self._biases.documents, sent, self._seconds)
+
+    def _train(self, blocks: list[Block]) -> None:
+        if not blocks:
             return
-        queues = BlockQueues(own, self._backend.workers)
+        started = time.perf_counter()
+        queues = BlockQueues(blocks, self._backend.workers)
         how: dict[str, Any] = {"learns": self._config.objective_info.likelihood, "tick": lambda share: None}
         if hasattr(self._backend, "train_shard"):
             train_rounds(cast(DeterministicBackend, self._backend), queues, self._biases, **how)
         else:
             train_blocks(self._backend, queues, self._biases, **how)
+        self._seconds += time.perf_counter() - started
 
     def _moved(self, table: str) -> Moved:
         before = self._agreed[table]

@@ -58,11 +58,13 @@ def read_on_workers(
         for step in range(done):
             crew.ray.get(crew.call(number, "read_part", pieces(number, step), *how))
 
+    def read(number: int) -> Any:
+        return crew.call(number, "read_part", pieces(number, done), *how)
+
     crew.bring_up = read_again
     abouts: list[PartAbout] = []
     for step in range(len(rounds)):
-        answers = crew.ask_all("read_part", lambda number, step=step: (pieces(number, step), *how))  # type: ignore[misc]
-        abouts += answers[: len(rounds[step])]
+        abouts += crew.ask(read)[: len(rounds[step])]
         done += 1
         if progress:
             progress(done, len(rounds))
@@ -77,9 +79,8 @@ def read_on_workers(
 
     def encoded() -> Iterator[EncodedPart]:
         nonlocal numbered
-        for step, some in enumerate(rounds):
-            numbered = step
-            yield from crew.ask_all("renumber", lambda number, step=step: (step, sent))[: len(some)]  # type: ignore[misc]
+        for numbered, some in enumerate(rounds):
+            yield from crew.do("renumber", numbered, sent)[: len(some)]
 
     def renumber_again(number: int) -> None:
         read_again(number)
@@ -97,6 +98,6 @@ def read_on_workers(
 def _counted(crew: Crew, buckets: int, min_count: int) -> Iterator[Any]:
     """What is left of each bucket of words, one after the other."""
     for bucket in range(buckets):
-        counts = crew.ask_all("counts", lambda number, bucket=bucket: (bucket, buckets))  # type: ignore[misc]
+        counts = crew.do("counts", bucket, buckets)
         total = merged_as_a_tree(counts, lambda number, *parts: crew.merge(number, merge_counts, *parts))
         yield crew.ray.get(crew.merge(bucket, choose, total, min_count))

@@ -102,16 +102,15 @@ class Worker:
         return self.shard.read(table, start, stop)
 
     def absorb(self, *agreed: Slice) -> None:
-        self.shard.absorb(list(agreed))
+        self.shard.absorb(agreed)
 
-    def train(self, task: Task, *agreed: Slice) -> Any:
-        """Train up to the next exchange: a report and, where there are other workers, a slice for each."""
-        report, slices = self.shard.train(task, list(agreed))
-        return report if self._workers == 1 else (report, *slices)
+    def train(self, task: Task, *agreed: Slice) -> tuple[Slice | None, ...]:
+        """Begin to train up to the next exchange: nothing, and a slice for each worker."""
+        return None, *self.shard.train(task, agreed)
 
-    def replay(self, task: Task, *agreed: Slice) -> Report:
-        """As `train`, of which the others have had the result already."""
-        return self.shard.train(task, list(agreed))[0]
+    def finish(self) -> Report:
+        """Train the rest, while what has been learned is exchanged."""
+        return self.shard.finish()
 
     def apply(self, function: Callable[..., Any], *parts: Any) -> Any:
         """Merge parts of anything, beside other work."""
@@ -129,3 +128,7 @@ class Worker:
 def merge_slices(alpha: float, *parts: Slice) -> Slice:
     """Add up one slice of what the workers have moved."""
     return merged(parts, alpha, usable_cores())
+
+
+def received(*parts: Slice) -> None:
+    """Nothing: what a worker is asked this with is on its machine from then on."""

@@ -71,18 +71,35 @@ def test_any_objective_trains_on_workers(tmp_path, workers, settings):
     assert np.isfinite(model.words.vectors).all() and (model.docs is None) == (plain.docs is None)
 
 
-def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path):
-    """The same as with a killed process, in this one: a new worker is brought up in the middle of a run."""
+@pytest.mark.parametrize(("workers", "interval"), [(3, None), (2, 3000)])
+def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, workers, interval):
+    """The same as with a killed process, in this one: a new worker is brought up in the middle of a run.
+
+    With the longer interval, workers train ahead.
+    """
     config = TrainConfig(epochs=3, vector_size=8, deterministic=True, threads=1, min_count=1)
     found = []
     for dies in (False, True):
-        with encode(texts(), tmp_path / f"c{dies}", min_count=1) as corpus, inline_machines(3) as machines:
-            crew = machines.crew
+        with (
+            encode(texts() * 2, tmp_path / f"c{dies}", min_count=1) as corpus,
+            inline_machines(workers, interval) as machines,
+        ):
+            crew, asked = machines.crew, machines.crew.ask
 
-            def die(progress, crew=crew, dies=dies):
+            def die(progress, crew=crew, dies=dies, workers=workers):
                 if dies and progress.phase == "finishing":
-                    crew._held[1] = Worker(1, 3)
+                    crew._held[1] = Worker(1, workers)
                     crew.bring_up(1)
+
+            def ask(ask, numbers=None, times=10.0, crew=crew, asked=asked, dies=dies, workers=workers):
+                answers = asked(ask, numbers, times)
+                if dies and times == 1 and hasattr(answers[0], "word_bias"):  # at the end of every exchange
+                    crew._held[0] = Worker(0, workers)
+                    crew.bring_up(0)
+                    ask(0)
+                return answers
+
+            crew.ask = ask
 
             found.append(train_corpus(corpus, config, place_of=machines.place, progress=die))
     for table in ("words", "docs"):

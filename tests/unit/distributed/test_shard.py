@@ -37,12 +37,14 @@ def shards_of(corpus, config, workers):
     return shards
 
 
-def run(corpus, config, workers, steps=4):
+def run(corpus, config, workers, steps=4, ahead=False):
     shards, agreed = shards_of(corpus, config, workers), []
     for step in range(steps):
-        task = Task(0, step, steps, config.bias, config.bias)
+        task = Task(0, step, steps, config.alpha, config.bias, config.bias, ahead=ahead and step + 1 < steps)
         answers = [shard.train(task, agreed) for shard in shards]
-        agreed = [merged([slices[part] for _, slices in answers], config.alpha) for part in range(workers)]
+        for shard in shards:
+            shard.finish()
+        agreed = [merged([slices[part] for slices in answers], config.alpha) for part in range(workers)]
     for shard in shards:
         shard.absorb(agreed)
     return shards
@@ -66,12 +68,28 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(corpus):
         np.testing.assert_array_equal(one.read(table, 0, words), other.read(table, 0, words))
 
 
-def test_engines_that_count_no_steps_exchange_too(corpus):
+@pytest.mark.parametrize("ahead", [False, True])
+def test_engines_that_count_no_steps_exchange_too(corpus, ahead):
     """As a GPU does: what has moved is found by comparing."""
     config = TrainConfig(vector_size=16, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
-    first, second = run(corpus, config, 2)
+    first, second = run(corpus, config, 2, ahead=ahead)
     words = len(corpus.vocabulary)
     np.testing.assert_array_equal(first.read("inputs", 0, words), second.read("inputs", 0, words))
+
+
+def test_workers_that_train_ahead_agree_at_the_end_of_a_leg(corpus):
+    """Whatever they did while rows were on their way, and with any number of threads."""
+    config = TrainConfig(vector_size=16, deterministic=True, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
+    words = len(corpus.vocabulary)
+    found = [run(corpus, config.with_(threads=threads), 2, steps=2, ahead=True) for threads in (1, 3)]
+    waited = run(corpus, config, 2, steps=2)[0]
+    for table in SHARED:
+        rows = [shard.read(table, 0, words) for shards in found for shard in shards]
+        for other in rows[1:]:
+            np.testing.assert_array_equal(rows[0], other)
+        # Another way of training, which ends nearby.
+        cosines = np.einsum("ij,ij->i", rows[0], waited.read(table, 0, words))
+        assert (cosines < 1 - 1e-5).any() and np.median(cosines) > 0.9
 
 
 def test_workers_have_seeds_of_their_own():
