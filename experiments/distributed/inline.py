@@ -20,7 +20,6 @@ class InlineCrew:
     def __init__(self, workers: int, workdir: str | None = None) -> None:
         self.workers, self.limit = workers, 0.0
         self.ray = SimpleNamespace(
-            put=lambda value: value,
             get=lambda value, timeout=None: value,
             nodes=list,
             exceptions=SimpleNamespace(RayError=RuntimeError),
@@ -30,6 +29,9 @@ class InlineCrew:
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1, aside: bool = False) -> Any:
         return getattr(self._held[number], method)(*arguments)
+
+    def put(self, value: Any) -> Any:
+        return value
 
     def ask(self, ask: Callable[[int], Any], numbers: Iterable[int] | None = None, times: float = 1.0) -> list[Any]:
         return [ask(number) for number in (range(self.workers) if numbers is None else numbers)]

@@ -20,7 +20,7 @@ from experiments.distributed.inline import inline_machines
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.corpus.readers import read_documents
-from spherevec.distributed import machines, shard
+from spherevec.distributed import interval
 from spherevec.evaluation import (
     evaluate_clustering,
     evaluate_similarity,
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--documents", type=int, default=60_000, help="of Wikipedia, from its beginning")
     parser.add_argument("--exchange-tokens", type=int)
-    parser.add_argument("--ahead", type=float, default=shard.AHEAD, help="share that is trained while rows are sent")
+    parser.add_argument("--ahead", type=float, default=interval.AHEAD, help="share that is trained while rows are sent")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -69,7 +69,7 @@ def main() -> None:
     )
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.touch()
-    shard.AHEAD = machines.AHEAD = arguments.ahead
+    interval.AHEAD = arguments.ahead
     what = {name: getattr(arguments, name) for name in ("corpus", "documents", "epochs", "exchange_tokens", "ahead")}
     done = [json.loads(line) for line in arguments.out.read_text().splitlines()]
     with working_folder(None) as folder, encode(source, folder) as corpus, arguments.out.open("a") as lines:

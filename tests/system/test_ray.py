@@ -1,6 +1,7 @@
 """Training on workers of a Ray cluster: real processes, real nodes, which are really killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,16 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import spherevec
 from experiments.distributed.inline import inline_machines
+from helpers import small_disk
+from spherevec.cli import cli
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.training import train_corpus
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spherevec[ray]'")
 
+PLACES = [str(Path(__file__).parents[up]) for up in range(3)]  # where a script finds this file and what it imports
 SETTINGS = {"vector_size": 20, "epochs": 6, "min_count": 2, "seed": 3, "progress": False, "deterministic": True}
 
 
@@ -150,7 +155,7 @@ def test_a_straggler_is_replaced(cluster, without_faults):
 
     with pytest.warns(UserWarning, match="has not answered"):
         model = spherevec.train(
-            texts(), ray="auto", workers=2, cluster={"worker_timeout": 6.0}, **SETTINGS | {"progress": Killer(stop)}
+            texts(), ray="auto", workers=2, cluster={"worker_timeout": 3.0}, **SETTINGS | {"progress": Killer(stop)}
         )
     same(model, without_faults)
 
@@ -160,7 +165,7 @@ def test_a_run_is_resumed_after_its_driver_died(cluster, without_faults, tmp_pat
     script.write_text(
         f"""
 import os, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {PLACES!r}
 from test_ray import *
 
 def die(progress):
@@ -192,24 +197,22 @@ def files(tmp_path_factory):
     return folder
 
 
-def spherevec_command(*arguments, **how):
-    command = [sys.executable, "-m", "spherevec", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **how)
-
-
 def test_the_command_line_reads_trains_and_infers_on_workers(cluster, files, tmp_path):
     """By ranges of bytes, through fsspec, whose file:// every process can open; memory:// lives in one process."""
     model, vectors, ids = tmp_path / "model", tmp_path / "vectors.npy", tmp_path / "ids.txt"
     address = ("--ray", cluster.address, "--workers", 2)
     small = ("--vector-size", 20, "--epochs", 2, "--seed", 3, "--quiet")
-    done = spherevec_command("train", (files / "text.txt").as_uri(), "--out", model, *address, *small)
+    asked = ("train", (files / "text.txt").as_uri(), "--out", model, *address, *small)
+    command = [sys.executable, "-m", "spherevec", *map(str, asked)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     loaded = spherevec.load(model)
     assert len(loaded.docs) == 2400
     assert loaded.provenance["workers"] == 2 and loaded.search("w1 w2")
     text = files / "text.txt"
-    done = spherevec_command("infer", model, text, "--out", vectors, "--ids", ids, *address)
-    assert done.returncode == 0, done.stderr
+    asked = ("infer", model, text, "--out", vectors, "--ids", ids, *address)
+    done = CliRunner().invoke(cli, [str(one) for one in asked])
+    assert done.exit_code == 0, done.output
     np.testing.assert_array_equal(np.load(vectors), loaded.infer(text.read_text().splitlines()))
     assert ids.read_text().split() == [str(row) for row in range(2400)]
 
@@ -217,15 +220,61 @@ def test_the_command_line_reads_trains_and_infers_on_workers(cluster, files, tmp
 def test_what_goes_wrong_on_a_worker_is_one_line(cluster, files, tmp_path):
     path = tmp_path / "bad.txt"
     path.write_bytes((files / "text.txt").read_bytes()[:1_000_000] + b"\n\xff\n" + b"a b c\n" * 1000)
-    out = tmp_path / "model"
-    done = spherevec_command("train", path, "--out", out, "--ray", cluster.address, "--workers", 2, "--quiet")
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "bad.txt (from byte" in done.stderr and "not valid utf-8" in done.stderr
-    done = spherevec_command("train", "s3x://bucket/text.txt", "--out", out, "--ray", cluster.address, "--quiet")
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "s3x://bucket/text.txt" in done.stderr
-    done = spherevec_command("train", path, "--out", out, "--ray", "127.0.0.1:1", "--quiet")
-    assert (
-        done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "no Ray cluster at '127.0.0.1:1'" in done.stderr
-    )
-    done = spherevec_command("train", path, "--out", out, "--workers", 2)
-    assert done.returncode == 2 and "--workers needs --ray" in done.stderr
+    with pytest.raises(CorpusError, match=r"bad\.txt \(from byte .*not valid utf-8") as told:
+        spherevec.train(path, ray="auto", workers=2, **SETTINGS)
+    assert "\n" not in str(told.value)
+    with pytest.raises(CorpusError, match=r"s3x://bucket/text\.txt"):
+        spherevec.train("s3x://bucket/text.txt", ray="auto")
+
+
+def test_a_file_that_vanishes_while_workers_read_is_one_line(cluster, files, tmp_path):
+    paths = [tmp_path / f"{number}.txt" for number in range(4)]
+    for path in paths:
+        shutil.copy(files / "text.txt", path)
+
+    def vanish(progress):
+        if progress.phase == "reading" and progress.done:
+            paths[-1].unlink(missing_ok=True)
+
+    with pytest.raises(CorpusError, match=r"3\.txt: no such file") as told:
+        spherevec.train(paths, ray="auto", workers=2, **SETTINGS | {"progress": vanish})
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "said"),
+    [(40_000, {}, r"worker \d: no space left on its disk"), (200_000, {"vector_size": 300}, "cannot write: No space")],
+)
+def test_a_full_disk_is_one_line(cluster, tmp_path, size, settings, said):
+    """Of a worker, which keeps its text there; of the driver, which keeps what new workers start from."""
+    with (
+        encode(texts(), tmp_path / "corpus", min_count=2) as corpus,
+        small_disk(tmp_path / "disk", size) as disk,
+        pytest.raises(SpherevecError, match=said) as told,
+    ):
+        spherevec.train(corpus, ray="local", workers=2, workdir=disk, **SETTINGS | settings)
+    assert "\n" not in str(told.value)
+
+
+def test_a_full_object_store_is_one_line(tmp_path):
+    """One of a megabyte, and a disk of a few pages for what it cannot hold."""
+    with small_disk(tmp_path / "disk", 100_000) as disk:
+        script = tmp_path / "driver.py"
+        script.write_text(
+            f"""
+import sys
+sys.path[:0] = {PLACES!r}
+from test_ray import *
+from ray._private import ray_constants
+
+ray_constants.OBJECT_STORE_MINIMUM_MEMORY_BYTES = 1
+store = {{"object_store_memory": 1_000_000, "object_spilling_directory": {str(disk)!r}}}
+ray.init("local", num_cpus=2, include_dashboard=False, **store)
+try:
+    spherevec.train(texts(600), ray="local", workers=2, **SETTINGS | {{"vector_size": 1000}})
+except SpherevecError as error:
+    print("told:", error)
+"""
+        )
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=200)
+    assert "told: this machine: Ray's object store is full" in done.stdout, done.stderr

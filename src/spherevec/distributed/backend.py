@@ -122,7 +122,7 @@ class ClusterBackend:
         if not self._alone:
             self._tables[table][start : start + len(rows), : self._config.vector_size] = rows
         self._recovery.load(table, start, rows)
-        crew.do("load", table, start, crew.ray.put(rows))
+        crew.do("load", table, start, crew.put(rows))
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         width = self._config.vector_size
@@ -266,7 +266,7 @@ class ClusterBackend:
     def coherence(self, weights: Floats) -> Coherence:
         """What all documents say of their words: whole numbers, so their order does not matter."""
         self.tell_workers()
-        parts = self._crew.do("coherence", self._crew.ray.put(weights))
+        parts = self._crew.do("coherence", self._crew.put(weights))
         cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         return cosines, seen, direction
 
@@ -274,7 +274,7 @@ class ClusterBackend:
         if first == last:
             return  # compiled by `warm_up`
         self.tell_workers()
-        sent = self._crew.ray.put(plan)
+        sent = self._crew.put(plan)
         runs: dict[int, list[tuple[int, int]]] = {number: [] for number in range(self._crew.workers)}
         for run in self._layout.between(first, last):
             runs[run.worker].append((run.local, run.local + run.size))

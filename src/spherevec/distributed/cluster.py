@@ -126,15 +126,15 @@ def told(error: BaseException, who: str) -> SpherevecError:
     cause = getattr(error, "cause", None) or error
     if isinstance(cause, SpherevecError):
         return cause
-    name = type(error).__name__
-    if "ObjectStoreFull" in name or "ObjectStoreFull" in str(error):
+    names = {type(one).__name__ for one in (error, cause)}
+    if names & {"ObjectStoreFullError", "OutOfDiskError"}:
         return TrainingError(
-            f"{who}: Ray's object store is full; start the nodes with more (ray start --object-store-memory), "
-            "or lower workers"
+            f"{who}: Ray's object store is full, and so is the disk for what it does not hold; free some space there, "
+            "or start Ray with more memory (ray start --object-store-memory)"
         )
     if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
         return TrainingError(f"{who}: no space left on its disk; free some, or choose another folder (TMPDIR, workdir)")
-    if isinstance(cause, MemoryError) or "OutOfMemory" in name:
+    if isinstance(cause, MemoryError) or "OutOfMemoryError" in names:
         return TrainingError(f"{who}: not enough memory; use more workers, or a smaller vector_size or vocabulary")
     reason = " ".join(str(cause).split())[:300]
     return TrainingError(f"{who} failed: {type(cause).__name__}: {reason}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from spherevec import process
@@ -49,10 +50,22 @@ class Crew:
         Args:
             aside: while the worker trains.
         """
-        bound = getattr(self._actors[number], method)
-        return bound.options(num_returns=returns, **({"concurrency_group": "aside"} if aside else {})).remote(
-            *arguments
-        )
+        options: dict[str, Any] = {"num_returns": returns, **({"concurrency_group": "aside"} if aside else {})}
+        with self._storing():
+            return getattr(self._actors[number], method).options(**options).remote(*arguments)
+
+    def put(self, value: Any) -> Any:
+        """A reference to something that is sent several times."""
+        with self._storing():
+            return self.ray.put(value)
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        full = (self.ray.exceptions.ObjectStoreFullError, self.ray.exceptions.OutOfDiskError)
+        try:
+            yield
+        except full as error:
+            raise told(error, "this machine") from error
 
     def ask(
         self, ask: Callable[[int], Any], numbers: Iterable[int] | None = None, times: float = _TIMES_THE_OTHERS

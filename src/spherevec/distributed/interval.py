@@ -16,6 +16,9 @@ LEAST_EXCHANGES = 8  # of an epoch, where it has that many rounds
 MORE_EXCHANGES = 32  # where the text is short: with 8, words of a million tokens were worse than on one machine
 SHORT = 64e6  # tokens of a worker
 SHARE = 0.1  # of the time that sending may take
+AHEAD = (
+    0.25  # of what is trained between two exchanges, while rows are on their way: more than they take, not much more
+)
 # Of a worker of sixteen cores, about: tokens that it trains in a second, seconds for each number that it exchanges, and
 # seconds of an exchange besides.
 _TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 11_000_000.0, 5e-10, 0.05

@@ -11,12 +11,12 @@ import numpy as np
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
+from spherevec.distributed import interval
 from spherevec.distributed.backend import LEG, ClusterBackend, ClusterSchedule, Costs
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker
 from spherevec.distributed.crew import PATIENCE, Crew
 from spherevec.distributed.interval import BANDWIDTH, check_interval, exchanges_an_epoch
 from spherevec.distributed.layout import Layout, split_documents
-from spherevec.distributed.shard import AHEAD
 from spherevec.distributed.source import read_on_workers
 from spherevec.engine.base import Backend
 from spherevec.engine.cpu.word_weights import weights_of
@@ -57,9 +57,8 @@ class Machines:
 
     def exchanges(self, rounds: list[int], tokens: int, words: int, config: TrainConfig) -> int:
         """Exchanges of an epoch, given the rounds that each worker has in it."""
-        interval = self._exchange_tokens
-        share = tokens / self.crew.workers
-        return exchanges_an_epoch(max(rounds), share, words, config, self.crew.workers, interval, self._bandwidth)
+        share, given = tokens / self.crew.workers, self._exchange_tokens
+        return exchanges_an_epoch(max(rounds), share, words, config, self.crew.workers, given, self._bandwidth)
 
     @property
     def folder(self) -> Path:
@@ -85,7 +84,7 @@ class ClusterPlace:
             raise ConfigError(f"workers={crew.workers}, but there are {corpus.n_documents} documents; lower workers")
         self._config = config
         threads = config.threads or threads_a_worker(crew.ray, crew.workers)
-        self._told = (crew.ray.put(corpus.vocabulary.counts), crew.ray.put(config.with_(threads=threads)))
+        self._told = (crew.put(corpus.vocabulary.counts), crew.put(config.with_(threads=threads)))
         has_text = {*range(crew.workers)} if there else set[int]()
         crew.bring_up = has_text.discard
 
@@ -93,7 +92,7 @@ class ClusterPlace:
         crew.bring_up = self._bring
         self.exchanges = machines.exchanges(rounds, corpus.n_tokens, len(corpus.vocabulary), config)
         # Where there is little between two exchanges, nothing is trained ahead, and every exchange is a point to save.
-        self._leg = LEG if crew.workers > 1 and max(rounds) * AHEAD >= self.exchanges else 1
+        self._leg = LEG if crew.workers > 1 and max(rounds) * interval.AHEAD >= self.exchanges else 1
         corpus.spread = {"workers": crew.workers, "exchanges": self.exchanges}
 
     def _prepare(self, number: int, has_text: bool = False) -> Any:

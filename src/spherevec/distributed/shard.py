@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
+from spherevec.distributed import interval
 from spherevec.distributed.exchange import SHARED, Moved, Slice, followed, go_on, merged, packed, sliced
 from spherevec.engine.backends import make_backend
 from spherevec.engine.base import Block, DeterministicBackend, Floats
@@ -27,7 +28,6 @@ from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
 # Shards of an epoch, where there are other workers: what all of them learn in one round the others see after it, so a
 # short text has more and smaller rounds than on one machine.
 _SMALLEST_EPOCH = 512
-AHEAD = 0.25  # share of the rounds between two exchanges that is trained while the others' rows are on their way
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Shard:
         # Whole rounds, so that one worker alone trains as one machine.
         rounds = -(-len(blocks) // self._blocks_a_round)
         first, last = (rounds * step // task.steps for step in (task.step, task.step + 1))
-        middle = last - int((last - first) * AHEAD) if task.ahead else last
+        middle = last - int((last - first) * interval.AHEAD) if task.ahead else last
         first, middle, last = (number * self._blocks_a_round for number in (first, middle, last))
         self._left, self._ahead = blocks[middle:last], False
         self._train(blocks[first:middle])

@@ -73,7 +73,7 @@ def read_on_workers(
         min_count = default_min_count(sum(about.raw_tokens for about in abouts))
     chosen = _counted(crew, max(1, -(-distinct // BUCKET)), min_count)
     vocabulary, rare, total = vocabulary_of(chosen, min_count, max_vocab)
-    sent = crew.ray.put(vocabulary)
+    sent = crew.put(vocabulary)
 
     numbered = 0
 

@@ -4,12 +4,14 @@ import errno
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import spherevec
 from experiments.distributed.inline import inline_machines
+from spherevec.cli import cli
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.distributed.cluster import check_workers, told
+from spherevec.distributed.cluster import check_workers, connected, told
 from spherevec.distributed.worker import Worker
 from spherevec.errors import ConfigError, CorpusError, TrainingError
 from spherevec.training import train_corpus
@@ -28,7 +30,7 @@ class Wrapped(Exception):
     [
         (Wrapped(OSError(errno.ENOSPC, "No space left on device")), "worker 1: no space left on its disk"),
         (Wrapped(MemoryError()), "worker 1: not enough memory"),
-        (type("ObjectStoreFullError", (Exception,), {})("full"), "object store is full; start the nodes with more"),
+        (type("ObjectStoreFullError", (Exception,), {})("full"), "object store is full, and so is the disk"),
         (Wrapped(KeyError("strange\nthing")), "worker 1 failed: KeyError"),
     ],
 )
@@ -126,3 +128,19 @@ def test_a_run_goes_on_with_as_many_workers(tmp_path):
 def test_settings_of_a_cluster_are_checked_first():
     with pytest.raises(ConfigError, match="bandwidth must be"):
         spherevec.train(texts(), ray="local", workers=2, cluster={"bandwidth": -1})
+
+
+def test_a_cluster_that_is_not_there_is_one_line():
+    pytest.importorskip("ray")
+    with (
+        pytest.raises(ConfigError, match=r"no Ray cluster at '127\.0\.0\.1:1'.*ray start --head"),
+        connected("127.0.0.1:1", 1),
+    ):
+        pass
+
+
+def test_the_command_line_wants_ray_for_workers(tmp_path):
+    (tmp_path / "text.txt").write_text("a b c\n")
+    arguments = ["train", str(tmp_path / "text.txt"), "--out", str(tmp_path / "model"), "--workers", "2"]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 2 and "--workers needs --ray" in done.output
