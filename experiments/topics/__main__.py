@@ -3,7 +3,8 @@
 One line a measurement. Models are trained by the default recipe; --models keeps them for the next run. Rivals run in
 the environments given by --rival METHOD=PYTHON (rivals.py lists the methods), each for --limit seconds at most; one
 that fails or takes longer is recorded as such. --minilm is a folder for vectors of all-MiniLM-L6-v2, SET.npy, which
-BERTopic and KeyNMF share; BERTopic runs with our vectors, too.
+BERTopic, KeyNMF and FASTopic share; BERTopic runs with our vectors, too. --outside is a file of gensim's KeyedVectors
+of another text, for the coherence by outside vectors. Seconds are those of the processor, since machines are shared.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from gensim.models import KeyedVectors
+from sklearn.metrics import adjusted_rand_score
 
 import spherevec
 from experiments.topics.corpora import SETS, load, names_of
+from experiments.topics.measuring import expected_calibration_error, quality, run_rival, write_line
 from spherevec import Model
 from spherevec.corpus.tokenizer import tokenize
-from spherevec.evaluation.coherence import topic_diversity, topic_npmi
 from spherevec.topics import find_topics
 
 
@@ -38,67 +39,35 @@ def model_of(name: str, seed: int, texts: list[str], models: Path) -> tuple[Mode
     return model, time.perf_counter() - start
 
 
-def expected_calibration_error(chance: Any, right: Any, bins: int = 10) -> float:
-    place = np.minimum((chance * bins).astype(int), bins - 1)
-    gaps = [
-        abs(chance[place == i].mean() - right[place == i].mean()) * np.mean(place == i)
-        for i in range(bins)
-        if (place == i).any()
-    ]
-    return float(sum(gaps))
-
-
-def quality(words: list[list[str]], labels: Any, classes: Any, tokens: list[list[str]]) -> dict[str, float]:
-    assigned = np.asarray(labels) >= 0
-    return {
-        "npmi": topic_npmi(words, tokens),
-        "diversity": topic_diversity(words),
-        "nmi": float(normalized_mutual_info_score(classes, labels)),
-        "ari": float(adjusted_rand_score(classes, labels)),
-        "assigned": float(assigned.mean()),
-    }
-
-
-def run_rival(python: str, arguments: list[str], limit: int) -> dict[str, Any]:
-    """What a rival answered, or why it did not."""
-    script = str(Path(__file__).with_name("rivals.py"))
-    try:
-        done = subprocess.run([python, script, *arguments], capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"not done after {limit} s"}
-    if done.returncode:
-        return {"failed": (done.stderr.strip().splitlines() or ["no message"])[-1][:200]}
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
-
-
 def measure_rivals(
     name: str, seeds: list[int], held: Path, ours: Path, classes: Any, tokens: list[list[str]], args: Any, write: Any
 ) -> None:
-    """All rivals on one set, with the number of classes given, and BERTopic with its own number besides."""
+    """All rivals on one set: with the number of classes given, and with their own number where they find one."""
     n_classes = len(np.unique(classes))
     encoded = None if args.minilm is None else args.minilm / f"{name}.npy"
     minilm = [str(encoded)] if encoded is not None and encoded.exists() else []
     for rival in args.rival:
         method, python = rival.split("=", 1)
-        runs = [(method, n_classes, minilm if method in ("bertopic", "keynmf") else [])]
+        runs = [(method, minilm if method in ("bertopic", "keynmf", "fastopic") else [])]
         if method == "bertopic":
-            runs += [("bertopic, own number", 0, minilm), ("bertopic, our vectors", n_classes, [str(ours)])]
-        for title, k, vectors in runs:
-            found = []
+            runs.append(("bertopic, our vectors", [str(ours)]))
+        for title, vectors in runs:
+            found: dict[str, list[list[int]]] = {}
             for seed in seeds:
-                line: dict[str, Any] = {"set": name, "method": title, "seed": seed, "classes": n_classes}
-                answer = run_rival(python, [method, str(held), str(k), str(seed), *vectors], args.limit)
+                line: dict[str, Any] = {"set": name, "seed": seed, "classes": n_classes}
+                answer = run_rival(python, [method, str(held), str(n_classes), str(seed), *vectors], args.limit)
                 if "failed" in answer:
-                    write({**line, **answer})
+                    write({**line, "method": title, **answer})
                     break
-                kept = {key: answer[key] for key in ("seconds", "peak_mb", "packages")}
-                figures = quality(answer["words"], answer["labels"], classes, tokens)
-                write({**line, "topics": len(answer["words"]), **kept, **figures})
-                found.append(answer["labels"])
-            if len(found) > 1:
-                agreement = float(adjusted_rand_score(*found[:2]))
-                write({"set": name, "method": title, "ari_between_seeds": agreement})
+                kept = {key: answer[key] for key in ("cpu_seconds", "peak_mb", "packages")}
+                for number, topics in answer["topics"].items():
+                    figures = quality(topics["words"], topics["labels"], classes, tokens, args.outside_vectors)
+                    write({**line, "method": title + number, "topics": len(topics["words"]), **kept, **figures})
+                    found.setdefault(title + number, []).append(topics["labels"])
+            for key, labels in found.items():
+                if len(labels) > 1:
+                    agreement = float(adjusted_rand_score(*labels[:2]))
+                    write({"set": name, "method": key, "ari_between_seeds": agreement})
 
 
 def measure(name: str, seeds: list[int], data: Path, models: Path, args: Any, write: Any) -> None:
@@ -123,7 +92,7 @@ def measure(name: str, seeds: list[int], data: Path, models: Path, args: Any, wr
                     "cpu_seconds": seconds,
                     "training_seconds": training,
                     "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-                    **quality(words, topics.labels, classes, tokens),
+                    **quality(words, topics.labels, classes, tokens, args.outside_vectors),
                 }
             )
             if k is None:
@@ -161,14 +130,14 @@ def main() -> None:
     parser.add_argument("--seeds", default="1,2")
     parser.add_argument("--rival", action="append", default=[], metavar="METHOD=PYTHON")
     parser.add_argument("--minilm", type=Path, metavar="FOLDER")
+    parser.add_argument("--outside", type=Path, metavar="FILE")
     parser.add_argument("--limit", type=int, default=900)
     args = parser.parse_args()
 
     def write(line: dict[str, Any]) -> None:
-        with args.out.open("a") as file:
-            file.write(json.dumps({key: round(v, 4) if isinstance(v, float) else v for key, v in line.items()}) + "\n")
-        print(line, flush=True)
+        write_line(args.out, line)
 
+    args.outside_vectors = None if args.outside is None else KeyedVectors.load(str(args.outside), mmap="r")
     with tempfile.TemporaryDirectory() as folder:
         for name in args.sets.split(","):
             seeds = [int(seed) for seed in args.seeds.split(",")]

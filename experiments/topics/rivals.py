@@ -2,9 +2,9 @@
 
     python rivals.py METHOD TEXTS.json K SEED [VECTORS.npy] > RESULT.json
 
-TEXTS.json holds `texts` and the same tokenised, `tokens`. K = 0 lets the program choose, where it can. VECTORS.npy
-holds a vector a text: those of all-MiniLM-L6-v2 where they are at hand (`minilm` makes them), or ours for `bertopic`.
-Needs nothing of this project.
+TEXTS.json holds `texts` and the same tokenised, `tokens`. Programs that find a number of topics by themselves answer
+with that number, too. VECTORS.npy holds a vector a text: those of all-MiniLM-L6-v2 where they are at hand (`minilm`
+makes them), or ours for `bertopic`. Needs nothing of this project.
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-Answer = tuple[list[list[str]], list[int]]
+Topics = tuple[list[list[str]], list[int]]
+# Topics of K, under "", and of the number that the program finds.
+Answer = dict[str, Topics]
+OWN = ", own number"
 WORDS = 10
+ITERATIONS = 200  # of Gibbs sampling
 
 
 class Job:
@@ -51,8 +56,8 @@ class Job:
 
 def minilm(job: Job) -> Answer:
     """No topics: the vectors alone, for the others to share; written to minilm.npy."""
-    np.save("minilm.npy", job.encoded())
-    return [], []
+    np.save("minilm.npy", np.asarray(job.encoded(), np.float16))
+    return {"": ([], [])}
 
 
 def bertopic(job: Job) -> Answer:
@@ -60,10 +65,18 @@ def bertopic(job: Job) -> Answer:
     from umap import UMAP
 
     umap: Any = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=job.seed)
-    model: Any = BERTopic(umap_model=umap, nr_topics=job.k + 1 if job.k else None)
-    labels, _ = model.fit_transform(job.texts, embeddings=job.encoded())
-    numbers = sorted({int(label) for label in labels} - {-1})
-    return [[word for word, _ in model.get_topic(number)][:WORDS] for number in numbers], [int(one) for one in labels]
+    model: Any = BERTopic(umap_model=umap)
+
+    def topics() -> Topics:
+        numbers = sorted({int(label) for label in model.topics_} - {-1})
+        words = [[word for word, _ in model.get_topic(number)][:WORDS] for number in numbers]
+        return words, [int(label) for label in model.topics_]
+
+    model.fit(job.texts, embeddings=np.asarray(job.encoded(), np.float32))
+    found = topics()
+    if len(found[0]) > job.k:
+        model.reduce_topics(job.texts, nr_topics=job.k + 1)  # one of them is that of the outliers
+    return {"": topics(), OWN: found}
 
 
 def top2vec(job: Job) -> Answer:
@@ -74,23 +87,24 @@ def top2vec(job: Job) -> Answer:
             "n_neighbors": 15, "n_components": 5, "metric": "cosine", "random_state": job.seed
         },
     )  # fmt: skip
-    reduced = bool(job.k) and model.get_num_topics() > job.k
+
+    def topics(reduced: bool) -> Topics:
+        words, _, _ = model.get_topics(reduced=reduced)
+        labels, *_ = model.get_documents_topics(list(range(len(job.texts))), reduced=reduced)
+        return [[str(word) for word in topic[:WORDS]] for topic in words], [int(label) for label in labels]
+
+    reduced = model.get_num_topics() > job.k
     if reduced:
         model.hierarchical_topic_reduction(job.k)
-    words, _, _ = model.get_topics(reduced=reduced)
-    labels, *_ = model.get_documents_topics(list(range(len(job.texts))), reduced=reduced)
-    return [[str(word) for word in topic[:WORDS]] for topic in words], [int(label) for label in labels]
+    return {"": topics(reduced), OWN: topics(False)}
 
 
 def keynmf(job: Job) -> Answer:
     from turftopic import KeyNMF
 
     model: Any = KeyNMF(job.k, encoder=job.encoder(), random_state=job.seed)
-    shares = model.fit_transform(job.texts, embeddings=job.encoded())
-    words = model.get_vocab()
-    return [[str(words[i]) for i in row.argsort()[::-1][:WORDS]] for row in model.components_], shares.argmax(
-        1
-    ).tolist()
+    shares = model.fit_transform(job.texts, embeddings=np.asarray(job.encoded(), np.float32))
+    return {"": (_highest(model.components_, model.get_vocab()), shares.argmax(1).tolist())}
 
 
 def fastopic(job: Job) -> Answer:
@@ -99,10 +113,10 @@ def fastopic(job: Job) -> Answer:
     from topmost.preprocess import Preprocess
 
     torch.manual_seed(job.seed)
-    encoder = job.encoder()
+    encoder: Any = SimpleNamespace(encode=lambda texts, **options: np.asarray(job.encoded(), np.float32))
     model: Any = FASTopic(job.k, Preprocess(vocab_size=10_000), doc_embed_model=encoder, device="cpu", verbose=False)
     words, shares = model.fit_transform(job.texts, epochs=200)
-    return [topic.split()[:WORDS] for topic in words], np.asarray(shares).argmax(1).tolist()
+    return {"": ([topic.split()[:WORDS] for topic in words], np.asarray(shares).argmax(1).tolist())}
 
 
 def tomotopy_lda(job: Job) -> Answer:
@@ -111,9 +125,9 @@ def tomotopy_lda(job: Job) -> Answer:
     model: Any = tomotopy.LDAModel(k=job.k, min_cf=5, rm_top=50, seed=job.seed)
     for text in job.tokens:
         model.add_doc(text or ["empty"])
-    model.train(500, workers=1)
+    model.train(ITERATIONS, workers=1)
     labels = [int(doc.get_topics(top_n=1)[0][0]) for doc in model.docs]
-    return [[word for word, _ in model.get_topic_words(topic, top_n=WORDS)] for topic in range(job.k)], labels
+    return {"": ([[word for word, _ in model.get_topic_words(topic, top_n=WORDS)] for topic in range(job.k)], labels)}
 
 
 def sklearn_nmf(job: Job) -> Answer:
@@ -124,8 +138,11 @@ def sklearn_nmf(job: Job) -> Answer:
     counts = vectorizer.fit_transform(job.tokens)
     model: Any = NMF(job.k, random_state=job.seed, init="nndsvda", max_iter=200)
     labels = model.fit_transform(counts).argmax(axis=1).tolist()
-    words = vectorizer.get_feature_names_out()
-    return [[str(words[i]) for i in row.argsort()[::-1][:WORDS]] for row in model.components_], labels
+    return {"": (_highest(model.components_, vectorizer.get_feature_names_out()), labels)}
+
+
+def _highest(weights: Any, words: Any) -> list[list[str]]:
+    return [[str(words[i]) for i in row.argsort()[::-1][:WORDS]] for row in weights]
 
 
 METHODS: dict[str, Callable[[Job], Answer]] = {
@@ -136,14 +153,13 @@ METHODS: dict[str, Callable[[Job], Answer]] = {
 if __name__ == "__main__":
     method, *arguments = sys.argv[1:]
     job = Job(*arguments)
-    start = time.perf_counter()
-    words, labels = METHODS[method](job)
+    start = time.process_time()
+    answer = METHODS[method](job)
     print(
         json.dumps(
             {
-                "words": words,
-                "labels": labels,
-                "seconds": time.perf_counter() - start,
+                "topics": {title: {"words": words, "labels": labels} for title, (words, labels) in answer.items()},
+                "cpu_seconds": time.process_time() - start,
                 "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
                 "packages": len(list(importlib.metadata.distributions())),
             }

@@ -117,10 +117,8 @@ class Topics:
 
     def __getitem__(self, number: int) -> Topic:
         place = self.place(number)
-        words = self.words_by_place[place]
-        given = self._titles[place]
-        title = given if given is not None else wording.title_of(words) or f"topic {number}"
-        return Topic(number, title, words, int(self.sizes[place]), given is not None)
+        given = self._titles[place] is not None
+        return Topic(number, self.titles[place], self.words_by_place[place], int(self.sizes[place]), given)
 
     def __repr__(self) -> str:
         return f"Topics({len(self)} topics of {len(self.labels):,} documents)"
@@ -130,10 +128,17 @@ class Topics:
         """Documents of each topic, in the order of `numbers`."""
         return np.bincount(self.labels, minlength=len(self.numbers))
 
-    @property
+    @cached_property
     def titles(self) -> list[str]:
-        """The title of each topic, in the order of `numbers`."""
-        return [topic.title for topic in self]
+        """The title of each topic, in the order of `numbers`; no two that were not given are alike."""
+        own = [place for place, given in enumerate(self._titles) if given is None]
+        made = wording.titles_of(
+            [self.words_by_place[place] for place in own],
+            [self.numbers[place] for place in own],
+            [given for given in self._titles if given is not None],
+        )
+        by_place = dict(zip(own, made, strict=True))
+        return [by_place[place] if given is None else given for place, given in enumerate(self._titles)]
 
     @cached_property
     def words_by_place(self) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -128,13 +129,39 @@ class Together:
         return np.asarray(np.log(both / np.outer(alone, alone)) / -np.log(np.minimum(both, 1 - 1e-9)))
 
 
-def title_of(words: Sequence[str]) -> str:
-    """A short title from the best words.
+def titles_of(topics: Sequence[Sequence[str]], numbers: Sequence[int], taken: Sequence[str] = ()) -> list[str]:
+    """A short title for each topic from its best words, no two alike: topics with the same words in front take more.
 
-    >>> title_of(["hockey", "team", "nhl", "game"])
-    'hockey, team, nhl'
+    Args:
+        topics: the words of each topic, the best first.
+        numbers: of the topics; they tell topics apart whose words are all the same.
+        taken: titles that others have.
+
+    >>> titles_of([["hockey", "team", "nhl", "game"], ["nhl", "team", "hockey", "cup"], ["car"]], [0, 1, 2])
+    ['hockey, team, nhl, game', 'nhl, team, hockey, cup', 'car']
     """
-    return ", ".join(word.replace("_", " ") for word in words[:_TITLE_WORDS])
+    lengths = [min(_TITLE_WORDS, len(words)) for words in topics]
+    while True:
+        fronts = [frozenset(words[:length]) for words, length in zip(topics, lengths, strict=True)]
+        often = Counter(fronts)
+        longer = [
+            i for i, words in enumerate(topics)
+            if lengths[i] < len(words) and (often[fronts[i]] > 1 or _joined(words[: lengths[i]]) in taken)
+        ]  # fmt: skip
+        if not longer:
+            break
+        for i in longer:
+            lengths[i] += 1
+    titles: list[str] = []
+    for words, length, number, front in zip(topics, lengths, numbers, fronts, strict=True):
+        title = _joined(words[:length])
+        alike = often[front] > 1 or title in taken or not title
+        titles.append(f"{title} (topic {number})" if alike and title else title or f"topic {number}")
+    return titles
+
+
+def _joined(words: Sequence[str]) -> str:
+    return ", ".join(word.replace("_", " ") for word in words)
 
 
 def same_word(first: str, second: str) -> bool:

@@ -20,7 +20,7 @@ from spherevec.topics.fields import break_down, holm, periods
 from spherevec.topics.level import Level, choose_count
 from spherevec.topics.named import priors, spread
 from spherevec.topics.names import name_directions
-from spherevec.topics.wording import Together, best_words, same_word
+from spherevec.topics.wording import Together, best_words, same_word, titles_of
 
 NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"], "food": ["oven"]}
 
@@ -274,3 +274,11 @@ def test_bad_input(model: Model, topics: Topics) -> None:
         with pytest.raises(kind, match=message) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_titles_are_never_alike() -> None:
+    words = [["a", "b", "c", "d"], ["c", "a", "b", "d"], ["a", "b", "c", "e"], ["x"], [], ["x"], ["y", "z"]]
+    titles = titles_of(words, [0, 1, 2, 3, 4, 5, 6], taken=["y, z"])
+    assert len(set(titles)) == len(titles)
+    assert titles[2] == "a, b, c, e" and titles[4] == "topic 4" and titles[6] == "y, z (topic 6)"
+    assert titles[0] == "a, b, c, d (topic 0)" and titles[3] == "x (topic 3)"
