@@ -27,7 +27,7 @@ _TEMPERATURE = 0.05
 # Two groups are no answer to "what is in it?".
 _FEWEST = 2.5
 # Below this many documents no two halves can be compared.
-_FEWEST_ROWS = 40
+FEWEST_ROWS = 40
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def choose_count(levels: list[Level]) -> int:
 
 def count_topics(rows: Rows, seed: int, threads: int = 0) -> tuple[int, list[Level]]:
     """The number of topics among unit rows, and the levels it was chosen from; few rows are one topic."""
-    if len(rows) < _FEWEST_ROWS:
+    if len(rows) < FEWEST_ROWS:
         return 1, []
     levels = measure_levels(rows, seed, threads)
     return choose_count(levels), levels

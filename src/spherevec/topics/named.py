@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
+from spherevec.model.neighbors import top_k
 from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of, summed_by_topic
 from spherevec.topics.graph import Labels, Rows, neighbor_graph
 from spherevec.topics.level import NEIGHBORS, count_topics, mean_directions, sample_of
@@ -25,6 +26,8 @@ _PULL = 0.1
 _PRIOR_OF_NAME, _PRIOR_OF_WORD = 0.25, 0.5
 # A document keeps this share of its own probabilities, and takes the rest from its neighbours, so many times.
 _KEPT, _STEPS = 0.03, 40
+# Words nearest to a word of a name, which together say the same in another way.
+_OTHERS = 10
 # Sets of words drawn at random that names are compared with, and the share of these that a name must beat.
 _DRAWS, _SURE = 200, 0.95
 _RESOLUTION = 32.0
@@ -58,21 +61,24 @@ def named_components(
     rows = centered(np.asarray(vectors[sample_of(len(vectors), MOST_ROWS, seed)], np.float32), mean)
     rows = rows[np.any(rows != 0, axis=1)]
     starts = centered(words, mean)
+    vocabulary = centered(vocabulary, mean)
     graph = neighbor_graph(rows, NEIGHBORS, threads)
     beside = np.full(len(rows), -1)
     if not only_names:
         count = k if k is not None else count_topics(rows, seed, threads)[0]
         found, _ = partition(graph, rows, count, seed)
-        beside = _without_name(found, rows, starts, owners, centered(vocabulary, mean), seed)
+        beside = _without_name(found, rows, starts, owners, vocabulary, seed)
     named = beside < 0
     groups = beside + n_names
-    alone = groups.copy()
+    judges = groups.copy()
     if named.any():
         own_graph = graph if named.all() else graph[named][:, named]
-        chances = summed_by_topic(_mixture(rows[named], starts, owners, priors(owners, said)), owners)
-        alone[named] = np.argmax(chances, axis=1)
+        prior = priors(owners, said)
+        chances = summed_by_topic(_mixture(rows[named], starts, owners, prior), owners)
         groups[named] = np.argmax(spread(own_graph, chances), axis=1)
-    return _as_components(graph, rows, groups, alone, starts, owners, mean, seed)
+        others = summed_by_topic(_mixture(rows[named], in_other_words(starts, vocabulary), owners, prior), owners)
+        judges[named] = np.argmax(others, axis=1)
+    return _as_components(graph, rows, groups, judges, starts, owners, mean, seed)
 
 
 def priors(owners: Labels, said: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,6 +100,15 @@ def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64
     for _ in range(_STEPS):
         found = (1 - _KEPT) * (steps @ found) + _KEPT * chances
     return np.asarray(found * (chances.mean(axis=0) / np.maximum(found.mean(axis=0), 1e-30)))
+
+
+def in_other_words(starts: Rows, vocabulary: Rows) -> Rows:
+    """The mean direction of the words nearest to each of the directions `starts` (c, d), the nearest left out."""
+    nearest, _ = top_k(starts, vocabulary, min(_OTHERS + 1, len(vocabulary)))
+    if nearest.shape[1] < 2:
+        return starts
+    means = np.array([vocabulary[row[1:]].mean(axis=0) for row in nearest])
+    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12), np.float32)
 
 
 def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -139,7 +154,7 @@ def _as_components(
     graph: csr_array,
     rows: Rows,
     groups: Labels,
-    alone: Labels,
+    judges: Labels,
     starts: Rows,
     owners: Labels,
     mean: NDArray[np.float32],
@@ -147,14 +162,14 @@ def _as_components(
 ) -> Components:
     """Components of the groups (n,); a name without any document is left with the directions of its words.
 
-    Probabilities are calibrated by `alone` (n,), what each document would be called without its neighbours: where the
-    two differ one of them is wrong, as labels would show.
+    Probabilities are calibrated by `judges` (n,), what each document would be called without its neighbours, by other
+    words than those of the names: where the two differ one of them is wrong, as labels would show.
     """
     used, compact = np.unique(groups, return_inverse=True)
     leaves = split_into_components(graph, rows, np.asarray(compact, np.int64), _RESOLUTION, seed)
     topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
     topic_of[leaves] = groups
-    concentration = calibrated_concentration(rows, leaves, topic_of, alone, seed)
+    concentration = calibrated_concentration(rows, leaves, topic_of, judges, seed)
     directions = mean_directions(rows, leaves)
     weights = np.bincount(leaves) / len(leaves)
     empty = ~np.isin(owners, used)

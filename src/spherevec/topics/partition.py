@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from spherevec.errors import ConfigError
 from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of
 from spherevec.topics.graph import Labels, Rows, communities, neighbor_graph, renumbered, within
-from spherevec.topics.level import NEIGHBORS, Level, count_topics, mean_directions, sample_of
+from spherevec.topics.level import FEWEST_ROWS, NEIGHBORS, Level, count_topics, mean_directions, sample_of
 from spherevec.topics.tree import cut, merge_order
 
 # Documents in the graph, at most; the others are placed by the components.
@@ -34,17 +35,35 @@ def find_components(
     chosen = sample_of(len(vectors), MOST_ROWS, seed)
     rows = centered(np.asarray(vectors[chosen], np.float32), mean)
     rows = rows[np.any(rows != 0, axis=1)]
+    # A text that is there many times would have no neighbours but itself, and be a topic of its own.
+    first, copies = distinct(rows)
+    single = rows[first]
     levels: list[Level] = []
     if k is None:
-        k, levels = count_topics(rows, seed, threads)
-    graph = neighbor_graph(rows, NEIGHBORS, threads)
-    topics, resolution = partition(graph, rows, k, seed)
-    leaves = split_into_components(graph, rows, topics, resolution * _FINER, seed)
+        k, levels = count_topics(single if len(single) >= FEWEST_ROWS else rows, seed, threads)
+        k = min(k, len(single))
+    elif k > len(single):
+        raise ConfigError(f"k={k}, but only {len(single):,} of the documents differ; ask for at most so many topics")
+    graph = neighbor_graph(single, NEIGHBORS, threads)
+    topics, resolution = partition(graph, single, k, seed)
+    leaves = split_into_components(graph, single, topics, resolution * _FINER, seed)
+    topics, leaves = topics[copies], leaves[copies]
     topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
     topic_of[leaves] = topics
     concentration = calibrated_concentration(rows, leaves, topic_of, topics, seed)
     weights = np.asarray(np.bincount(leaves) / len(leaves), np.float32)
     return Components(mean, mean_directions(rows, leaves), weights, topic_of, concentration), levels
+
+
+def distinct(rows: Rows) -> tuple[NDArray[np.int64], Labels]:
+    """Of rows that are alike to three decimals the first, in rising order, and for each row the place of its own."""
+    rounded = np.ascontiguousarray(np.round(rows, 3) + np.float32(0))
+    keys = rounded.view(np.dtype((np.void, rounded.itemsize * rounded.shape[1]))).ravel()
+    _, first, copies = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return first[order], place[copies.ravel()]
 
 
 def partition(graph: csr_array, rows: Rows, k: int, seed: int) -> tuple[Labels, float]:
