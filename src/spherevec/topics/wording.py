@@ -20,8 +20,8 @@ _LEAST_RATIO = 1.2
 # Candidates looked through for forms of one word, for each word wanted.
 _CANDIDATES = 5
 # Candidates for each word wanted that words that stand together are chosen from; what their NPMI weighs against the
-# logarithm of a score; and documents looked at for it, at most.
-_CHOICE, _COHERENCE, _MOST_DOCUMENTS = 3, 8.0, 50_000
+# logarithm of a score; rounds of exchanges; the words in a window; and documents looked at, at most.
+_CHOICE, _COHERENCE, _ROUNDS, _WINDOW, _MOST_DOCUMENTS = 6, 8.0, 10, 10, 50_000
 _TITLE_WORDS = 3
 _BLOCK = 1 << 16
 # What two forms of one word differ by, each with the shortest stem that it is taken off.
@@ -79,8 +79,8 @@ def best_words(
 ) -> list[str]:
     """The words that name a topic, those of the highest of the scores (w,) first; of several forms of a word the best.
 
-    Among the candidates with the highest scores, words are chosen one by one that score high and stand in the same
-    documents as those chosen before.
+    Among the candidates with the highest scores, words are chosen that score high and stand near each other in the
+    documents.
 
     Args:
         together: how words stand together in documents; None takes the highest scores.
@@ -99,17 +99,38 @@ def best_words(
 
 
 def _coherent(logs: NDArray[np.floating], npmi: NDArray[np.float64], topn: int) -> list[int]:
-    """Places of `topn` candidates, the best first and then each that adds most: score and NPMI with those chosen."""
+    """Places of `topn` candidates whose scores and NPMI with each other are high together.
+
+    The best comes first, then each that adds most; then words are exchanged as long as the whole gains.
+    """
     chosen = [0]
     while len(chosen) < topn:
-        worth = logs + _COHERENCE * npmi[:, chosen].mean(axis=1)
-        worth[chosen] = -np.inf
-        chosen.append(int(np.argmax(worth)))
+        chosen.append(int(np.argmax(_worth(logs, npmi, chosen, 1))))
+    for _ in range(_ROUNDS):
+        before = list(chosen)
+        for i in range(topn):
+            rest = chosen[:i] + chosen[i + 1 :]
+            # A word is in pairs with all others, and each of these has it in one of its own.
+            worth = _worth(logs, npmi, rest, 2)
+            best = int(np.argmax(worth))
+            if worth[best] > worth[chosen[i]] + 1e-9:
+                chosen[i] = best
+        if chosen == before:
+            break
     return chosen
 
 
+def _worth(
+    logs: NDArray[np.floating], npmi: NDArray[np.float64], chosen: list[int], times: int
+) -> NDArray[np.floating]:
+    worth = logs + times * _COHERENCE * npmi[:, chosen].mean(axis=1) if chosen else logs.copy()
+    worth[chosen] = -np.inf
+    return worth
+
+
 class Together:
-    """In how many documents words stand together.
+    """How often words stand near each other, as far as the counts of documents tell: in windows of ten words, if the
+    words of a document came in any order.
 
     Args:
         counts: csr_array (documents, words); of very many documents a part is looked at.
@@ -118,13 +139,19 @@ class Together:
     def __init__(self, counts: Any) -> None:
         step = -(-counts.shape[0] // _MOST_DOCUMENTS)
         part = counts[::step] if step > 1 else counts
-        held = csr_array((np.ones(len(part.indices), np.float32), part.indices, part.indptr), shape=part.shape)
-        self._by_word = held.tocsc()
+        lengths = np.asarray(part.sum(axis=1), np.float64).ravel()
+        own = np.repeat(lengths, np.diff(part.indptr))
+        inside = np.where(own <= _WINDOW, 1.0, 1 - (1 - part.data / own) ** _WINDOW)
+        self._by_word = csr_array((inside, part.indices, part.indptr), shape=part.shape).tocsc()
+        self._windows = np.maximum(lengths - _WINDOW + 1, 1)[:, None]
 
     def npmi(self, words: Sequence[int]) -> NDArray[np.float64]:
         """Normalised pointwise mutual information of each pair of the words, (n, n)."""
         own = self._by_word[:, list(words)]
-        both = np.asarray((own.T @ own).todense(), np.float64) / own.shape[0] + 1e-12
+        weighted = own.multiply(self._windows).tocsc()
+        both = np.asarray((own.T @ weighted).todense(), np.float64)
+        np.fill_diagonal(both, np.asarray(weighted.sum(axis=0), np.float64).ravel())
+        both = both / self._windows.sum() + 1e-12
         alone = np.diagonal(both)
         return np.asarray(np.log(both / np.outer(alone, alone)) / -np.log(np.minimum(both, 1 - 1e-9)))
 

@@ -123,6 +123,11 @@ def test_words_of_a_topic_stand_together() -> None:
     scores = np.array([1.0, 0.8, 0.9, 0.7], np.float32)
     assert best_words(scores, names, 3) == ["goal", "lonely", "match"]
     assert best_words(scores, names, 3, together) == ["goal", "match", "team"]
+    # A long document: windows of ten of its 20 words, and the one window of a short one.
+    long = Together(csr_array(np.array([[2, 10, 8], [1, 0, 1]], np.int32))).npmi([0, 1])
+    first, second = 1 - 0.9**10, 1 - 0.5**10
+    both, alone = 11 * first * second / 12, [(11 * first + 1) / 12, 11 * second / 12]
+    np.testing.assert_allclose(long[0, 1], np.log(both / (alone[0] * alone[1])) / -np.log(both), rtol=1e-6)
 
 
 def levels_of(counts: list[int], gains: list[float]) -> list[Level]:
