@@ -6,13 +6,10 @@ Each ends in one clear line, and what was there before is still there.
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -186,20 +183,31 @@ def test_a_working_folder_that_goes_while_training_does_no_harm(tmp_path):
     assert np.array_equal(model.words.vectors, spherevec.train(texts, **settings).words.vectors)
 
 
+REMOVING = """
+import shutil, sys
+from spherevec.cli import display, main
+real = display._line_reporter
+def removing():
+    report = real()
+    def remove(progress):
+        if progress.phase == "training":
+            shutil.rmtree(sys.argv[1], ignore_errors=True)
+        report(progress)
+    return remove
+display._line_reporter = removing
+sys.exit(main(sys.argv[2:]))
+"""
+
+
 @posix
 def test_an_output_folder_that_goes_while_training_is_made_again(place, tmp_path):
     out = tmp_path / "deep" / "m"
-    command = [sys.executable, "-m", "spherevec", "train", place / "corpus.txt", "--out", out, *QUICK]
-    with subprocess.Popen([*map(str, command), "--epochs", "40"]) as process:
-        while not (tmp_path / "deep").exists():
-            time.sleep(0.01)
-        time.sleep(0.5)
-        shutil.rmtree(tmp_path / "deep", ignore_errors=True)
-        code = process.wait()
-    if code == 0:
+    command = [sys.executable, "-c", REMOVING, out.parent, "train", place / "corpus.txt", "--out", out, *QUICK[3:]]
+    done = subprocess.run([*map(str, command), "--epochs", "2"], capture_output=True, text=True)
+    if done.returncode == 0:
         Model.load(out, verify=True)
     else:
-        assert code == 2 and not out.exists()
+        assert done.returncode == 2 and not out.exists(), done.stderr
 
 
 @pytest.mark.parametrize("temporary", ["/proc/nowhere", None])
@@ -365,27 +373,46 @@ def test_kernels_work_where_the_cache_is_full(tmp_path):
 # --- killed -----------------------------------------------------------------------------------------------------------
 
 
+# Forks a process for each place where a command is to be killed, before or after it has been there.
+KILLED = """
+import importlib, itertools, os, signal, sys
+from spherevec.cli import main
+from spherevec.model import Model
+out, *arguments = sys.argv[1:]
+assert main([*arguments, "--seed", "1"]) == 0  # everything is loaded and compiled
+places = [
+    "spherevec.training.trainer.encode", "spherevec.training.run.train_blocks",
+    "spherevec.training.trainer.build_model", "spherevec.model.folder.write_tensors", "spherevec.model.folder._entry",
+    "spherevec.storage.files._exchange", "spherevec.training.checkpoint.remove",
+]
+for number, (place, when) in enumerate(itertools.product(places, ("before", "after"))):
+    child = os.fork()
+    if child == 0:
+        module, _, name = place.rpartition(".")
+        owner = importlib.import_module(module)
+        real = getattr(owner, name)
+        def killed(*args, **kwargs):
+            if when == "after":
+                real(*args, **kwargs)
+            os.kill(os.getpid(), signal.SIGKILL)
+        setattr(owner, name, killed)
+        os._exit(main([*arguments, "--seed", str(number + 2)]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), Model.load(out, verify=True).config["seed"])
+"""
+
+
 @posix
 def test_a_killed_command_leaves_the_old_model_or_the_new_one(place, tmp_path):
-    """SIGKILL at random moments of a whole `train --force`."""
+    """SIGKILL at every phase of a whole `train --force`: the new model is there from the moment of its renaming."""
     out = tmp_path / "m"
     shutil.copytree(place / "m", out)
-    command = [sys.executable, "-m", "spherevec", "train", place / "corpus.txt", "--out", out, "--force", *QUICK]
+    command = ["train", place / "corpus.txt", "--out", out, "--force", *QUICK, "--threads", "1"]
     command = [*map(str, command), "--checkpoint-every", "off"]
-    started = time.perf_counter()
-    assert subprocess.run(command, capture_output=True).returncode == 0
-    whole = time.perf_counter() - started
-    luck = random.Random(7)
-    killed = 0
-    for attempt in range(6):
-        with subprocess.Popen([*command, "--seed", str(attempt + 2)], stderr=subprocess.DEVNULL) as process:
-            timer = threading.Timer(luck.uniform(0.1, 1.0) * whole, process.send_signal, [signal.SIGKILL])
-            timer.start()
-            killed += process.wait() == -signal.SIGKILL
-            timer.cancel()
-        model = Model.load(out, verify=True)
-        assert model.config["seed"] in {1, *range(2, attempt + 3)}
-    assert killed
-    assert subprocess.run(command, capture_output=True).returncode == 0
+    done = subprocess.run([sys.executable, "-c", KILLED, out, *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    ends = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    renamed = [13, 14, 15]  # killed right after, and before and after the checkpoint would have gone
+    assert ends == [(-9, 1)] * 11 + [(-9, seed) for seed in renamed]
+    assert main(command) == 0
     assert Model.load(out, verify=True).config["seed"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["m"], "what killed processes left is not cleaned up"

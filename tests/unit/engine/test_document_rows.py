@@ -263,7 +263,7 @@ BOUNDED = """
 
 @linux
 def test_more_document_vectors_than_memory(tmp_path):
-    done = subprocess.run(child(BOUNDED, tmp_path), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(child(BOUNDED, tmp_path), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("not enough memory for 100,1"), "it would have fitted into memory"
     assert done.stdout.endswith("train with documents=False\n") and done.stdout.count("\n") == 1
@@ -365,7 +365,7 @@ def test_addresses_that_run_out_are_told(corpus, tmp_path):
             except TrainingError as error:
                 print(error)
     """
-    done = subprocess.run(child(script, tmp_path), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(child(script, tmp_path), capture_output=True, text=True, timeout=900)
     said = "not enough memory for 20,006 vectors of dimension 4096 (0.3 GiB); lower vector_size"
     assert done.stdout.startswith(said), done.stderr
 

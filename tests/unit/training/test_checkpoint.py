@@ -100,6 +100,14 @@ def test_every_second_epoch(corpus, tmp_path, monkeypatch):
 
 
 def test_time_counts_within_epochs_and_while_documents_are_fitted(corpus, tmp_path, monkeypatch):
+    run = workers._run_threads
+
+    def run_threads(work, count, stop, queues, tick, pause):
+        if pause():
+            stop.set()  # before the threads have begun, however fast they are
+        run(work, count, stop, queues, tick, pause)
+
+    monkeypatch.setattr(workers, "_run_threads", run_threads)
     seen = saves(corpus, tmp_path / "c", monkeypatch, "0.0000001s")
     assert any(position.left for position in seen)
     assert [position.epoch for position in seen] == sorted(position.epoch for position in seen)
@@ -434,14 +442,32 @@ def text(tmp_path_factory):
     return path
 
 
+# Waits for a signal, once it has told that it trains.
+WAITING = """
+import sys
+from spherevec.cli import display, main
+real = display._line_reporter
+def waiting():
+    report = real()
+    def until_signalled(progress):
+        report(progress)
+        if progress.phase == "training":
+            sys.stdin.readline()
+    return until_signalled
+display._line_reporter = waiting
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
 def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code, word):
-    command = [SPHEREVEC, "train", str(text), "--out", "m", "--vector-size", "8", "--min-count", "1", "--threads", "1"]
+    command = ["train", str(text), "--out", "m", "--vector-size", "8", "--min-count", "1", "--threads", "1"]
+    command += ["--epochs", "15"]
     process = subprocess.Popen(
-        [*command, "--epochs", "150"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        [sys.executable, "-c", WAITING, *command], cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     while not (line := process.stderr.readline()).startswith("training"):
         assert line, "ended before it trained"
@@ -449,26 +475,28 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
     last = process.stderr.read().splitlines()[-1]
     assert process.wait(timeout=900) == code
     assert last.startswith(f"spherevec: {word}; saved in epoch ")
-    assert last.endswith(" of 150 in m.checkpoint; run the same again with --resume to go on")
+    assert last.endswith(" of 15 in m.checkpoint; run the same again with --resume to go on")
     assert [path.name for path in tmp_path.iterdir()] == ["m.checkpoint"]
     if number == signal.SIGTERM:
         return
 
     def again(*options):
-        return subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=900)
+        return subprocess.run(
+            [SPHEREVEC, *command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=900
+        )
 
-    done = again("--epochs", "150")
+    done = again()
     assert done.returncode == 2
     assert done.stderr == (
         "spherevec: error: m.checkpoint: holds an unfinished training; "
         "give --resume to go on with it, or --force to start over\n"
     )
     about = json.loads((tmp_path / "m.checkpoint" / checkpoint.MANIFEST).read_text())
-    done = again("--epochs", "150", "--resume")
+    done = again("--resume")
     assert done.returncode == 0, done.stderr
-    assert f"resuming, epoch {about['position']['epoch'] + 1} of 150" in done.stderr
+    assert f"resuming, epoch {about['position']['epoch'] + 1} of 15" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
-    assert len(Model.load(tmp_path / "m").record) == 150
+    assert len(Model.load(tmp_path / "m").record) == 15
 
 
 def test_the_command_line_starts_over(text, tmp_path):

@@ -280,10 +280,17 @@ def test_an_error_in_a_worker_comes_out(corpus):
 
 
 def test_an_interruption_leaves_the_blocks_that_are_not_begun(corpus, monkeypatch):
-    trained = []
-    monkeypatch.setattr(Watched, "train", lambda self, worker, block: (time.sleep(0.01), trained.append(block)))
+    trained, asked = [], threading.Event()
+
+    def train(self, worker, block):
+        asked.wait()  # the first blocks are not done before the interruption comes
+        time.sleep(0.01)
+        trained.append(block)
+
+    monkeypatch.setattr(Watched, "train", train)
 
     def interrupt(done):
+        asked.set()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
