@@ -21,6 +21,7 @@ import pytest
 from spherevec.cli import cli
 from spherevec.config import RECIPES, TrainConfig
 from spherevec.model import Model
+from warm import run_command
 
 SPHEREVEC = str(Path(sys.executable).with_name("spherevec"))
 # Small enough to train in a moment, large enough for three topics to show.
@@ -42,6 +43,8 @@ DOCUMENTS, TOPICS, TOPIC_WORDS = 240, 3, 20
 
 
 def run(*arguments, **options):
+    if not options:
+        return run_command(*arguments)
     command = [SPHEREVEC, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=900, **options)
 

@@ -22,6 +22,8 @@ import spherevec
 from spherevec.cli import main
 from spherevec.model import Model
 from spherevec.training import checkpoint
+from warm import run_command as command
+from warm import run_script
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
 
@@ -100,23 +102,10 @@ def unfinished(text, tmp_path_factory):
     return out.with_name("m.checkpoint")
 
 
-def command(*arguments, **options):
-    line = [sys.executable, "-m", "spherevec", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, **options)
-
-
 def signalled(phase, numbers, *arguments):
     place, when, nth, left = PHASES[phase]
-    line = [
-        sys.executable,
-        "-c",
-        textwrap.dedent(RUNNER),
-        place,
-        when,
-        str(nth),
-        ",".join(str(int(n)) for n in numbers),
-    ]
-    return subprocess.run([*line, *map(str, arguments)], capture_output=True, text=True), left
+    storm = ",".join(str(int(n)) for n in numbers)
+    return run_script(textwrap.dedent(RUNNER), place, when, nth, storm, *arguments), left
 
 
 def names(folder):
@@ -246,8 +235,8 @@ def test_ignored_signals_stay_ignored(text, whole, tmp_path):
     """As under nohup."""
     ignore = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     place, when, nth, _ = PHASES["training"]
-    line = [sys.executable, "-c", ignore + textwrap.dedent(RUNNER), place, when, str(nth), str(int(signal.SIGHUP))]
-    done = subprocess.run([*line, "train", text, "--out", tmp_path / "m", *SETTINGS], capture_output=True, text=True)
+    where = [place, when, nth, int(signal.SIGHUP)]
+    done = run_script(ignore + textwrap.dedent(RUNNER), *where, "train", text, "--out", tmp_path / "m", *SETTINGS)
     assert done.returncode == 0, done.stderr
     assert same(Model.load(tmp_path / "m"), whole)
 
@@ -255,9 +244,8 @@ def test_ignored_signals_stay_ignored(text, whole, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_infer_leaves_no_half_of_a_file(text, tmp_path, number, whole):
     whole.save(tmp_path / "m")
-    line = [sys.executable, "-c", textwrap.dedent(RUNNER), "spherevec.model.inference.encode_texts", "after", "1"]
-    line += [str(int(number)), "infer", str(tmp_path / "m"), str(text), "--out", str(tmp_path / "v.npy")]
-    done = subprocess.run(line, capture_output=True, text=True)
+    where = ["spherevec.model.inference.encode_texts", "after", 1, int(number)]
+    done = run_script(textwrap.dedent(RUNNER), *where, "infer", tmp_path / "m", text, "--out", tmp_path / "v.npy")
     assert done.returncode == 128 + number and names(tmp_path) == ["m"], done.stderr
 
 
