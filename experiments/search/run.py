@@ -1,6 +1,6 @@
 """Measure search: train on each collection, ask the queries of `tasks.py`, and write the figures as JSON.
 
-    python experiments/search/run.py search_snippets 20news:2000 --data DIR --out experiments/search/results.json \\
+    python -m experiments.search.run search_snippets 20news:2000 --data DIR --out experiments/search/results.json \\
         [--work FOLDER] [--seed 1]
 
 `20news:2000` is a collection of 2,000 of its documents with 300 queries. FOLDER keeps the tasks (`<name>.json`) and the
@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tasks import Task, load, make, save, subset  # type: ignore[import-not-found]  # run as a script, beside it
 
 import spherevec
+from experiments.search.tasks import Task, load, make, save, subset
 from spherevec.model.search import MODES
 
 TOP = 10

@@ -128,6 +128,20 @@ def test_quiet_training_says_nothing_but_json(corpus, tmp_path):
     assert about["documents"] == DOCUMENTS and len(about["record"]) == 1
 
 
+def test_quiet_training_tells_its_result_and_what_looks_wrong(tmp_path):
+    (tmp_path / "one.txt").write_text("a b c " * 20)
+    out = tmp_path / "m"
+    done = succeed("train", tmp_path / "one.txt", "--out", out, "--epochs", "1", "--vector-size", "8", "--quiet")
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "warning: there is only one document; in a text file each line is one, in a table each row",
+        next(line for line in done.stderr.splitlines() if line.startswith(f"{out}: 3 words, 1 documents")),
+    ]
+    about = succeed("info", out).stdout
+    assert "1 epoch over 60 kept tokens: as given" in about and "small texts keep rarer words" in about
+    assert "anisotropy" in about and "violated" not in about and "mean_resultant_length" not in about
+
+
 def test_settings_not_given_are_the_recipes(corpus, tmp_path):
     out = tmp_path / "m"
     succeed("train", corpus, "--out", out, "--recipe", "paper", "--vector-size", "8", "--epochs", "1", "--words-only")
@@ -343,6 +357,8 @@ WRONG_COMMANDS = {
     "train {taken} --out {tmp} --force": "which would be lost",
     "info {tmp}/none": "no such model folder",
     "info {tmp}": "{tmp}",
+    "info {taken}": "a file, not the folder of a model",
+    "search {words} a1": "this model has no documents",
     "neighbors {model}": "give a word",
     "neighbors {model} a111": "no vector for 'a111'; did you mean",
     "neighbors {model} --doc 240": "no document has the id '240'; ids are from 0 to 239",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spherevec.engine.figures import shown
+from spherevec.engine.figures import REPORTED, shown
 from spherevec.terminal import visible, visible_json
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ Answers = Sequence[tuple["Key", float]]
 
 # Seconds between two lines of progress where there is no terminal to redraw.
 _LINE_INTERVAL = 5.0
+_HEADS = {"mean_resultant_length": "anisotropy", "tokens_per_second": "tokens/s"}
 _WIDTH = 120  # of tables where there is no terminal
 
 
@@ -54,13 +55,14 @@ def echo(line: str = "") -> None:
     click.echo(visible(line))
 
 
-def tell_corpus(model: Model) -> None:
+def tell_corpus(model: Model, only_warnings: bool = False) -> None:
     """What was read, what was left out and chosen, and what looks wrong."""
     from spherevec.corpus.summary import CorpusSummary
 
     stored = model.provenance.get("summary")
     if isinstance(stored, dict):
-        for line in str(CorpusSummary.from_dict(stored)).splitlines():
+        summary = CorpusSummary.from_dict(stored)
+        for line in [f"warning: {one}" for one in summary.warnings] if only_warnings else str(summary).splitlines():
             tell(line)
 
 
@@ -203,7 +205,11 @@ def print_info(about: Mapping[str, Any], as_json: bool) -> None:
     if about["record"]:
         echo()
         echo("training record")
-        print_columns([tuple(about["record"][0]), *(tuple(map(_figure, row.values())) for row in about["record"])])
+        hidden = {figure.name for figure in REPORTED if figure.shown is None}
+        columns = [name for name in about["record"][0] if name not in hidden]
+        heads = [_HEADS.get(name, name) for name in columns]
+        print_columns([heads, *([_figure(row[name]) for name in columns] for row in about["record"])])
+        echo("loss falls as long as training helps; anisotropy is 0 where words point everywhere, 1 where all agree")
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import threading
@@ -26,6 +27,10 @@ _ENDED_BY = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung u
 
 # What the loader, and Python's threads, say instead of raising MemoryError.
 _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
+
+
+# Python's spelling in a message, such as text_field=NAME; here it is --text-field NAME.
+_OPTION = re.compile(r"\b(text_field|id_field|title_field|keep|delimiter|encoding)=(NAMES?|X)\b")
 
 
 class Ended(KeyboardInterrupt):
@@ -109,7 +114,7 @@ def _message(error: Exception) -> str | None:
     """What to tell about an error; None for a defect of the program."""
     match error:
         case SpherevecError():
-            return str(error)
+            return _OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", str(error))
         case click.UsageError():
             command = error.ctx.command_path if error.ctx else "spherevec"
             return f"{error.format_message().rstrip('.')}; see '{command} --help'"

@@ -18,7 +18,9 @@ PATH = click.Path(path_type=Path)
 model_argument = click.argument("folder", metavar="MODEL", type=PATH)
 top_option = click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many answers.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-quiet_option = click.option("--quiet", is_flag=True, help="No progress, only results and errors.")
+quiet_option = click.option(
+    "--quiet", is_flag=True, help="No progress and no advice, only results, warnings and errors."
+)
 guard_option = click.option(
     "--guard-formulas", is_flag=True, help="In CSV and TSV files, put ' before cells that a spreadsheet would run."
 )

@@ -70,9 +70,8 @@ class WordLists:
                 ids.extend(map(self._numbers.__getitem__, filter(None, document)))
             except TypeError:
                 strange = next(repr(word) for word in document if not isinstance(word, str))
-                raise CorpusError(
-                    f"document {self._n_documents}: {strange[:60]} is not a word; words must be strings"
-                ) from None
+                place = f"document {self._n_documents - 1} (counted from 0)"
+                raise CorpusError(f"{place}: {strange[:60]} is not a word; words are strings") from None
             ends.append(len(ids))
         numbers = np.frombuffer(ids, np.int32)
         counts = np.bincount(numbers, minlength=len(self._numbers))

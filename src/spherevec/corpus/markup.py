@@ -129,7 +129,7 @@ def _email_row(message: Any, name: str, options: ReadOptions, place: str, number
 def _row(text: str, title: str, fields: dict[str, Any], options: ReadOptions, place: str, number: int = 1) -> Row:
     chosen = options.fields(list(fields), place, text_known=True)
     if chosen.text:
-        raise CorpusError(f"{place}: its text is known; leave out --text-field {chosen.text!r:.40}")
+        raise CorpusError(f"{place}: its text is known; leave out text_field {chosen.text!r:.40}")
     return Row(
         text,
         None if chosen.id is None else fields[chosen.id],
@@ -184,4 +184,4 @@ def _decoded(path: Path, content: bytes, encoding: str) -> str:
     try:
         return content.decode(encoding)
     except (LookupError, UnicodeError):
-        raise CorpusError(f"{path}: not valid {encoding:.40}; name the file's encoding (--encoding NAME)") from None
+        raise CorpusError(f"{path}: not valid {encoding:.40}; name the file's encoding (encoding=NAME)") from None

@@ -122,16 +122,19 @@ def _refuse_document(document: Any) -> None:
         return
     if isinstance(document, tuple):
         raise CorpusError(
-            f"document 0 is a tuple, {document!r:.40}; give (id, text) pairs with ids=True, or words as a list"
+            f"document 0 (counted from 0) is a tuple, {document!r:.40}; give (id, text) pairs with ids=True, or "
+            "words as a list"
         )
     if isinstance(document, Mapping):
         raise CorpusError(
-            f"document 0 is a record; say which field holds its text: text_field=, one of {listed(list(document))}"
+            "document 0 (counted from 0) is a record; say which field holds its text (text_field=NAME), one of "
+            f"{listed(list(document))}"
         )
     if isinstance(document, os.PathLike):
         raise CorpusError("paths come as a list of them: give list(paths)")
     raise CorpusError(
-        f"document 0 must be a text or a list of words, not {_shown(document)}; make it '' if it is empty"
+        f"document 0 (counted from 0) must be a text or a list of words, not {_shown(document)}; "
+        "make it '' if it is empty"
     )
 
 

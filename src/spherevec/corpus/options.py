@@ -103,22 +103,24 @@ class ReadOptions:
             raise no_text_field(self.text_field, there, where)
         keep = tuple(kept.name for kept in self.kept)
         asked = {
-            "--id-field": [self.id_field],
-            "--title-field": [self.title_field],
-            "--keep": keep,
+            "id_field": [self.id_field],
+            "title_field": [self.title_field],
+            "keep": keep,
         }
         for option, names in asked.items():
             for name in names:
                 if name is not None and name not in there:
-                    raise CorpusError(f"{where}: no field {name!r:.60}; choose {option} among {listed(there)}")
+                    raise CorpusError(f"{where}: no field {name!r:.60}; choose {option}=NAME among {listed(there)}")
         return Fields(self.text_field or "", self.id_field, self.title_field, keep)
 
 
 def no_text_field(name: str | None, there: Sequence[str], where: str) -> CorpusError:
     """What to raise where the text's field is not named, or not there."""
     if name is None:
-        return CorpusError(f"{where}: say which field holds the text (--text-field NAME); there are {listed(there)}")
-    return CorpusError(f"{where}: no field {name!r:.60}; choose --text-field NAME among {listed(there)}")
+        return CorpusError(f"{where}: say which field holds the text (text_field=NAME); there are {listed(there)}")
+    other = next((sign for sign in ";\t|," if len(there) == 1 and sign in there[0]), None)
+    hint = f"; if {other!r} separates the cells, say so (delimiter=X)" if other else ""
+    return CorpusError(f"{where}: no field {name!r:.60}; choose text_field=NAME among {listed(there)}{hint}")
 
 
 def listed(names: Sequence[str]) -> str:

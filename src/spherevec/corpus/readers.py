@@ -117,7 +117,7 @@ def _open_files(
     notes: list[str] = []
     items = items_of(paths, notes)
     if options.ids is not False:
-        raise CorpusError("ids= is for Python objects; files have fields: name one (--id-field NAME, id_field=)")
+        raise CorpusError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
     if options.wants_fields:
         plain = next((item for item in items if item.kind == "text" and item.path != STDIN), None)
         if plain:

@@ -232,7 +232,7 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
                 raise not_valid(path, lines + 1, encoding, error.object[error.start]) from None
             except UnicodeError as error:  # such as a missing byte order mark
                 raise CorpusError(
-                    f"{path}: not valid {encoding} ({error}); name the file's encoding (--encoding NAME)"
+                    f"{path}: not valid {encoding} ({error}); name the file's encoding (encoding=NAME)"
                 ) from None
             piece = raw if name == "utf-8" else text.encode("utf-8", "replace")
             if first and text:
@@ -259,7 +259,7 @@ def check_beginning(path: Path, raw: bytes, encoding: str) -> None:
         raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
     if b"\0" in raw and not encoding.startswith(_WIDE_ENCODINGS):
         raise CorpusError(
-            f"{path}: looks binary, not text; if it is text, name its encoding (--encoding NAME, say utf-16)"
+            f"{path}: looks binary, not text; if it is text, name its encoding (encoding=NAME, say utf-16)"
         )
 
 
@@ -271,7 +271,7 @@ def ends_lines_with_returns(beginning: bytes) -> bool:
 def not_valid(path: Path, line: int, encoding: str, byte: int) -> CorpusError:
     """What to raise where a file's bytes are not text in its encoding."""
     return CorpusError(
-        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (--encoding NAME)"
+        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (encoding=NAME)"
     )
 
 

@@ -207,7 +207,8 @@ def csv_rows(csv_lines: Iterable[bytes], path: Path, options: ReadOptions, notes
                     short = next(name for name, place in at.items() if place >= len(row))
                     raise CorpusError(
                         f"{path}, line {rows.line_num}: {len(row)} cells between {_spoken(delimiter)}, but column "
-                        f"{short!r} is number {at[short] + 1}; correct the line, or name the --delimiter"
+                        f"{short!r} is number {at[short] + 1}; correct the line, or say what separates cells "
+                        "(delimiter=X)"
                     )
                 yield _csv_row(row, fields, at, rows.line_num)
         except csv.Error as error:
@@ -239,7 +240,7 @@ def _found_delimiter(header: str, path: Path, options: ReadOptions, notes: list[
         return several[0] if not fitting and len(headers[usual]) == 1 and len(several) == 1 else usual
     if len(fitting) > 1:
         found = ", ".join(DELIMITERS[one] for one in fitting)
-        raise CorpusError(f"{path}: its cells may be separated by {found}; say which (--delimiter X, delimiter=)")
+        raise CorpusError(f"{path}: its cells may be separated by {found}; say which (delimiter=X)")
     notes.append(f"{path}: cells are separated by a {DELIMITERS[fitting[0]]}")
     return fitting[0]
 

@@ -43,7 +43,7 @@ def read_on_workers(
     if parts is None:
         return None
     if ids is not False:
-        raise ConfigError("ids= is for Python objects; files have fields: name one (--id-field NAME, id_field=)")
+        raise ConfigError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
     splitter = tokenizer_of(tokenizer)
     workers = crew.workers
     rounds = [parts[start : start + workers] for start in range(0, len(parts), workers)]

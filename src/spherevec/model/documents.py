@@ -307,8 +307,8 @@ class DocumentTable:
     def _field(self, name: str) -> _Column:
         if name not in self._fields:
             there = [*self._fields][:_NAMES_SHOWN]
-            listed = ", ".join(map(repr, there)) or "none: train with keep=[…] (--keep NAME,NAME)"
-            raise ConfigError(f"no field {name!r:.60} was kept; there is {listed}")
+            listed = ", ".join(map(repr, there)) or "none: train with keep=NAMES"
+            raise ConfigError(f"no field {name!r:.60} was kept; there are {listed}")
         return self._fields[name]
 
     def _split_comparison(self, key: str) -> tuple[str, str]:

@@ -303,6 +303,8 @@ def _names_of(
 def _no_folder(folder: Path) -> FormatError:
     waiting = previous_version(folder)
     hint = f"; rename {waiting} to get the previous version back" if waiting.is_dir() else ""
+    if folder.is_file():
+        return FormatError(f"{folder}: a file, not the folder of a model; a text becomes one by 'spherevec train'")
     return FormatError(f"{folder}: no such model folder{hint}")
 
 

@@ -197,6 +197,7 @@ def infer_batches(
     workers = fitter.settings(epochs, alpha, threads, device).thread_count
     splitter = model.tokenizer if tokenizer is None else tokenizer
     stand_ins = model.words.spellings.stand_ins if subwords else None
+    done = 0
     for documents, _ in _batches(texts, text_field):
         ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins, workers)
         known = np.diff(offsets)
@@ -205,11 +206,12 @@ def infer_batches(
             known = np.diff(own_offsets)
         vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
         if not np.isfinite(vectors).all():
-            damaged = int(np.argmin(np.isfinite(vectors).all(axis=1)))
+            damaged = done + int(np.argmin(np.isfinite(vectors).all(axis=1)))
             raise FormatError(
-                f"the vector of document {damaged + 1} came out as NaN: the model's vectors are damaged; "
+                f"the vector of document {damaged} (counted from 0) came out as NaN: the model's vectors are damaged; "
                 "check the model (spherevec check MODEL) and copy or train it again"
             )
+        done += len(vectors)
         yield Inferred(vectors, known, unknown)
 
 

@@ -168,7 +168,9 @@ def search_documents(
 ) -> SearchResults:
     """The documents that answer each query; `where` chooses among them before anything is scored."""
     if model.docs is None or model.documents is None:
-        raise ConfigError("this model has no documents; train it on documents, or search among words")
+        raise ConfigError(
+            "this model has no documents; train it with documents, import their vectors, or search among words"
+        )
     if mode not in MODES:
         raise ConfigError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
     table = model.documents
@@ -241,8 +243,14 @@ def query_texts(query: Any) -> list[str]:
     if isinstance(query, int | np.integer):
         raise ConfigError(f"search takes texts; documents like number {query} are in model.docs.most_similar({query})")
     if not isinstance(query, Sequence) or not all(isinstance(text, str) for text in query):
-        raise ConfigError(f"search takes a text, a list of texts or a vector, not {query!r:.60}")
+        raise ConfigError(f"search takes a text, a list of texts or a vector, not {_shown(query)}")
     return list(query)
+
+
+def _shown(value: object) -> str:
+    """A value for a message: itself if it is short and on one line, and its type."""
+    shown = repr(value)
+    return type(value).__name__ + (f" {shown:.60}" if "\n" not in shown else "")
 
 
 def _shown_conditions(where: Mapping[str, Any] | None) -> str:

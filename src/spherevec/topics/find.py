@@ -63,7 +63,9 @@ def find_topics(
         (['sport', 'finance'], [60, 60])
     """
     if model.docs is None:
-        raise ConfigError("this model has no documents, so that there are no topics; train it with documents=True")
+        raise ConfigError(
+            "this model has no documents, hence no topics; train it with documents=True, or import their vectors"
+        )
     vectors = model.docs.vectors
     n_documents = len(vectors)
     if n_documents < _FEWEST_DOCUMENTS:

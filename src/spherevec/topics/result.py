@@ -75,7 +75,9 @@ class Topics:
         levels: Sequence[Level] = (),
     ) -> None:
         if model.docs is None:
-            raise ConfigError("this model has no documents, so that there are no topics; train it with documents=True")
+            raise ConfigError(
+                "this model has no documents, hence no topics; train it with documents=True, or import their vectors"
+            )
         self.model = model
         self.components = components
         self.numbers = list(range(components.n_topics)) if numbers is None else [int(number) for number in numbers]

@@ -111,7 +111,7 @@ def find_arrivals(
         if not unchanged[row] and not table.has_own_ids:
             raise CorpusError(
                 f"{one!r:.300} is in the model already, with another text; rename the file, "
-                "or name the field that holds ids (--id-field), so that changed documents replace their old version"
+                "or name the field that holds ids (id_field=NAME), so that changed documents replace their old version"
             )
     return Arrivals(rows[~unchanged], places[~unchanged], int(np.count_nonzero(unchanged)))
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
+_PHASES = {"compiling": "compiling, or loading what an earlier run has compiled"}
+
+
 def in_notebook() -> bool:
     """Whether this runs in a notebook, where rich draws without a terminal."""
     shell = sys.modules.get("IPython")
@@ -87,7 +90,7 @@ def live_view(progress: Progress) -> RenderableType:
 def phase_of(progress: Progress) -> str:
     """The phase, with the epoch where there is one."""
     if progress.epoch is None:
-        return progress.phase
+        return _PHASES.get(progress.phase, progress.phase)
     return f"{progress.phase}, epoch {progress.epoch} of {progress.epochs}"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import process, sphere
-from spherevec.config import KEEP_TEXT, TrainConfig
+from spherevec.config import KEEP_TEXT, TrainConfig, default_min_count
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.engine.backends import check_device
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
@@ -460,11 +460,21 @@ def build_model(
 
 
 def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
-    """What was chosen because of the text, and why."""
+    """What was chosen because of the text, and why; what the rule would not have chosen was given."""
+    words = len(corpus.vocabulary)
+    usual = config.with_(epochs=None, sample=None).settled(corpus.n_tokens, words)
+    least = default_min_count(corpus.raw_tokens)
+
+    def why(reason: str, chosen: bool) -> str:
+        return reason if chosen else "as given"
+
     return [
-        f"{config.epochs} epochs over {corpus.n_tokens:,} kept tokens: short texts need more passes",
-        f"words that occur {config.min_count} times or more: small texts keep rarer words",
-        f"subsampling threshold {config.sample:.2g} for a vocabulary of {len(corpus.vocabulary):,} words",
+        f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens: "
+        + why("short texts need more passes", config.epochs == usual.epochs),
+        f"words that occur {config.min_count} times or more: "
+        + why("small texts keep rarer words", config.min_count == least),
+        f"subsampling threshold {config.sample:.2g}: "
+        + why(f"by the size of the vocabulary, {words:,} words", config.sample == usual.sample),
     ]
 
 

@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from spherevec.cli import main
 from spherevec.corpus import encode, read_documents
 from spherevec.corpus.markup import html_text
 from spherevec.corpus.readers import open_source
@@ -97,9 +98,9 @@ class TestTablesOfRecords:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"id_field": "nr"}, "no field 'nr'; choose --id-field among 'ticket', 'subject'"),
-            ({"keep": ["colour"]}, "no field 'colour'; choose --keep among"),
-            ({"title_field": "name"}, "no field 'name'; choose --title-field among"),
+            ({"id_field": "nr"}, "no field 'nr'; choose id_field=NAME among 'ticket', 'subject'"),
+            ({"keep": ["colour"]}, "no field 'colour'; choose keep=NAME among"),
+            ({"title_field": "name"}, "no field 'name'; choose title_field=NAME among"),
             ({"id_field": "team"}, "'billing' is the id of two documents, 0 and 2 (counted from 0)"),
             ({"id_field": "created"}, "t.csv, line 4: field 'created' is empty; every document needs an id"),
         ],
@@ -248,7 +249,7 @@ class TestMarkup:
         box.close()
         assert read(tmp_path / "all.mbox") == ["Grüße aus Köln Plain body é ", "Only a page"]
         assert read(tmp_path / "all.mbox", title_field="from")
-        with pytest.raises(CorpusError, match="no field 'colour'; choose --keep among 'path', 'subject'"):
+        with pytest.raises(CorpusError, match="no field 'colour'; choose keep=NAME among 'path', 'subject'"):
             read(tmp_path / "all.mbox", keep=["colour"])
 
 
@@ -272,14 +273,14 @@ class TestObjects:
         ("source", "options", "message"),
         [
             (pandas.DataFrame({"a": ["x"]}), {}, "the pandas DataFrame: say which field holds the text"),
-            (pandas.DataFrame({"a": ["x"]}), {"text_field": "b"}, "no field 'b'; choose --text-field NAME among 'a'"),
+            (pandas.DataFrame({"a": ["x"]}), {"text_field": "b"}, "no field 'b'; choose text_field=NAME among 'a'"),
             (pandas.DataFrame({"a": [1]}), {"text_field": "a"}, "row 0, column 'a': holds int '1', not text"),
             ({"a": "x"}, {}, "a dict is no list of documents; give list(d.items()) with ids=True"),
-            ([("a", "x")], {}, "document 0 is a tuple, ('a', 'x'); give (id, text) pairs with ids=True"),
-            ([{"a": "x"}], {}, "document 0 is a record; say which field holds its text: text_field=, one of 'a'"),
+            ([("a", "x")], {}, "is a tuple, ('a', 'x'); give (id, text) pairs with ids=True"),
+            ([{"a": "x"}], {}, "is a record; say which field holds its text (text_field=NAME), one of 'a'"),
             (["a.txt", "b.txt"], {}, "the documents look like paths, such as 'a.txt'"),
             ([__file__], {}, "the documents look like paths"),
-            ([1, 2], {}, "document 0 must be a text or a list of words, not int 1"),
+            ([1, 2], {}, "document 0 (counted from 0) must be a text or a list of words, not int 1"),
             ([None], {}, "not NoneType None; make it '' if it is empty"),
             (["a", None], {}, "document 1 (counted from 0) must be a string like the first, not NoneType None"),
             (None, {}, "not NoneType None"),
@@ -298,6 +299,17 @@ class TestObjects:
 
     def test_words_with_dots_are_texts(self):
         assert read(["hello.", "e.g. this"]) == ["hello.", "e.g. this"]
+
+
+def test_the_command_line_spells_options_its_own_way(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("no;body\n1;some words\n")
+    line = ["train", str(tmp_path / "t.csv"), "--out", str(tmp_path / "m"), "--quiet"]
+    assert main(line) == 2
+    assert "(--text-field NAME); there are 'no', 'body'" in capsys.readouterr().err
+    assert main([*line, "--text-field", "body", "--id-field", "nr"]) == 2
+    assert "choose --id-field NAME among 'no', 'body'" in capsys.readouterr().err
+    assert main([*line, "--text-field", "body", "--delimiter", ","]) == 2
+    assert "among 'no;body'; if ';' separates the cells, say so (--delimiter X)" in capsys.readouterr().err
 
 
 class TestSummary:

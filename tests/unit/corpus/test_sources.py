@@ -182,8 +182,8 @@ class TestTables:
     @pytest.mark.parametrize(
         ("name", "data", "field", "message"),
         [
-            ("t.csv", b"id,body\n1,x\n", "text", "t.csv: no field 'text'; choose --text-field NAME among 'id', 'body'"),
-            ("t.csv", b"id,body\n1,x\n", None, "(--text-field NAME); there are 'id', 'body'"),
+            ("t.csv", b"id,body\n1,x\n", "text", "t.csv: no field 'text'; choose text_field=NAME among 'id', 'body'"),
+            ("t.csv", b"id,body\n1,x\n", None, "(text_field=NAME); there are 'id', 'body'"),
             (
                 "t.csv",
                 b"id,text\n1,x\n2\n",
@@ -196,7 +196,7 @@ class TestTables:
             ("t.csv", b"text\n", "text", "t.csv: is empty"),
             ("t.jsonl", b'{"text": "x"}\n{"text"\n', "text", "t.jsonl, line 2: not JSON (Expecting ':' delimiter)"),
             ("t.jsonl", b'{"text": "x"}\n{"body": "y"}', "text", "t.jsonl, line 2: no field 'text'; choose"),
-            ("t.jsonl", b'{"id": 1, "body": "x"}\n', None, "(--text-field NAME); there are 'id', 'body'"),
+            ("t.jsonl", b'{"id": 1, "body": "x"}\n', None, "(text_field=NAME); there are 'id', 'body'"),
             ("t.jsonl", b'\n["x"]\n', "text", "t.jsonl, line 2: not a record with fields"),
             ("t.jsonl", b'{"text": 5}\n', "text", "t.jsonl, line 1, field 'text': holds int '5', not text"),
             ("t.jsonl", b"[" * 100_000, "text", "t.jsonl, line 1: not JSON"),
@@ -211,10 +211,8 @@ class TestTables:
     def test_what_can_be_wrong_with_parquet(self, tmp_path):
         path = tmp_path / "t.parquet"
         pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "body": ["x", "y"]}), path)
-        assert "no field 'text'; choose --text-field NAME among 'id', 'body'" in fails(
-            path, tmp_path, text_field="text"
-        )
-        assert "(--text-field NAME); there are 'id', 'body'" in fails(path, tmp_path)
+        assert "no field 'text'; choose text_field=NAME among 'id', 'body'" in fails(path, tmp_path, text_field="text")
+        assert "(text_field=NAME); there are 'id', 'body'" in fails(path, tmp_path)
         assert "row 1, column 'id': holds int '1', not text" in fails(path, tmp_path, text_field="id")
         path.write_bytes(path.read_bytes()[:-20])
         assert "t.parquet: not a valid Parquet file" in fails(path, tmp_path, text_field="body")
@@ -231,7 +229,7 @@ class TestBadFiles:
     def test_binary(self, tmp_path):
         message = fails(written(tmp_path / "text.txt", b"MZ\0\x01" * 9), tmp_path)
         assert "text.txt: looks binary, not text" in message
-        assert "--encoding NAME" in message
+        assert "encoding=NAME" in message
 
     @pytest.mark.parametrize("size", [1, 7, 1 << 20])
     @pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf"])
@@ -239,7 +237,7 @@ class TestBadFiles:
         path = written(tmp_path / "text.txt", "good é\n\nlong good line é\nnow ".encode() + bad)
         message = fails(path, tmp_path, _block_size=size)
         assert f"text.txt, line 4: not valid utf-8 (byte 0x{bad[0]:02x})" in message
-        assert "--encoding NAME" in message
+        assert "encoding=NAME" in message
 
     def test_invalid_in_another_encoding(self, tmp_path):
         path = written(tmp_path / "text.txt", "one\ntwo\n".encode("utf-16") + b"\x00\xd8a\x00")
@@ -280,7 +278,7 @@ class TestBadIterables:
         [
             (5, "a corpus is a path, or an iterable of texts or of lists of words, not int 5"),
             ([], "holds no documents"),
-            ([None, "a"], "document 0 must be a text or a list of words, not NoneType None"),
+            ([None, "a"], "document 0 (counted from 0) must be a text or a list of words, not NoneType None"),
             (["a", ["b"]], "document 1 (counted from 0) must be a string like the first, not list ['b']"),
             ([["a"], "b"], "document 1 (counted from 0) must be a list of words like the first, not str 'b'"),
             ([["a"], ["b", 5]], "document 1 (counted from 0): int 5 is not a word"),

@@ -75,7 +75,7 @@ def test_filters(table, where, rows):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"colour": "red"}, "no field 'colour' was kept; there is 'team', 'size'"),
+        ({"colour": "red"}, "no field 'colour' was kept; there are 'team', 'size'"),
         ({"size>": "many"}, "field 'size' holds numbers; 'many' is none"),
         ({"day>": "yesterday"}, "field 'day' holds dates; 'yesterday' is none"),
         ({"team>": "x"}, "field 'team' holds category, which > does not order"),

@@ -70,7 +70,7 @@ def infer(
             rows, notes = infer_files(folder, corpus, out, ids_file, counts, **how)
             if not quiet:
                 display.tell(str(counts.summary(notes)))
-                display.tell(f"{out}: {rows:,} documents")
+            display.tell(f"{out}: {rows:,} documents")
             return
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         source = open_source(list(corpus), ReadOptions(**reading), records_in=place if ids_file else None)
@@ -91,7 +91,7 @@ def infer(
         rows = write_rows(out, blocks(), model.vector_size, overwrite=force)
     if not quiet:
         display.tell(str(counts.summary(source.notes)))
-        display.tell(f"{out}: {rows:,} documents")
+    display.tell(f"{out}: {rows:,} documents")
 
 
 def _write_ids(path: Path, ids: Sequence[str], force: bool) -> None:

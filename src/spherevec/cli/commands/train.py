@@ -115,8 +115,8 @@ def train(
                     **machines,
                     **given_settings(settings),
                 )
-    if not quiet:
-        display.tell_corpus(model)
+    display.tell_corpus(model, only_warnings=quiet)
+    if not (quiet and as_json):
         display.tell(f"{out}: {display.summary(model)}")
     if as_json:
         display.print_json(model.describe())

@@ -114,6 +114,7 @@ def update(
             )
     if not quiet:
         tell_update(model, grown)
+    if not (quiet and as_json):
         display.tell(f"{out}: {display.summary(grown)}")
     if as_json:
         display.print_json(grown.describe())
