@@ -235,7 +235,7 @@ def test_exported_vectors_come_back_by_import(model, tmp_path):
 
 def test_info_tells_settings_and_record(model):
     plain = succeed("info", model).stdout
-    assert re.search(r"objective +vmf", plain) and "mean_resultant_length" in plain
+    assert re.search(r"objective +vmf", plain) and "anisotropy" in plain
     about = json.loads(succeed("info", model, "--json").stdout)
     assert about["vector_size"] == 16 and len(about["record"]) == 40
 
