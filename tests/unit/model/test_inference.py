@@ -272,7 +272,7 @@ def test_the_learned_offset_matters(default_model, new_texts):
 def test_lists_of_words_are_texts_too(default_model, new_texts):
     lists = [text.split() for text in new_texts]
     np.testing.assert_array_equal(default_model.infer(lists), default_model.infer(new_texts))
-    with pytest.raises(CorpusError, match="document 0 .counted from 0. is a tuple"):
+    with pytest.raises(CorpusError, match="is a tuple"):
         default_model.infer(map(tuple, lists))
 
 
