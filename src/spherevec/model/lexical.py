@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,20 @@ Float32 = NDArray[np.float32]
 SATURATION = 1.2  # k1: how soon more occurrences of a word stop to count
 LENGTH_SHARE = 0.75  # b: how far long documents are held back
 FEW = 5  # a word that fewer documents hold is rare: it has no vector, or one that says little
+
+
+class LexicalScores(NamedTuple):
+    """What the words of a query say of each document.
+
+    Attributes:
+        scores: BM25, (n,).
+        rare_share: which share of the most that a score can be comes from rare words.
+        holders: rows of the documents that hold every rare word of the query, none where it has none.
+    """
+
+    scores: Float32
+    rare_share: float
+    holders: NDArray[np.int32]
 
 
 class LexicalIndex:
@@ -37,8 +53,8 @@ class LexicalIndex:
         """Whether any document holds a word that has no vector."""
         return len(self._terms.rare_postings(word)) > 0
 
-    def scores(self, words: NDArray[np.int32], rare: Sequence[str] = ()) -> tuple[Float32, float]:
-        """The BM25 score of each document, (n,), and which share of the most they can be comes from rare words.
+    def scores(self, words: NDArray[np.int32], rare: Sequence[str] = ()) -> LexicalScores:
+        """Score each document by BM25.
 
         Args:
             words: the ids of a query's words; one that occurs twice counts twice.
@@ -48,6 +64,7 @@ class LexicalIndex:
 
         scores = np.zeros(self._terms.n_documents, np.float32)
         bound = rare_bound = 0.0
+        rare_rows = []
         known, times = np.unique(words, return_counts=True)
         postings = [(*self._terms.postings(word), count) for word, count in zip(known.tolist(), times, strict=True)]
         for name in dict.fromkeys(rare):
@@ -58,9 +75,12 @@ class LexicalIndex:
                 continue
             weight = self._weight(len(rows)) * int(count)
             bound += weight
-            rare_bound += weight if len(rows) < FEW else 0.0
+            if len(rows) < FEW:
+                rare_bound += weight
+                rare_rows.append(np.asarray(rows))
             add_scores(rows, often, np.float32(weight), self._more, self._norms, scores)
-        return scores, rare_bound / bound if bound else 0.0
+        holders = reduce(np.intersect1d, rare_rows) if rare_rows else np.zeros(0, np.int32)
+        return LexicalScores(scores, rare_bound / bound if bound else 0.0, holders)
 
     def _weight(self, holders: int) -> float:
         """The inverse document frequency of a word that so many documents hold; never negative."""

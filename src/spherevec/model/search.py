@@ -1,9 +1,11 @@
 """Search among documents: by direction, by the very words, or by both.
 
-Hybrid search ranks by cosine + 0.25 · BM25 / (the best BM25 of this query), twice: the second time the query's vector
-is moved towards its first five answers. The weight of 0.25 grows with a query of more than six words, since BM25 adds
-up what they say, and with the share of words in fewer than five documents, of which direction knows little. A query
-whose words no document holds is answered by direction alone. `experiments/search` has the figures.
+Hybrid search ranks by cosine + 0.25 · s⁸, where s = BM25 / (the best BM25 of this query), twice: the second time the
+query's vector is moved towards its first five answers. The power leaves the order to direction, except for documents
+that match the words nearly as well as the best one; those that hold every rare word of the query (one in fewer than
+five documents) get s itself, so that codes and names are found in long documents, too. The weight of 0.25 grows with a
+query of more than six words, since BM25 adds up what they say, and with the share of rare words, of which direction
+knows little. A query whose words no document holds is answered by direction alone. The figures: `experiments/search`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from spherevec.model.results import Hit, SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from spherevec.model.documents import DocumentTable
-    from spherevec.model.keyed_vectors import KeyedVectors
     from spherevec.model.model import Model
 
 Float32 = NDArray[np.float32]
@@ -33,6 +34,7 @@ MODES = ("hybrid", "dense", "lexical")
 AMONG = ("docs", "words", "topics")
 LEXICAL_WEIGHT = 0.25  # of the best BM25 score, in cosines, for a query of up to so many different words:
 SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
+SQUARINGS = 3  # s² three times: s⁸
 RARE_WEIGHT = 0.75  # on top of that, times the share of rare words in what BM25 can give
 FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
@@ -70,6 +72,9 @@ def ranked(
         lexical: finds documents by their words; None in mode "dense".
         rows: the rows that may be an answer, in ascending order; None for all.
     """
+    if mode == "dense" and rows is None:
+        yield from _nearest(queries, vectors, top)
+        return
     n = len(vectors) if rows is None else len(rows)
     step = max(1, _SCORES_HELD // max(n, 1))
     for first in range(0, len(queries), step):
@@ -117,14 +122,21 @@ def _add_cosines(scores: Float32, queries: Sequence[Query], vectors: Float32, ro
 
 def _lexical_part(query: Query, lexical: LexicalIndex, rows: Int64 | None, mode: str) -> Float32:
     """What the words of a query add to the score of each document, (n,)."""
-    found, rare_share = lexical.scores(query.words, query.rare)
+    found, rare_share, holders = lexical.scores(query.words, query.rare)
     words = found if rows is None else found[rows]
     best = float(words.max()) if len(words) else 0.0
     if mode == "lexical" or best == 0:
         return words
+    words /= np.float32(best)
+    places = holders if rows is None else np.flatnonzero(np.isin(rows, holders))
+    whole = words[places]
+    for _ in range(SQUARINGS):
+        np.square(words, out=words)
+    words[places] = whole
     length = len(np.unique(query.words)) + len(query.rare)
     weight = min(max(LEXICAL_WEIGHT, LEXICAL_WEIGHT * length / SHORT_QUERY), 1.0) + RARE_WEIGHT * rare_share
-    return words * np.float32(weight / best)
+    words *= np.float32(weight)
+    return words
 
 
 def _candidates(scores: Float32, wanted: int, permitted: NDArray[np.bool_] | None) -> NDArray[np.intp]:
@@ -183,7 +195,7 @@ def search_documents(
     results = []
     found = ranked(queries, model.docs.vectors, lexical, mode, top, rows)
     if mode == "dense" and rows is None and model.docs.indexed and has_extra():
-        found = _indexed(queries, model.docs, top)
+        found = _nearest(queries, model.docs.vectors, top, model.docs.index)
     for query, (chosen, scores) in zip(queries, found, strict=True):
         hits = []
         cosines: list[float | None] = [None] * len(chosen)
@@ -200,17 +212,20 @@ def search_documents(
     return SearchResults(results)
 
 
-def _indexed(queries: Sequence[Query], docs: KeyedVectors, top: int) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
-    """As `ranked` by direction alone, among what the approximate index finds."""
-    index = docs.index
-    assert index is not None
+def _nearest(
+    queries: Sequence[Query], vectors: Float32, top: int, index: Any = None
+) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
+    """As `ranked` by direction alone: all queries in one pass over the vectors, or among what an index finds."""
+    known = [query.vector for query in queries if query.vector is not None]
+    find = index.search if index is not None else lambda some, k: top_k(some, vectors, k)
+    near = iter(find(np.stack(known), min(top + _SPARE, len(vectors)))[0] if known else ())
     for query in queries:
         if query.vector is None:
             yield np.zeros(0, np.int64), np.zeros(0)
             continue
-        near = index.search(query.vector[None, :], top + _SPARE)[0][0]
-        chosen = np.sort(near[near >= 0])
-        exact = exact_products(docs.vectors[chosen], query.vector)
+        rows = next(near)
+        chosen = np.sort(rows[rows >= 0])
+        exact = exact_products(vectors[chosen], query.vector)
         order = np.lexsort((chosen, -exact))[:top]
         yield chosen[order], exact[order]
 

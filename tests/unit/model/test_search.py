@@ -12,7 +12,7 @@ import spherevec
 from spherevec.cli import cli
 from spherevec.errors import ConfigError
 from spherevec.model import search as searching
-from spherevec.model.lexical import LENGTH_SHARE, SATURATION
+from spherevec.model.lexical import FEW, LENGTH_SHARE, SATURATION
 
 TEXTS = [
     "refund not received for the broken order",
@@ -56,6 +56,16 @@ def bm25(model, query):
     return np.array(scores)
 
 
+def lexical_part(share, query):
+    """What the best words add to cosines: the power for most documents, the share itself where all rare words are."""
+    held = {word: [word in text.split() for text in TEXTS] for word in query.split()}
+    weights = {word: math.log1p((len(TEXTS) - sum(has) + 0.5) / (sum(has) + 0.5)) for word, has in held.items()}
+    rare = [word for word, has in held.items() if sum(has) < FEW]
+    whole = np.all([held[word] for word in rare], axis=0) & bool(rare)
+    weight = 0.25 + 0.75 * sum(weights[word] for word in rare) / sum(weights.values())
+    return weight * np.where(whole, share, share**8)
+
+
 def slow_scores(model, query, mode):
     documents, vector = model.docs.vectors.astype(float), model.infer([query])[0].astype(float)
     words = bm25(model, query)
@@ -63,7 +73,7 @@ def slow_scores(model, query, mode):
         return words
     if mode == "dense":
         return documents @ vector
-    lifted = words / words.max() / 4
+    lifted = lexical_part(words / words.max(), query)
     first = np.argsort(-(documents @ vector + lifted), kind="stable")[:5]
     mean = documents[first].mean(axis=0)
     moved = 0.7 * vector + 0.3 * mean / np.linalg.norm(mean)
@@ -75,7 +85,7 @@ def slow_scores(model, query, mode):
 def test_scores_and_order(model, monkeypatch, mode, held):
     monkeypatch.setattr(searching, "_SCORES_HELD", held)
     monkeypatch.setattr(searching, "_ROWS_MULTIPLIED", 5)
-    queries = ["refund order", "login phone", "the refund"]
+    queries = ["refund order", "login phone", "the refund", "login err4711", "possible err4711"]
     for query, result in zip(queries, model.search(queries, top=6, mode=mode), strict=True):
         scores = slow_scores(model, query, mode)
         assert [hit.score for hit in result] == pytest.approx(np.sort(scores)[::-1][:6], abs=1e-5)
