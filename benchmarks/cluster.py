@@ -26,6 +26,7 @@ import spherevec
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.readers import read_documents
+from spherevec.distributed import interval
 from spherevec.distributed.exchange import merged
 from spherevec.distributed.shard import Shard, Task
 from spherevec.evaluation import find_data
@@ -63,8 +64,8 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
         fill(shards[-1], _Words(words), replace(config, documents=False), None)  # type: ignore[arg-type]
         shards[-1].warm_up()
     found = []
-    for interval in intervals:
-        steps = max(1, longest // interval)
+    for tokens in intervals:
+        steps = max(1, longest // tokens)
         times: dict[str, list[float]] = {"training": [], "finding": [], "adding": [], "going": []}
         agreed: list[Any] = []
         for turn in range(3):
@@ -90,7 +91,7 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
             times["going"].append(time.process_time() - start)
         sent = statistics.mean(report.sent for report in reports)
         received = sum(moved.nbytes for part in agreed for moved in part.values())
-        entry: dict[str, Any] = {"words": words, "dim": dim, "workers": workers, "interval": interval, "sent": sent}
+        entry: dict[str, Any] = {"words": words, "dim": dim, "workers": workers, "interval": tokens, "sent": sent}
         entry |= {"received": received, **{name: statistics.median(values) for name, values in times.items()}}
         found.append(entry | {"shares": {gbit: share(entry, gbit) for gbit in GBITS}})
     return found
@@ -129,15 +130,18 @@ def alone(documents: int, epochs: int, repeats: int) -> dict[str, Any]:
     return {"tokens": tokens, "turns": turns, "overhead": statistics.median(found), "all": found}
 
 
-def real(documents: int, epochs: int, workers: int, interval: int | None) -> dict[str, Any]:
+def real(
+    documents: int, epochs: int, workers: int, exchange_tokens: int | None, ray: str, ahead: float, dim: int
+) -> dict[str, Any]:
     """A real run of Ray with one thread a worker: where its time went, and the memory of each worker."""
     from spherevec.distributed.machines import ClusterPlace, machines
     from spherevec.training import train_corpus
 
-    config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False)
+    interval.AHEAD = ahead
+    config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False, vector_size=dim)
     places: list[ClusterPlace] = []
     with tempfile.TemporaryDirectory() as folder, encode(slice_of_wiki(documents), folder) as corpus:
-        with machines("local", workers, config, exchange_tokens=interval) as crew:
+        with machines(ray, workers, config, exchange_tokens=exchange_tokens) as crew:
 
             def place(corpus: EncodedCorpus, config: TrainConfig) -> ClusterPlace:
                 places.append(crew.place(corpus, config))
@@ -147,7 +151,8 @@ def real(documents: int, epochs: int, workers: int, interval: int | None) -> dic
             memory = [kilobytes // 1024 for _, _, kilobytes in crew.crew.do("where")]
         about = {"words": len(corpus.vocabulary), "tokens": corpus.n_tokens, "documents": corpus.n_documents}
     seconds = sum(epoch["seconds"] for epoch in model.record)
-    return {"workers": workers, **about, "seconds": seconds, **asdict(places[0].costs), "peak_mb": memory}
+    found = {"workers": workers, **about, "dim": dim, "ahead": ahead, "epochs": epochs, "epoch_seconds": seconds}
+    return found | asdict(places[0].costs) | {"peak_mb": memory}
 
 
 def main() -> None:
@@ -158,6 +163,8 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--interval", type=int, help="tokens of a worker between two exchanges")
+    parser.add_argument("--ray", default="local")
+    parser.add_argument("--ahead", type=float, default=interval.AHEAD)
     parser.add_argument("--documents", type=int, default=10_000)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
@@ -166,8 +173,8 @@ def main() -> None:
         for entry in parts(arguments.words, arguments.tokens, arguments.dim, arguments.workers):
             print(json.dumps(entry), flush=True)
     elif arguments.what == "real":
-        found = real(arguments.documents, arguments.epochs, arguments.workers, arguments.interval)
-        print(json.dumps(found), flush=True)
+        how = (arguments.interval, arguments.ray, arguments.ahead, arguments.dim)
+        print(json.dumps(real(arguments.documents, arguments.epochs, arguments.workers, *how)), flush=True)
     else:
         print(json.dumps(alone(arguments.documents, arguments.epochs, arguments.repeats)), flush=True)
 

@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 1, 2, 4, 8])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--documents", type=int, default=60_000, help="of Wikipedia, from its beginning")
-    parser.add_argument("--exchange-tokens", type=int)
+    parser.add_argument("--exchanges", type=int, help="of an epoch; by default as training chooses")
     parser.add_argument("--ahead", type=float, default=interval.AHEAD, help="share that is trained while rows are sent")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--out", type=Path, required=True)
@@ -70,7 +70,7 @@ def main() -> None:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.touch()
     interval.AHEAD = arguments.ahead
-    what = {name: getattr(arguments, name) for name in ("corpus", "documents", "epochs", "exchange_tokens", "ahead")}
+    what = {name: getattr(arguments, name) for name in ("corpus", "documents", "epochs", "exchanges", "ahead")}
     done = [json.loads(line) for line in arguments.out.read_text().splitlines()]
     with working_folder(None) as folder, encode(source, folder) as corpus, arguments.out.open("a") as lines:
         for seed in arguments.seeds:
@@ -80,16 +80,16 @@ def main() -> None:
                     continue
                 config = TrainConfig.recipe("default", deterministic=True, seed=seed, epochs=arguments.epochs)
                 started = time.perf_counter()
-                with inline_machines(max(workers, 1), arguments.exchange_tokens) as crew:
+                steps = max(workers, 1) * (arguments.exchanges or 0)
+                with inline_machines(max(workers, 1), -(-corpus.n_tokens // steps) if steps else None) as crew:
                     model = train_corpus(corpus, config, place_of=crew.place if workers else None)
                 entry = {
                     **asked,
                     "tokens": corpus.n_tokens,
-                    **corpus.spread,
+                    "made": corpus.spread.get("exchanges"),
                     "seconds": round(time.perf_counter() - started, 1),
                     "loss": model.record[-1]["loss"],
                     **measure(model),
-                    "workers": workers,
                 }
                 corpus.spread = {}
                 print(json.dumps(entry), file=lines, flush=True)

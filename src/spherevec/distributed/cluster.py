@@ -64,6 +64,11 @@ def connected(address: str, workers: int, device: str = "cpu") -> Iterator[Any]:
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        if "AuthenticationError" in f"{error} {error.__cause__} {error.__context__}":
+            raise ConfigError(
+                f"the Ray cluster at {address!r} asks for a token; set RAY_AUTH_MODE=token here, with the token of the "
+                "cluster (ray get-auth-token)"
+            ) from None
         reason = " ".join(str(error).split())[:160]
         raise ConfigError(
             f"no Ray cluster at {address!r} ({reason}); start one (ray start --head), or use this machine: ray=local"
