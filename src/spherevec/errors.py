@@ -4,6 +4,8 @@ Each message is one line that names the file, line or value at fault and what to
 that line and exits with code 2; a library user catches `SpherevecError`.
 """
 
+from __future__ import annotations
+
 
 class SpherevecError(Exception):
     """Base of every error that spherevec raises on purpose."""
@@ -34,3 +36,8 @@ class MissingExtraError(SpherevecError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an extra: pip install 'spherevec[{extra}]'")
+        self._given = (feature, extra)
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        """Errors travel between processes."""
+        return MissingExtraError, self._given

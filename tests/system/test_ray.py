@@ -189,6 +189,19 @@ def test_too_many_workers_are_refused(cluster):
         spherevec.train(["a b c d", "a b c d"], ray="auto", workers=3, **SETTINGS)
 
 
+def test_gpus_are_asked_for_and_the_option_reaches_the_backend_of_a_worker(cluster):
+    """A node that only says it has a GPU: the worker gets it, and its backend finds none there."""
+    how = {**SETTINGS, "deterministic": False, "device": "cuda"}
+    with pytest.raises(ConfigError, match="workers=1, but the Ray cluster has 0 GPUs"):
+        spherevec.train(texts(), ray="auto", **how)
+    node = cluster.add_node(num_cpus=1, num_gpus=1)
+    cluster.wait_for_nodes()
+    with pytest.raises(SpherevecError, match=r"CUDA|CuPy|cuda") as told:
+        spherevec.train(texts(), ray="auto", **how)
+    cluster.remove_node(node)
+    assert "\n" not in str(told.value)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A text of several megabytes, so that workers read it."""

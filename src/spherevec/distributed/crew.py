@@ -119,7 +119,8 @@ class Crew:
         """
         with self._replacing:
             while actor is None or actor is self._actors[number]:
-                if isinstance(error, self.ray.exceptions.RayTaskError):
+                raised = (self.ray.exceptions.RayTaskError, self.ray.exceptions.UnserializableException)
+                if isinstance(error, raised):
                     raise told(error, f"worker {number}") from error
                 self._deaths[number] += 1
                 if self._deaths[number] > MOST_DEATHS:

@@ -15,13 +15,11 @@ LEAST_TOKENS = 250_000  # of a worker between two exchanges, where an epoch has 
 LEAST_EXCHANGES = 8  # of an epoch, where it has that many rounds
 MORE_EXCHANGES = 32  # where the text is short: with 8, words of a million tokens were worse than on one machine
 SHORT = 64e6  # tokens of a worker
-SHARE = 0.1  # of the time that sending may take
-AHEAD = (
-    0.25  # of what is trained between two exchanges, while rows are on their way: more than they take, not much more
-)
-# Of a worker of sixteen cores, about: tokens that it trains in a second, seconds for each number that it exchanges, and
-# seconds of an exchange besides.
-_TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 11_000_000.0, 5e-10, 0.05
+SHARE = 0.1  # of the time that an exchange may take, besides sending
+AHEAD = 0.25  # of what is trained between two exchanges, while rows are on their way: more than they should take
+# Of a worker of sixteen cores and 500,000 words, measured: tokens that it trains in a second, seconds for each number
+# that it exchanges, and seconds of an exchange besides.
+_TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 6_300_000.0, 1e-9, 0.05
 
 
 def check_interval(exchange_tokens: int | None, bandwidth: float, worker_timeout: float) -> None:
@@ -41,10 +39,13 @@ def sent_bytes(words: int, config: TrainConfig) -> float:
 
 
 def suggested_tokens(words: int, config: TrainConfig, bandwidth: float) -> int:
-    """Tokens between two exchanges, so that these take about `SHARE` of the time where all rows move."""
-    seconds = 2 * sent_bytes(words, config) * 8 / (bandwidth * 1e9)
-    seconds += 2 * words * config.vector_size * _SECONDS_A_NUMBER + _SECONDS
-    return max(LEAST_TOKENS, int(seconds / SHARE * _TOKENS_A_SECOND))
+    """Tokens between two exchanges, so that these take at most `SHARE` of the time where all rows move.
+
+    Rows are sent while workers train ahead, and half of that time is left for what a network does now and then.
+    """
+    sending = 2 * sent_bytes(words, config) * 8 / (bandwidth * 1e9)
+    working = 2 * words * config.vector_size * _SECONDS_A_NUMBER + _SECONDS
+    return max(LEAST_TOKENS, int(max(sending / (AHEAD / 2), working / SHARE) * _TOKENS_A_SECOND))
 
 
 def exchanges_an_epoch(

@@ -1,6 +1,7 @@
 """What goes wrong on a cluster is told in one line; what dies in one process is brought up again."""
 
 import errno
+import pickle
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.distributed.cluster import check_workers, connected, told
 from spherevec.distributed.worker import Worker
-from spherevec.errors import ConfigError, CorpusError, TrainingError
+from spherevec.errors import ConfigError, CorpusError, MissingExtraError, TrainingError
 from spherevec.training import train_corpus
 
 
@@ -39,9 +40,13 @@ def test_errors_of_workers_are_one_line(error, said):
     assert isinstance(found, TrainingError) and said in str(found) and "\n" not in str(found)
 
 
-def test_our_own_errors_come_through():
-    cause = CorpusError("text.txt: no such file")
+@pytest.mark.parametrize(
+    "cause", [CorpusError("text.txt: no such file"), MissingExtraError("training on a GPU", "cuda")]
+)
+def test_our_own_errors_come_through(cause):
     assert told(Wrapped(cause), "worker 1") is cause
+    again = pickle.loads(pickle.dumps(cause))  # as Ray sends them
+    assert type(again) is type(cause) and str(again) == str(cause)
 
 
 @pytest.mark.parametrize(
