@@ -3,6 +3,7 @@
     python -m benchmarks.cluster parts --words 50000 --tokens 250000 1000000     the parts, and shares by bandwidth
     python -m benchmarks.cluster real --workers 2                                a real run of Ray, and its memory
     python -m benchmarks.cluster alone                                           one worker beside a plain run
+    python -m benchmarks.cluster memory --documents 10000                        a worker's memory beside a plain run's
 
 The text of `parts` is made up, by Zipf's law; two workers take turns in one process, and times are CPU seconds of one
 thread, so that they can be divided by the cores of a machine. Bytes are counted, and times at a bandwidth follow from
@@ -14,6 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -155,9 +158,29 @@ def real(
     return found | asdict(places[0].costs) | {"peak_mb": memory}
 
 
+def plain_peak(folder: str, epochs: int, dim: int) -> int:
+    """The most memory that a process of its own has, in megabytes, which trains an encoded corpus without Ray."""
+    train = f"train(EncodedCorpus.open({folder!r}), epochs={epochs}, vector_size={dim}, deterministic=True, threads=1)"
+    imports = "import resource; from spherevec import train; from spherevec.corpus import EncodedCorpus"
+    peak = "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{imports}; {train}; {peak}"], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return int(done.stdout)
+
+
+def memory(documents: int, epochs: int, dim: int) -> dict[str, Any]:
+    """Megabytes of a plain run, of one worker, and of each of two workers, on the same text."""
+    with tempfile.TemporaryDirectory() as folder, encode(slice_of_wiki(documents), folder) as corpus:
+        about = {"documents": documents, "words": len(corpus.vocabulary), "tokens": corpus.n_tokens}
+        plain = plain_peak(folder, epochs, dim)
+    ours = [real(documents, epochs, workers, None, "local", interval.AHEAD, dim)["peak_mb"] for workers in (1, 2)]
+    return {**about, "dim": dim, "plain": plain, "one_worker": ours[0], "two_workers": ours[1]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["parts", "alone", "real"])
+    parser.add_argument("what", choices=["parts", "alone", "real", "memory"])
     parser.add_argument("--words", type=int, default=50_000)
     parser.add_argument("--tokens", type=int, nargs="+", default=[250_000, 1_000_000])
     parser.add_argument("--dim", type=int, default=100)
@@ -172,6 +195,8 @@ def main() -> None:
     if arguments.what == "parts":
         for entry in parts(arguments.words, arguments.tokens, arguments.dim, arguments.workers):
             print(json.dumps(entry), flush=True)
+    elif arguments.what == "memory":
+        print(json.dumps(memory(arguments.documents, arguments.epochs, arguments.dim)), flush=True)
     elif arguments.what == "real":
         how = (arguments.interval, arguments.ray, arguments.ahead, arguments.dim)
         print(json.dumps(real(arguments.documents, arguments.epochs, arguments.workers, *how)), flush=True)

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.options import ReadOptions
@@ -18,8 +17,8 @@ from spherevec.distributed.cluster import check_workers, connected, threads_a_wo
 from spherevec.distributed.crew import MOST_DEATHS
 from spherevec.distributed.gathering import columns_role, joined_columns, source_columns
 from spherevec.distributed.parts import Piece, find_parts
-from spherevec.distributed.reading import PartAbout, given_paths
-from spherevec.distributed.staging import staged
+from spherevec.distributed.reading import PartAbout
+from spherevec.distributed.staging import staged_pieces
 from spherevec.engine.base import Floats
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
@@ -54,30 +53,20 @@ def infer_part(
     with_ids: bool,
 ) -> InferredPart:
     """Read a part of the source, and fit its documents; runs on any machine that sees the model."""
-    with tempfile.TemporaryDirectory() as place:
-        stage = Path(place) / "stage"
-        stage.mkdir()
-        paths = [staged(piece, stage, number) for number, piece in enumerate(pieces)]
-        there = [(piece, path) for piece, path in zip(pieces, paths, strict=True) if path is not None]
-        if not there:
+    with tempfile.TemporaryDirectory() as place, staged_pieces(pieces, Path(place)) as stage:
+        if not stage.given:
             return InferredPart([], PartAbout(0, 0, 0, 0, [0] * len(pieces), []), {})
-        given = given_paths([piece for piece, _ in there], [path for _, path in there], stage)
-        source = open_source(given, ReadOptions(**reading), records_in=Path(place) if with_ids else None)
+        source = open_source(stage.given, ReadOptions(**reading), records_in=Path(place) if with_ids else None)
         how: dict[str, Any] = {"threads": threads, "device": device, "tokenizer": tokenizer, "subwords": subwords}
         blocks = list(infer_batches(_model(folder), source.all(), **how))
         columns: dict[str, NDArray[Any]] = {}
-        rows = [0] * len(pieces)
         if source.records is not None:
             with source.records as records:
                 records.write(Path(place) / "table")
             columns = read_tensors(Path(place) / "table", memory_map=False)
         documents = sum(len(block.vectors) for block in blocks)
-        firsts = columns["sources.rows"].tolist() if "sources.rows" in columns else [0]
-        counts = np.diff([*firsts, documents]).tolist()
-        if len(counts) == len(there):
-            for number, count in zip((n for n, path in enumerate(paths) if path is not None), counts, strict=True):
-                rows[number] = count
-        return InferredPart(blocks, PartAbout(documents, 0, 0, 0, rows, list(source.notes)), columns)
+        notes = [stage.renamed(note) for note in source.notes]
+        return InferredPart(blocks, PartAbout(documents, 0, 0, 0, stage.rows(columns, documents), notes), columns)
 
 
 def infer_files(

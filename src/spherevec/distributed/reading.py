@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,14 +12,10 @@ from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode
 from spherevec.corpus.rewriting import Part, rewrite
-from spherevec.corpus.streams import COMPRESSED
 from spherevec.distributed.counting import Counts
 from spherevec.distributed.parts import Piece
-from spherevec.distributed.staging import staged
-from spherevec.errors import CorpusError
+from spherevec.distributed.staging import staged_pieces
 from spherevec.storage.text_column import TextColumn
-
-_ENDINGS = {"text": ".txt", "html": ".html", "email": ".eml"}  # of files that are one document
 
 
 class PartAbout(NamedTuple):
@@ -55,40 +50,25 @@ class PartReader:
 
     def read(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: Mapping[str, Any]) -> PartAbout:
         """Read a part: all its words are kept for now, each under a number of this part."""
-        stage = self._folder / "stage"
-        stage.mkdir(exist_ok=True)
         number = len(self._parts)
-        paths: list[Path | None] = []
-        try:
-            paths += [staged(piece, stage, place) for place, piece in enumerate(pieces)]
-            there = [path for path in paths if path is not None]
+        with staged_pieces(pieces, self._folder) as stage:
             corpus = None
-            if there:
-                given = given_paths([piece for piece, path in zip(pieces, paths, strict=True) if path], there, stage)
+            if stage.given:
                 target = self._folder / f"part-{number}"
                 shutil.rmtree(target, ignore_errors=True)
-                corpus = encode(given, target, min_count=1, tokenizer=tokenizer, threads=threads, **reading)
-        except CorpusError as error:
-            named = {str(path): piece.title for piece, path in zip(pieces, paths, strict=False) if path is not None}
-            raise CorpusError(_renamed(str(error), named)) from None
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
+                corpus = encode(stage.given, target, min_count=1, tokenizer=tokenizer, threads=threads, **reading)
         self._parts.append(corpus)
-        if corpus is None:
-            self._words.append((TextColumn.of([]), np.zeros(0, np.uint64)))
-            return PartAbout(0, 0, 0, 0, [0] * len(pieces), [])
-        words = TextColumn.of(corpus.vocabulary.words)
+        words = TextColumn.of(corpus.vocabulary.words if corpus else [])
         self._words.append((words, words.hashes()))
-        rows = iter(_rows_of_sources(corpus, len(there)))
-        notes = [_renamed(note, dict(zip(map(str, there), (piece.name for piece in pieces), strict=False)))
-                 for note in corpus.summary.notes]  # fmt: skip
+        if corpus is None:
+            return PartAbout(0, 0, 0, 0, [0] * len(pieces), [])
         return PartAbout(
             corpus.n_documents,
             corpus.raw_tokens,
             corpus.summary.empty,
             len(corpus.vocabulary),
-            [0 if path is None else next(rows) for path in paths],
-            notes,
+            stage.rows(corpus.document_columns or {}, corpus.n_documents),
+            [stage.renamed(note) for note in corpus.summary.notes],
         )
 
     def counts(self, bucket: int, buckets: int) -> Counts:
@@ -133,33 +113,3 @@ class PartReader:
                 corpus.close()
             shutil.rmtree(self._folder / f"part-{number}", ignore_errors=True)
         self._parts, self._words = [], []
-
-
-def given_paths(pieces: list[Piece], paths: list[Path], stage: Path) -> list[Path]:
-    """Files of many documents as they are; those that are one document each in a folder, which says so."""
-    given: list[Path] = []
-    for number, (piece, path) in enumerate(zip(pieces, paths, strict=True)):
-        if not piece.whole:
-            given.append(path)
-            continue
-        if not given or given[-1].parent != stage or not given[-1].is_dir():
-            given.append(stage / f"folder-{number:09}")
-            given[-1].mkdir()
-        packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else ""
-        (given[-1] / f"{number:09}{_ENDINGS[piece.kind]}{packed}").symlink_to(path.absolute())
-    return given
-
-
-def _rows_of_sources(corpus: EncodedCorpus, sources: int) -> list[int]:
-    """How many documents each file of a part has; 0 but for the first where that is not known, nor asked for."""
-    columns = corpus.document_columns or {}
-    if "sources.rows" in columns and len(columns["sources.rows"]) == sources:
-        edges = [*columns["sources.rows"].tolist(), corpus.n_documents]
-        return [last - first for first, last in pairwise(edges)]
-    return [corpus.n_documents] + [0] * (sources - 1)
-
-
-def _renamed(message: str, names: Mapping[str, str]) -> str:
-    for path, name in names.items():
-        message = message.replace(path, name)
-    return message

@@ -3,20 +3,84 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from spherevec.corpus.streams import readable
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.corpus.streams import COMPRESSED, readable
 from spherevec.distributed.parts import Piece, filesystem, told_by_fsspec
-from spherevec.errors import MissingExtraError
+from spherevec.errors import CorpusError, MissingExtraError
 from spherevec.storage.locks import told_in_one_line
 
 _COPIED = 1 << 22  # bytes at a time
+_ENDINGS = {"text": ".txt", "html": ".html", "email": ".eml"}  # of files that are one document
 
 
-def staged(piece: Piece, folder: Path, number: int) -> Path | None:
+class Stage(NamedTuple):
+    """Pieces as files of this machine."""
+
+    pieces: Sequence[Piece]
+    paths: list[Path | None]  # of each; None where it is empty
+    given: list[Path]  # what to read, in their order
+
+    def rows(self, columns: Mapping[str, NDArray[Any]], documents: int) -> list[int]:
+        """How many documents each piece has; all are the first one's where that is not known, nor asked for.
+
+        Args:
+            columns: of the table of documents.
+        """
+        there = [number for number, path in enumerate(self.paths) if path is not None]
+        found, rows = columns.get("sources.rows", np.zeros(0)).tolist(), [0] * len(self.paths)
+        firsts = found if len(found) == len(there) else [0] + [documents] * (len(there) - 1)
+        for number, (first, last) in zip(there, pairwise([*firsts, documents]), strict=True):
+            rows[number] = last - first
+        return rows
+
+    def renamed(self, message: str) -> str:
+        """What was said of the copies, with the names of the pieces."""
+        for piece, path in zip(self.pieces, self.paths, strict=False):
+            message = message if path is None else message.replace(str(path), piece.title)
+        return message
+
+
+@contextmanager
+def staged_pieces(pieces: Sequence[Piece], folder: Path) -> Iterator[Stage]:
+    """Pieces as files, as long as the context lasts; errors there name the pieces."""
+    place = folder / "stage"
+    place.mkdir()
+    stage = Stage(pieces, [], [])
+    try:
+        for number, piece in enumerate(pieces):
+            stage.paths.append(_staged(piece, place, number))
+        stage.given.extend(_given(pieces, stage.paths, place))
+        yield stage
+    except CorpusError as error:
+        raise CorpusError(stage.renamed(str(error))) from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _given(pieces: Sequence[Piece], paths: Sequence[Path | None], stage: Path) -> list[Path]:
+    """Files of many documents as they are; those that are one document each in a folder, which says so."""
+    given: list[Path] = []
+    for number, (piece, path) in enumerate(zip(pieces, paths, strict=True)):
+        if path is None or not piece.whole:
+            given += [] if path is None else [path]
+            continue
+        if not given or given[-1].parent != stage or not given[-1].is_dir():
+            given.append(stage / f"folder-{number:09}")
+            given[-1].mkdir()
+        packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else ""
+        (given[-1] / f"{number:09}{_ENDINGS[piece.kind]}{packed}").symlink_to(path.absolute())
+    return given
+
+
+def _staged(piece: Piece, folder: Path, number: int) -> Path | None:
     """A file of this machine with a piece of text: the file itself, or a copy in `folder`; None where it is empty."""
     if not piece.remote and piece.start is None:
         return Path(piece.place)
