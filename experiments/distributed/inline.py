@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from spherevec.distributed.interval import BANDWIDTH
 from spherevec.distributed.machines import Machines
 from spherevec.distributed.worker import Worker
 from spherevec.storage.files import working_folder
@@ -53,5 +52,5 @@ def inline_machines(
     """As `spherevec.distributed.machines.machines`."""
     with working_folder(workdir) as folder:
         crew = InlineCrew(workers, None if workdir is None else str(workdir))
-        yield Machines(crew, folder, exchange_tokens, BANDWIDTH)  # type: ignore[arg-type]
+        yield Machines(crew, folder, exchange_tokens)  # type: ignore[arg-type]
         crew.end()

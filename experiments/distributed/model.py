@@ -2,11 +2,13 @@
 
     python -m experiments.distributed.model
 
-    epoch = tokens / (W · cores · speed) + exchanges · (wait + rows · dim · number / cores + 2 · bytes / bandwidth)
+    epoch = tokens / (W · cores · speed) + exchanges · (wait + rows · dim · number / cores + sending − hidden)
+    sending = 2 · (W − 1) / W · bytes / bandwidth
+    hidden = 7/8 · min(sending, AHEAD · seconds of training between two exchanges)
 
 `rows` are both vectors of the words that moved, all of them at most; `bytes` are (2 dim + 12) for each. Every worker
-sends its rows once and receives all rows once, and adds up one slice; none of that grows with W. What grows is the
-number of parts that a slice has, which is in `number` (the cost of one number, of one worker), and the driver's wait.
+sends what it moved once and receives what all moved once, but for its own part; none of that grows with W. One exchange
+of eight ends a leg, and there nothing is hidden.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import math
 from dataclasses import dataclass, replace
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.interval import exchanges_an_epoch
+from spherevec.distributed.backend import LEG
+from spherevec.distributed.interval import AHEAD, exchanges_an_epoch
 
 # Tokens a second of one thread, and its seconds for each number of a row that moved (found, added up, applied), by the
 # size of the vocabulary: larger tables fit no cache. Medians of benchmarks.cluster parts; beyond, the last one.
@@ -50,7 +53,7 @@ class Cluster:
         share = self.tokens / self.workers
         config = TrainConfig(vector_size=self.dim, epochs=1)
         rounds = max(1, int(share / 64_000))
-        return exchanges_an_epoch(rounds, share, self.words, config, self.workers, None, self.gbit)
+        return exchanges_an_epoch(rounds, share, self.words, config, None, self.gbit)
 
     def times(self) -> tuple[float, float]:
         """Seconds of an epoch that are training, and seconds of exchanges."""
@@ -60,8 +63,9 @@ class Cluster:
         if self.workers == 1:
             return training, self.exchanges * WAIT
         each = WAIT + rows * self.dim * number / self.cores
-        each += 2 * rows * (2 * self.dim + 12) * 8 / (self.gbit * 1e9)
-        return training, self.exchanges * each
+        sending = 2 * (1 - 1 / self.workers) * rows * (2 * self.dim + 12) * 8 / (self.gbit * 1e9)
+        hidden = (1 - 1 / LEG) * min(sending, AHEAD * training / self.exchanges)
+        return training, self.exchanges * (each + sending - hidden)
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spherevec[ray]'
 
 PLACES = [str(Path(__file__).parents[up]) for up in range(3)]  # where a script finds this file and what it imports
 SETTINGS = {"vector_size": 20, "epochs": 6, "min_count": 2, "seed": 3, "progress": False, "deterministic": True}
+CLUSTER = {"exchange_tokens": 4500}  # twice an epoch: enough between two exchanges to train ahead
 
 
 def texts(documents=300):
@@ -54,7 +55,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def without_faults(cluster):
     """What two workers learn when nothing happens."""
-    return spherevec.train(texts(), ray="auto", workers=2, **SETTINGS)
+    return spherevec.train(texts(), ray="auto", workers=2, cluster=CLUSTER, **SETTINGS)
 
 
 def same(one, other):
@@ -109,7 +110,7 @@ def test_one_worker_learns_what_one_machine_does(cluster):
 def test_workers_of_one_process_learn_what_those_of_ray_do(without_faults, tmp_path):
     """Studies and quick tests rely on it."""
     config = TrainConfig(**{name: value for name, value in SETTINGS.items() if name != "progress"})
-    with encode(texts(), tmp_path / "corpus", min_count=2) as corpus, inline_machines(2) as machines:
+    with encode(texts(), tmp_path / "corpus", min_count=2) as corpus, inline_machines(2, **CLUSTER) as machines:
         same(train_corpus(corpus, config, place_of=machines.place), without_faults)
 
 
@@ -124,7 +125,7 @@ def test_workers_learn_together(without_faults):
 def test_a_killed_worker_is_replaced_and_the_bits_are_the_same(cluster, without_faults):
     killer = Killer(lambda: os.kill(workers_of_this_run()[0], signal.SIGKILL))
     with pytest.warns(UserWarning, match=r"worker \d died .*another goes on"):
-        model = spherevec.train(texts(), ray="auto", workers=2, **SETTINGS | {"progress": killer})
+        model = spherevec.train(texts(), ray="auto", workers=2, cluster=CLUSTER, **SETTINGS | {"progress": killer})
     assert killer.killed
     same(model, without_faults)
 
@@ -141,7 +142,8 @@ def test_a_killed_node_is_replaced_and_the_bits_are_the_same(cluster, without_fa
 
     killer = Killer(kill)
     with pytest.warns(UserWarning, match=r"worker \d died"):
-        model = spherevec.train(texts(), ray="auto", workers=2, **SETTINGS | {"progress": killer, "threads": 3})
+        how = SETTINGS | {"progress": killer, "threads": 3}
+        model = spherevec.train(texts(), ray="auto", workers=2, cluster=CLUSTER, **how)
     assert killer.killed
     same(model, without_faults)
 
@@ -155,7 +157,11 @@ def test_a_straggler_is_replaced(cluster, without_faults):
 
     with pytest.warns(UserWarning, match="has not answered"):
         model = spherevec.train(
-            texts(), ray="auto", workers=2, cluster={"worker_timeout": 3.0}, **SETTINGS | {"progress": Killer(stop)}
+            texts(),
+            ray="auto",
+            workers=2,
+            cluster=CLUSTER | {"worker_timeout": 3.0},
+            **SETTINGS | {"progress": Killer(stop)},
         )
     same(model, without_faults)
 
@@ -172,13 +178,14 @@ def die(progress):
     if progress.phase == "training" and (progress.done or 0) > 0.6:
         os.kill(os.getpid(), signal.SIGKILL)
 
-spherevec.train(texts(), ray={cluster.address!r}, workers=2, checkpoint={str(tmp_path / "run")!r},
+spherevec.train(texts(), ray={cluster.address!r}, workers=2, cluster=CLUSTER, checkpoint={str(tmp_path / "run")!r},
                 checkpoint_every="2e", **SETTINGS | {{"progress": die}})
 """
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=200)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    model = spherevec.train(texts(), ray="auto", workers=2, checkpoint=tmp_path / "run", resume=True, **SETTINGS)
+    how = {"checkpoint": tmp_path / "run", "resume": True, "cluster": CLUSTER}
+    model = spherevec.train(texts(), ray="auto", workers=2, **how, **SETTINGS)
     same(model, without_faults)
 
 

@@ -12,14 +12,12 @@ from spherevec.errors import ConfigError
 
 BANDWIDTH = 10.0  # Gbit/s that machines have between them, unless the user says
 LEAST_TOKENS = 250_000  # of a worker between two exchanges, where an epoch has that many
-LEAST_EXCHANGES = 8  # of an epoch, where it has that many rounds
-MORE_EXCHANGES = 32  # where the text is short: with 8, words of a million tokens were worse than on one machine
-SHORT = 64e6  # tokens of a worker
+LEAST_EXCHANGES = 8  # of an epoch, where it has that many rounds: 16 and 32 learn no better from short texts
 SHARE = 0.1  # of the time that an exchange may take, besides sending
 AHEAD = 0.25  # of what is trained between two exchanges, while rows are on their way: more than they should take
-# Of a worker of sixteen cores and 500,000 words, measured: tokens that it trains in a second, seconds for each number
-# that it exchanges, and seconds of an exchange besides.
-_TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 6_300_000.0, 1e-9, 0.05
+# Of a worker of sixteen cores, measured: tokens that it trains in a second with few words, seconds for each number that
+# it exchanges with many, and seconds of an exchange besides.
+_TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 11_000_000.0, 1e-9, 0.05
 
 
 def check_interval(exchange_tokens: int | None, bandwidth: float, worker_timeout: float) -> None:
@@ -53,7 +51,6 @@ def exchanges_an_epoch(
     share: float,
     words: int,
     config: TrainConfig,
-    workers: int,
     exchange_tokens: int | None = None,
     bandwidth: float = BANDWIDTH,
 ) -> int:
@@ -63,8 +60,5 @@ def exchanges_an_epoch(
         rounds: of an epoch, on the worker that has most: an exchange is at the end of one.
         share: tokens of a worker.
     """
-    interval = exchange_tokens or suggested_tokens(words, config, bandwidth)
-    wanted = math.ceil(share / interval)
-    if exchange_tokens is None:
-        wanted = max(wanted, MORE_EXCHANGES if share < SHORT and workers > 1 else LEAST_EXCHANGES)
-    return max(1, min(wanted, rounds))
+    wanted = math.ceil(share / (exchange_tokens or suggested_tokens(words, config, bandwidth)))
+    return max(1, min(wanted if exchange_tokens else max(wanted, LEAST_EXCHANGES), rounds))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from spherevec.distributed import interval
 from spherevec.distributed.backend import LEG, ClusterBackend, ClusterSchedule, Costs
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker
 from spherevec.distributed.crew import PATIENCE, Crew
-from spherevec.distributed.interval import BANDWIDTH, check_interval, exchanges_an_epoch
 from spherevec.distributed.layout import Layout, split_documents
 from spherevec.distributed.source import read_on_workers
 from spherevec.engine.base import Backend
@@ -27,42 +27,35 @@ from spherevec.storage.files import working_folder
 _TOKENS_SENT = 1 << 22  # at a time
 
 
+@dataclass
 class Machines:
     """A crew of workers, ready for a run.
 
-    Args:
+    Attributes:
+        folder: on this machine, for what a new worker needs that takes the place of a dead one.
         exchange_tokens: that each worker trains between two exchanges; None to choose.
         bandwidth: between the machines, in Gbit/s, to choose it by.
-        folder: on this machine, for what a new worker needs that takes the place of a dead one.
+        layout: of documents that the workers have read.
     """
 
-    def __init__(self, crew: Crew, folder: Path, exchange_tokens: int | None, bandwidth: float) -> None:
-        self.crew, self._folder = crew, folder
-        self._exchange_tokens, self._bandwidth = exchange_tokens, bandwidth
-        self._layout: Layout | None = None  # of documents that the workers have read
+    crew: Crew
+    folder: Path
+    exchange_tokens: int | None = None
+    bandwidth: float = interval.BANDWIDTH
+    layout: Layout | None = None
 
     def encode(self, source: Any, folder: Path, **how: Any) -> EncodedCorpus:
         """As `spherevec.corpus.encode`, on the workers where they can read the source and it is worth it."""
         read = None if how.get("phrases") else read_on_workers(self.crew, source, folder, **how)
         if read is None:
             return encode(source, folder, **how)
-        corpus, self._layout = read
+        corpus, self.layout = read
         return corpus
 
     def place(self, corpus: EncodedCorpus, config: TrainConfig) -> ClusterPlace:
         """Bring the documents of a corpus to the workers, unless they have them; the rest is the loop's."""
-        if self._layout is not None:
-            return ClusterPlace(self, corpus, config, self._layout, there=True)
-        return ClusterPlace(self, corpus, config, split_documents(corpus.offsets, self.crew.workers))
-
-    def exchanges(self, rounds: list[int], tokens: int, words: int, config: TrainConfig) -> int:
-        """Exchanges of an epoch, given the rounds that each worker has in it."""
-        share, given = tokens / self.crew.workers, self._exchange_tokens
-        return exchanges_an_epoch(max(rounds), share, words, config, self.crew.workers, given, self._bandwidth)
-
-    @property
-    def folder(self) -> Path:
-        return self._folder
+        layout = self.layout or split_documents(corpus.offsets, self.crew.workers)
+        return ClusterPlace(self, corpus, config, layout, there=self.layout is not None)
 
 
 class ClusterPlace:
@@ -90,7 +83,10 @@ class ClusterPlace:
 
         rounds = crew.ask(lambda number: self._prepare(number, number in has_text))
         crew.bring_up = self._bring
-        self.exchanges = machines.exchanges(rounds, corpus.n_tokens, len(corpus.vocabulary), config)
+        share, words = corpus.n_tokens / crew.workers, len(corpus.vocabulary)
+        self.exchanges = interval.exchanges_an_epoch(
+            max(rounds), share, words, config, machines.exchange_tokens, machines.bandwidth
+        )
         # Where there is little between two exchanges, nothing is trained ahead, and every exchange is a point to save.
         self._leg = LEG if crew.workers > 1 and max(rounds) * interval.AHEAD >= self.exchanges else 1
         corpus.spread = {"workers": crew.workers, "exchanges": self.exchanges}
@@ -147,13 +143,13 @@ def machines(
     config: TrainConfig,
     *,
     exchange_tokens: int | None = None,
-    bandwidth: float = BANDWIDTH,
+    bandwidth: float = interval.BANDWIDTH,
     worker_timeout: float = PATIENCE,
     workdir: str | Path | None = None,
 ) -> Iterator[Machines]:
     """Workers on a Ray cluster, for as long as the context lasts; see `spherevec.train` for the arguments."""
     count = check_workers(ray, workers)
-    check_interval(exchange_tokens, bandwidth, worker_timeout)
+    interval.check_interval(exchange_tokens, bandwidth, worker_timeout)
     with ExitStack() as stack:
         module = stack.enter_context(connected(str(ray), count, config.device))
         folder = stack.enter_context(working_folder(workdir))
