@@ -29,8 +29,8 @@ _ENDED_BY = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung u
 _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 
 
-# Python's spelling in a message, such as text_field=NAME; here it is --text-field NAME.
-_OPTION = re.compile(r"\b(text_field|id_field|title_field|keep|delimiter|encoding)=(NAMES?|X)\b")
+# Python's spelling in a message: text_field=NAME or text_field 'body'; here it is --text-field.
+_OPTION = re.compile(r"\b(text_field|id_field|title_field|keep|delimiter|encoding)(?:=(?=NAMES?\b|X\b)| (?='))")
 
 
 class Ended(KeyboardInterrupt):
@@ -114,7 +114,7 @@ def _message(error: Exception) -> str | None:
     """What to tell about an error; None for a defect of the program."""
     match error:
         case SpherevecError():
-            return _OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", str(error))
+            return _OPTION.sub(_as_typed, str(error))
         case click.UsageError():
             command = error.ctx.command_path if error.ctx else "spherevec"
             return f"{error.format_message().rstrip('.')}; see '{command} --help'"
@@ -129,6 +129,10 @@ def _message(error: Exception) -> str | None:
             return f"{error.filename or 'reading or writing failed'}: {error.strerror or error}"
         case _:
             return None
+
+
+def _as_typed(found: re.Match[str]) -> str:
+    return f"--{found[1].replace('_', '-')} "
 
 
 def _lacks_memory(error: BaseException | None) -> bool:

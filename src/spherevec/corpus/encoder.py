@@ -30,7 +30,7 @@ from spherevec.corpus.readers import Source, open_source
 from spherevec.corpus.renumbering import NumberedBlocks
 from spherevec.corpus.spill import Spill, SpilledBlock, new_folder, writable
 from spherevec.corpus.streams import BLOCK_SIZE
-from spherevec.corpus.summary import LONG_WORD, CorpusSummary, unspaced_share, warnings_about
+from spherevec.corpus.summary import LONG_WORD, CorpusSummary, numbers_share, unspaced_share, warnings_about
 from spherevec.corpus.tokenizer import TOKENS, Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.corpus.vocabulary import Vocabulary, choose_words
 from spherevec.corpus.writing import add_phrases, write_numbers
@@ -219,6 +219,7 @@ def _warnings(summary: CorpusSummary, counted: _Counted, tokenizer: Tokenizer) -
             long_words=round(sum(count for count, _ in long) * share),
             longest=max(long, key=lambda one: (len(one[1]), one[1]))[1] if long else "",
             unspaced=unspaced_share(counted.words.at(places), counts[places].tolist()),
+            numbers=numbers_share(counted.words.at(places), counts[places].tolist()),
             divided=tokenizer.divides_unspaced,
         )
     )

@@ -45,7 +45,7 @@ def _rows(frame: Any, fields: Any, kind: str) -> Iterator[Row]:
     at = {name: place for place, name in enumerate(fields.all)}
     for number, cells in enumerate(frame.iter_rows()):
         yield Row(
-            as_text(cells[at[fields.text]], f"{kind}, row {number}, column {fields.text!r}"),
+            as_text(cells[at[fields.text]], f"{kind}, row {number} (counted from 0), column {fields.text!r}"),
             None if fields.id is None else cells[at[fields.id]],
             None if fields.title is None else cells[at[fields.title]],
             [cells[at[name]] for name in fields.keep],

@@ -110,6 +110,9 @@ class ReadOptions:
         for option, names in asked.items():
             for name in names:
                 if name is not None and name not in there:
+                    before, _, kind = name.rpartition(":")
+                    if option == "keep" and before in there:
+                        check_kind(kind)
                     raise CorpusError(f"{where}: no field {name!r:.60}; choose {option}=NAME among {listed(there)}")
         return Fields(self.text_field or "", self.id_field, self.title_field, keep)
 

@@ -88,8 +88,21 @@ def unspaced_share(words: Iterable[str], counts: Iterable[int]) -> float:
     return unspaced / max(total, 1)
 
 
+def numbers_share(words: Iterable[str], counts: Iterable[int]) -> float:
+    """The share of words without any letter."""
+    both = list(zip(words, counts, strict=True))
+    without = sum(count for word, count in both if not any(map(str.isalpha, word)))
+    return without / max(sum(count for _, count in both), 1)
+
+
 def warnings_about(
-    summary: CorpusSummary, *, long_words: int = 0, longest: str = "", unspaced: float = 0.0, divided: str = "given"
+    summary: CorpusSummary,
+    *,
+    long_words: int = 0,
+    longest: str = "",
+    unspaced: float = 0.0,
+    divided: str = "given",
+    numbers: float = 0.0,
 ) -> list[str]:
     """What looks wrong.
 
@@ -97,6 +110,7 @@ def warnings_about(
         long_words: occurrences of words of `LONG_WORD` characters or more, such as `longest`.
         unspaced: the share of the text in scripts without spaces.
         divided: how a tokenizer of ours divides these: "segment", "bigrams" or "whole"; "given" by another.
+        numbers: the share of words without any letter.
     """
     found = []
     if summary.documents == 1:
@@ -105,6 +119,8 @@ def warnings_about(
         found.append(f"{summary.empty:,} of {summary.documents:,} documents are empty; is this the right field?")
     if long_words and long_words * 1000 > summary.tokens:
         found.append(f"{long_words:,} words have {LONG_WORD} characters or more, such as {longest[:40]!r}…")
+    if numbers > 0.5:
+        found.append(f"{numbers:.0%} of the words have no letter; is this the right field?")
     if unspaced > 0.01 and divided == "bigrams":
         found.append(
             f"{unspaced:.0%} of the text is in a script without spaces and was divided into pairs of characters; "

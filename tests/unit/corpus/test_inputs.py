@@ -274,7 +274,7 @@ class TestObjects:
         [
             (pandas.DataFrame({"a": ["x"]}), {}, "the pandas DataFrame: say which field holds the text"),
             (pandas.DataFrame({"a": ["x"]}), {"text_field": "b"}, "no field 'b'; choose text_field=NAME among 'a'"),
-            (pandas.DataFrame({"a": [1]}), {"text_field": "a"}, "row 0, column 'a': holds int '1', not text"),
+            (pandas.DataFrame({"a": [1]}), {"text_field": "a"}, "(counted from 0), column 'a': holds int '1', not text"),
             ({"a": "x"}, {}, "a dict is no list of documents; give list(d.items()) with ids=True"),
             ([("a", "x")], {}, "is a tuple, ('a', 'x'); give (id, text) pairs with ids=True"),
             ([{"a": "x"}], {}, "is a record; say which field holds its text (text_field=NAME), one of 'a'"),
@@ -308,11 +308,17 @@ def test_the_command_line_spells_options_its_own_way(tmp_path, capsys):
     assert "(--text-field NAME); there are 'no', 'body'" in capsys.readouterr().err
     assert main([*line, "--text-field", "body", "--id-field", "nr"]) == 2
     assert "choose --id-field NAME among 'no', 'body'" in capsys.readouterr().err
+    assert main([*line, "--text-field", "body", "--keep", "no:colour"]) == 2
+    assert "a kept field is one of text, number, date, category, not 'colour'" in capsys.readouterr().err
     assert main([*line, "--text-field", "body", "--delimiter", ","]) == 2
     assert "among 'no;body'; if ';' separates the cells, say so (--delimiter X)" in capsys.readouterr().err
 
 
 class TestSummary:
+    def test_a_column_of_numbers_is_told(self, tmp_path):
+        with encode(["1 2", "3 x"], tmp_path / "c", min_count=1) as corpus:
+            assert corpus.summary.warnings == ("75% of the words have no letter; is this the right field?",)
+
     def summary(self, source, tmp_path, **options):
         return encode(source, tmp_path / "summary", **options).summary
 

@@ -44,13 +44,13 @@ def tokenize(
         return
     display.echo(
         f"{found['documents']:,} documents, {found['empty']:,} of them empty; {found['tokens']:,} tokens; "
-        f"{found['words']:,} distinct words, {found['rare']:,} of them in the text less than {found['min_count']} times"
+        f"{found['words']:,} distinct words, {found['rare']:,} of them occur less than {found['min_count']} times"
     )
     display.echo(f"tokenizer: {found['tokenizer']}")
     for kind, words in found["joined"].items():
         display.echo(f"{kind}: {'  '.join(words)}")
     left_out = "  ".join(f"{piece} {count:,}" for piece, count in found["left_out"])
-    display.echo(f"left out, in the first documents: {left_out}")
+    display.echo(f"left out, in the first documents: {left_out or 'nothing'}")
     for word, count in found["top"]:
         display.echo(f"{count:>10,}  {word}")
     for warning in found["warnings"]:
