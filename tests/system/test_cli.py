@@ -373,6 +373,7 @@ WRONG_COMMANDS = {
     "export {model} --words {tmp}/x --docs {tmp}/x": "a file name each",
     "export {words} --docs {tmp}/d": "has no docs",
     "export {model} --words {tmp}/w --format x": "'word2vec'",
+    "export {model} --docs {tmp}/d.csv": "vectors are not written as .csv; write .parquet or .npy",
     "import {taken} --out {tmp}/m": "{taken}",
     "import {tmp}/none --out {tmp}/m": "no such file",
     "evaluate similarity {model} --data {tmp}/none": "does not exist",

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from spherevec.cli.options import Command
+from spherevec.cli.options import Command, SettingOption
 
+_GROUP: dict[str, Any] = {"cls": SettingOption, "group": "Several machines (--ray)"}  # `train --help-all` shows it
 _OPTIONS = (
     click.option(
         "--ray",
@@ -19,18 +20,21 @@ _OPTIONS = (
         "--exchange-tokens",
         type=click.IntRange(1),
         metavar="N",
+        **_GROUP,
         help="Tokens that a worker trains between two exchanges; by default chosen by vocabulary and --bandwidth.",
     ),
     click.option(
         "--bandwidth",
         type=click.FloatRange(0, min_open=True),
         metavar="GBIT",
+        **_GROUP,
         help="Between the machines of --ray, in Gbit/s, to choose the exchanges by. Default: 10.",
     ),
     click.option(
         "--worker-timeout",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
+        **_GROUP,
         help="A worker that does not answer for so long is replaced. Default: 600.",
     ),
 )

@@ -51,7 +51,8 @@ def described(model: Model) -> dict[str, Any]:
         "titles": None if model.documents is None else model.documents.titled,
         "fields": None if model.documents is None else model.documents.fields,
         "vector_size": model.vector_size,
-        "tokens": None if model.counts is None else int(model.counts.sum()),
+        # Of all documents, those that were added to the words included; an imported model knows counts of words alone.
+        "tokens": model.provenance.get("tokens", None if model.counts is None else int(model.counts.sum())),
         "tokenizer": model.tokenizer.description(),
         "config": model.config,
         "parameters": model.parameters,

@@ -13,6 +13,7 @@ from spherevec.cli.options import PATH, LateChoice, force_option, guard_option, 
 from spherevec.errors import ConfigError
 
 _BY_ENDING = {".parquet": "parquet", ".npy": "npy", ".bin": "word2vec-bin"}
+_NOT_WRITTEN = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".arrow", ".feather", ".npz", ".pkl", ".h5")
 
 
 def _formats() -> list[str]:
@@ -48,6 +49,10 @@ def export(
         raise click.UsageError("--words, --contexts and --docs need a file name each")
     if Path("-") in asked.values():
         raise click.UsageError("vectors are written to files, not to standard output; give a file name")
+    for path in asked.values():
+        if format_name is None and path.suffix.lower() in _NOT_WRITTEN:
+            hint = "write .parquet or .npy, or name the --format of the file"
+            raise click.UsageError(f"{path}: vectors are not written as {path.suffix}; {hint}")
     formats = {name: format_name or _BY_ENDING.get(path.suffix.lower(), "word2vec") for name, path in asked.items()}
     if guard_formulas and set(formats.values()) != {"projector"}:
         raise click.UsageError("--guard-formulas is for the TSV files of --format projector")
