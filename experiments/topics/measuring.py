@@ -54,8 +54,16 @@ def outside_coherence(topics: list[list[str]], outside: Any) -> float:
     return float(np.mean(means)) if means else 0.0
 
 
-def run_rival(python: str, arguments: list[str], limit: int) -> dict[str, Any]:
-    """What a rival answered, or why it did not."""
+def run_rival(python: str, arguments: list[str], limit: int, kept: Path | None = None) -> dict[str, Any]:
+    """What a rival answered, or why it did not.
+
+    Args:
+        arguments: of rivals.py.
+        limit: seconds.
+        kept: a file for the answer; one that is there is read instead.
+    """
+    if kept is not None and kept.exists():
+        return dict(json.loads(kept.read_text()))
     script = str(Path(__file__).with_name("rivals.py"))
     try:
         done = subprocess.run([python, script, *arguments], capture_output=True, text=True, timeout=limit)
@@ -64,12 +72,34 @@ def run_rival(python: str, arguments: list[str], limit: int) -> dict[str, Any]:
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or ["no message"])[-1][:200]}
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(answer))
     return answer
 
 
-def write_line(path: Path, line: dict[str, Any]) -> None:
-    """Add a measurement to a file of JSON lines, and print it."""
-    shown = json.dumps({key: round(value, 4) if isinstance(value, float) else value for key, value in line.items()})
-    with path.open("a") as file:
-        file.write(shown + "\n")
-    print(shown, flush=True)
+class Results:
+    """A file of JSON lines, one a measurement; one that is there is not written again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self._known = {_key(json.loads(line)) for line in lines}
+
+    def __contains__(self, line: dict[str, Any]) -> bool:
+        return _key(line) in self._known
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Add a measurement, and print it."""
+        if line in self:
+            return
+        self._known.add(_key(line))
+        shown = json.dumps({key: round(value, 4) if isinstance(value, float) else value for key, value in line.items()})
+        with self.path.open("a") as file:
+            file.write(shown + "\n")
+        print(shown, flush=True)
+
+
+def _key(line: dict[str, Any]) -> tuple[Any, ...]:
+    """What a measurement is of."""
+    return (*(line.get(name) for name in ("set", "method", "seed", "k")), "ari_between_seeds" in line, "failed" in line)

@@ -21,7 +21,7 @@ import numpy as np
 
 import spherevec
 from experiments.topics.corpora import load
-from experiments.topics.measuring import run_rival, write_line
+from experiments.topics.measuring import Results, run_rival
 from spherevec.evaluation.coherence import topic_diversity, topic_npmi
 from spherevec.topics import find_topics
 
@@ -74,17 +74,19 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=Path)
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--rival", action="append", default=[], metavar="METHOD=PYTHON")
+    parser.add_argument("--answers", type=Path, metavar="FOLDER")
     parser.add_argument("--limit", type=int, default=900)
     args = parser.parse_args()
     vocabulary = None if args.vocabulary is None else set(args.vocabulary.read_text().split())
     tokens = [text for text in preprocessed(load("20news", args.data)[0], vocabulary) if len(text) >= FEWEST_WORDS]
     texts = [" ".join(text) for text in tokens]
     size = {"documents": len(texts), "words": len({w for text in tokens for w in text})}
+    results = Results(args.out)
     found: dict[str, list[dict[str, float]]] = {}
 
     def record(method: str, seed: int, k: int, topics: list[list[str]]) -> None:
         line: dict[str, Any] = {"set": "protocol", "method": method, "seed": seed, "k": k, **figures(topics, tokens)}
-        write_line(args.out, {**line, "topics": len(topics)})
+        results.write({**line, "topics": len(topics)})
         found.setdefault(method, []).append(line)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -100,14 +102,15 @@ def main() -> None:
                 method, python = rival.split("=", 1)
                 vectors = [str(ours)] if method == "bertopic" else []
                 for k in COUNTS:
-                    answer = run_rival(python, [method, str(held), str(k), str(seed), *vectors], args.limit)
+                    kept = None if args.answers is None else args.answers / f"protocol-{method}-{k}-{seed}.json"
+                    answer = run_rival(python, [method, str(held), str(k), str(seed), *vectors], args.limit, kept)
                     if "failed" in answer:
-                        write_line(args.out, {"set": "protocol", "method": method, "seed": seed, "k": k, **answer})
+                        results.write({"set": "protocol", "method": method, "seed": seed, "k": k, **answer})
                         break
                     record(method + ", our vectors" * bool(vectors), seed, k, answer["topics"][""]["words"])
     for method, lines in found.items():
         mean = {key: float(np.mean([line[key] for line in lines])) for key in ("npmi", "diversity")}
-        write_line(args.out, {"set": "protocol", "method": method, "runs": len(lines), **size, **mean})
+        results.write({"set": "protocol", "method": method, "runs": len(lines), **size, **mean})
 
 
 if __name__ == "__main__":
