@@ -24,8 +24,12 @@ _PULL = 0.1
 # A name that the text says more often has more documents: its prior grows with this power of the count of its words,
 # and inside a name each word has a share by that power.
 _PRIOR_OF_NAME, _PRIOR_OF_WORD = 0.25, 0.5
-# A document keeps this share of its own probabilities, and takes the rest from its neighbours, so many times.
-_KEPT, _STEPS = 0.03, 40
+# A document keeps a share of its own probabilities, and takes the rest from its neighbours, again and again. The more
+# names there are, the smaller are their regions, and the shorter the way: this share a name, between two bounds; and
+# the steps times the share.
+_KEPT_BY_NAME, _LEAST_KEPT, _MOST_KEPT, _WAY = 0.03 / 8, 0.03, 0.3, 1.2
+# A name gets at most so many times the documents that it had before; steps to get there, and their length.
+_MOST_GROWTH, _SCALINGS, _SCALING = 2.0, 60, 0.2
 # Words nearest to a word of a name, which together say the same in another way.
 _OTHERS = 10
 # Sets of words drawn at random that names are compared with, and the share of these that a name must beat.
@@ -92,14 +96,24 @@ def priors(owners: Labels, said: NDArray[np.float64]) -> NDArray[np.float64]:
 def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities (n, k), up to a factor a row, after they have spread over the graph (n, n).
 
-    Spreading favours large names over small ones beside them; names are scaled back to the sizes they had before.
+    Spreading favours large names over small ones beside them; names are scaled back to the sizes they had before, and
+    no name is the likeliest of more than twice as many documents as it had.
     """
     degrees = np.asarray(graph.sum(axis=1), np.float64).ravel()
     steps = diags_array(1 / np.where(degrees > 0, degrees, 1)) @ graph
+    kept = float(np.clip(_KEPT_BY_NAME * chances.shape[1], _LEAST_KEPT, _MOST_KEPT))
     found = chances
-    for _ in range(_STEPS):
-        found = (1 - _KEPT) * (steps @ found) + _KEPT * chances
-    return np.asarray(found * (chances.mean(axis=0) / np.maximum(found.mean(axis=0), 1e-30)))
+    for _ in range(int(_WAY / kept)):
+        found = (1 - kept) * (steps @ found) + kept * chances
+    sizes = np.maximum(chances.mean(axis=0), 1e-12)
+    logs = np.log(np.maximum(found, 1e-30)) + np.log(sizes / np.maximum(found.mean(axis=0), 1e-30))
+    for _ in range(_SCALINGS):
+        likeliest = np.bincount(np.argmax(logs, axis=1), minlength=len(sizes)) / len(logs)
+        over = np.log(np.maximum(likeliest / sizes, 1e-12) / _MOST_GROWTH)
+        if over.max() <= 0:
+            break
+        logs -= _SCALING * np.maximum(over, 0)
+    return np.asarray(np.exp(logs))
 
 
 def in_other_words(starts: Rows, vocabulary: Rows) -> Rows:

@@ -95,6 +95,14 @@ def test_spreading_keeps_the_sizes_of_names() -> None:
     np.testing.assert_allclose(found.mean(axis=0), chances.mean(axis=0))
 
 
+def test_no_name_swallows_the_rest() -> None:
+    random = np.random.default_rng(1)
+    graph = csr_array(np.triu(random.random((400, 400)) < 0.1, 1).astype(float))
+    chances = random.dirichlet([40, 38, 36, 34], 400)  # names that say little: each document is as likely of any
+    sizes = np.bincount(np.argmax(spread(graph + graph.T, chances), axis=1), minlength=4)
+    assert sizes.max() <= 2.1 * chances.mean(axis=0)[0] * 400
+
+
 def test_a_frequent_word_swallows_nothing(model: Model) -> None:
     named = find_topics(
         model, names={"all": ["the"], "sport": ["match"], "money": ["bank"]}, only_names=True, threads=1
