@@ -29,9 +29,8 @@ from spherevec.model import KeyedVectors, Model
 from spherevec.training import checkpoint
 
 WRITER = "import sys, test_crash_consistency as here; here.SCENARIOS[sys.argv[1]].write(here.Path(sys.argv[2]))"
-CALLS = (
-    "openat,write,pwrite64,rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat,rmdir,fsync,ftruncate,link,linkat"
-)
+CALLS = "openat,lseek,write,pwrite64,ftruncate,fsync,"
+CALLS += "rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat,rmdir,link,linkat"
 LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+)")
 STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 DESCRIPTOR = re.compile(r"^(?:AT_FDCWD|(\d+))<((?:\\x[0-9a-f]{2}|[^>])*)>")
@@ -72,6 +71,8 @@ def recorded(scenario, folder):
         base = os.fsdecode(_unhex(held[2])) if held else ""
         if name in ("write", "pwrite64", "fsync", "ftruncate"):
             paths, data = [base], strings[0] if name in ("write", "pwrite64") else b""
+        elif name == "lseek":
+            paths, data = [base], int(found[3])
         else:
             held_all = re.findall(r"(?:AT_FDCWD|\d+)<((?:\\x[0-9a-f]{2})*)>", arguments)
             bases = [_unhex(text).decode() for text in held_all] + [""] * len(strings)
@@ -97,6 +98,7 @@ class Disk:
 
     def __init__(self, files):
         self.files = dict(files)  # path: [content, how much of it is synced]
+        self.places = {}  # where the next write goes, if not to the end
 
     def apply(self, name, paths, data):
         first = paths[0]
@@ -104,8 +106,15 @@ class Disk:
             self.files.setdefault(first, [b"", 0])
         elif name == "openat:truncate":
             self.files[first] = [b"", 0]
+            self.places.pop(first, None)
         elif name in ("write", "pwrite64"):
-            self.files[first] = [self.files[first][0] + data, self.files[first][1]]
+            content, synced = self.files[first]
+            place = self.places.get(first, len(content))
+            self.files[first] = [content[:place] + data + content[place + len(data) :], min(synced, place)]
+            if first in self.places:
+                self.places[first] += len(data)
+        elif name == "lseek":
+            self.places[first] = data
         elif name == "fsync" and first in self.files:
             self.files[first] = [self.files[first][0], len(self.files[first][0])]
         elif name in ("unlink", "unlinkat"):
@@ -274,6 +283,48 @@ class SavedPage(Scenario):
         return int(text != "an old page")
 
 
+class Exports(Scenario):
+    """Other files and folders that commands write, over older ones; each by itself is the old or the new."""
+
+    needs = ("pyarrow",)
+    formats = ("word2vec", "npy", "parquet", "projector")  # a text, two files, a library's own writer, a folder
+
+    def prepare(self, path):
+        for name, seed in (("old", 1), ("new", 2)):
+            spherevec.train(TEXTS, epochs=1, seed=seed, **SETTINGS).save(path.with_name(f"model-{name}"))
+        (path.parent / "texts.txt").write_text("w1 w2\nw3 w4 w5\n")
+        for name in ("new", "old"):
+            self._write(path, name)
+            path.with_name(name).mkdir()
+            for one in path.parent.glob("m-*"):
+                copy = shutil.copytree if one.is_dir() else shutil.copyfile
+                copy(one, path.with_name(name) / one.name)
+
+    def _write(self, path, which):
+        model = str(path.with_name(f"model-{which}"))
+        lines = [["export", model, "--words", f"{path}-{name}", "--format", name] for name in self.formats]
+        lines.append(["cluster", model, "--k", "2", "--out", f"{path}-labels.txt"])
+        texts = ["infer", model, str(path.with_name("texts.txt")), "--threads", "1"]
+        lines.append([*texts, "--out", f"{path}-vectors.npy", "--ids", f"{path}-ids.txt"])
+        for line in lines:
+            assert main([*line, "--force"]) == 0, line
+
+    def write(self, path):
+        self._write(path, "new")
+
+    def state(self, path):
+        places = (path.parent, path.with_name("old"), path.with_name("new"))
+        now, old, new = ({one.name: contents(one) for one in place.glob("m-*")} for place in places)
+        assert now.keys() == new.keys()
+        assert [name for name in now if now[name] not in (old[name], new[name])] == []
+        return int(now == new)
+
+
+def contents(path):
+    """The bytes of a file, or of all files of a folder by name."""
+    return path.read_bytes() if path.is_file() else {file.name: file.read_bytes() for file in path.iterdir()}
+
+
 SCENARIOS = {
     "model": SavedModel(),
     "checkpoint": SavedCheckpoint(),
@@ -281,6 +332,7 @@ SCENARIOS = {
     "index": IndexedModel(),
     "topics": SavedTopics(),
     "page": SavedPage(),
+    "exports": Exports(),
 }
 
 

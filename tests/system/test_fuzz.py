@@ -51,7 +51,7 @@ def test_what_is_damaged_reads_well_or_is_refused_in_one_line(name):
         assert taken, "the reader takes nothing"
 
         @given(luck=st.randoms(use_true_random=False))
-        @settings(max_examples=EXAMPLES, deadline=None, database=None)
+        @settings(max_examples=EXAMPLES)
         def try_it(luck):
             feed(name, damaged(seeds, target.words, luck), folder)
 

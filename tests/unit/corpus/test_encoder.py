@@ -82,7 +82,7 @@ def test_vocabulary():
         vocabulary.index("dog")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     documents=st.lists(
         st.lists(

@@ -31,7 +31,7 @@ def same_bytes(folders):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1, name
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.binary(max_size=9) | st.text(max_size=80).map(str.encode) | st.just(b"\n\nplain " * 20)).map(b"".join)
 )
@@ -48,7 +48,7 @@ def test_survey_equals_twin(text):
     assert empty == sum(line == b"" for line in text[:valid].split(b"\n")[:-1])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from(["same prefix ", "a", ""]).flatmap(lambda a: st.text().map(lambda b: a + b)),
                        st.integers(1, 3)))  # fmt: skip
 def test_ranked_equals_sorted(counts):
@@ -184,7 +184,7 @@ def test_new_texts_on_threads(tmp_path, monkeypatch, phrases):
     assert len(found[0][1]) == len(lines) + 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.text(max_size=5), min_size=1, unique=True), st.lists(st.text(max_size=5)))
 def test_ids_of_many_words(known, asked):
     vocabulary = Vocabulary(known, np.ones(len(known), np.int64))

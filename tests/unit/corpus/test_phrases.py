@@ -38,7 +38,7 @@ def runs_slowly(documents, least):
     return {run: count for run, count in counts.items() if count >= least}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(documents=DOCUMENTS, least=st.integers(1, 3), threads=st.integers(1, 3))
 def test_runs_are_counted(documents, least, threads):
     runs = count_runs(*encoded(documents), roles(WORDS), least, threads)
@@ -80,7 +80,7 @@ def apply_slowly(documents, phrases):
     return applied
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     documents=DOCUMENTS,
     phrases=st.sets(st.lists(st.integers(0, 9), min_size=2, max_size=4).map(tuple), max_size=8).map(sorted),

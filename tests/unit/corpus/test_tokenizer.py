@@ -97,7 +97,7 @@ def test_unspaced_scripts_are_divided_into_words():
     assert tokenizer_of("words").options.unspaced == "segment"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(NASTY)
 def test_blocks_are_divided_as_texts_are(text):
     pytest.importorskip("icu4py")
@@ -176,7 +176,7 @@ def test_unknown_tokenizers_are_refused(tokenizer):
         tokenize("a", tokenizer)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(documents=st.lists(NASTY | TEXT, max_size=5).map(lambda d: [*map(one_line, d)]), options=OPTIONS)
 @example(documents=["a'", "'b", "’", "a’b"], options=TokenizerOptions())
 @example(documents=["x@y.z", "http://a.b/c).", "Σ'ΑΣ"], options=TokenizerOptions(urls="keep"))
@@ -193,7 +193,7 @@ def test_scanner_equals_twin(documents, options):
 
 
 @pytest.mark.parametrize("name", ["words-0.1", "whitespace"])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     documents=st.lists(TEXT | NASTY, max_size=5).map(lambda d: [*map(one_line, d)]), first_words=st.sampled_from([1, 8])
 )
@@ -212,13 +212,13 @@ def test_punctuation_breaks_phrases_and_hyphens_do_not():
     assert fed(table, "a b, c d. e\nf")[2] == [False, False, True, False, True, True]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(NASTY)
 def test_markup_twins(text):
     assert clean_block(text.encode()) == cleaned(text.encode())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.sampled_from("aeA \n\u0301\u0323\u0307İÅ\u212b\u1100\u1161\u11a8가\u0338<=\u0958\u0340日")
@@ -250,7 +250,7 @@ def test_tables_agree_with_python_on_every_character():
             assert words[0] == chr(folded[code]) + ("\u0307" if code == 0x130 else ""), hex(code)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(left=st.lists(TEXT, max_size=6), right=st.lists(TEXT, max_size=6))
 def test_merged_tables_count_together(left, right):
     tables = [WordTable(tokenizer_of("words"), 1) for _ in range(3)]

@@ -71,7 +71,7 @@ class TestRoundTrip:
         name=st.sampled_from(sorted(set(FORMATS) - {"spacy"})),
         seed=st.integers(0, 99),
     )
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     def test_a_name_is_kept_or_refused_before_anything_is_written(self, keys, name, seed):
         vectors = KeyedVectors(keys, unit(len(keys), 3, seed))
         refused = any(cannot_hold(name, key) for key in keys)
@@ -99,7 +99,7 @@ class TestRoundTrip:
         assert list(back) == ([0, 1, 2, 3] if name == "jose" else ["0", "1", "2", "3"])
 
     @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=2, max_size=4))
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     def test_numbers_come_back_as_directions(self, row):
         given_row = np.array(row, np.float32)
         with tempfile.TemporaryDirectory() as folder:
@@ -439,7 +439,7 @@ class TestVectorsFromOutside:
         rest=st.binary(max_size=60) | st.text("ab01.-e \n\r", max_size=60).map(str.encode),
         packed=st.booleans(),
     )
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=400)
     def test_any_bytes_give_unit_vectors_or_our_error(self, name, start, rest, packed):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "v"

@@ -114,7 +114,7 @@ def test_taken_and_joined(table):
         DocumentTable.concatenate([table, table])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(max_size=6), max_size=30), st.text(max_size=6))
 def test_columns_of_text(texts, wanted):
     column = TextColumn.of(texts)
@@ -145,7 +145,7 @@ def test_terms_agree_with_scipy(tmp_path, monkeypatch, held, threads):
     assert (DocumentTerms.open(tmp_path / "t").counts != slow).nnz == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), kind=st.sampled_from(["table", "terms"]))
 def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
     folder = tmp_path_factory.mktemp("damage")

@@ -83,7 +83,7 @@ names = st.lists(st.sampled_from(ODD) | st.text(max_size=8), min_size=1, max_siz
     mmap=st.booleans(),
     data=st.data(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_what_goes_in_comes_out(words, docs, contexts, inputs, mmap, data):
     model = Model(
         KeyedVectors(words, unit(len(words)), data.draw(st.none() | st.just(range(len(words))))),
@@ -356,7 +356,7 @@ class TestDamage:
         name=st.sampled_from(sorted(name for name in native.FILES - NOT_THERE if not name.startswith("docs-"))),
         data=st.data(),
     )
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=80)
     def test_random_damage_raises_nothing_but_our_errors(self, name, data):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "m"

@@ -64,7 +64,7 @@ def nearly_equal(n, dim, seed):
     make=st.sampled_from([on_grid, nearly_equal]),
     data=st.data(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_search_is_brute_force_in_float64(n, q, k, dim, width, most, seed, make, data):
     """Equal vectors, vectors that differ in the last bit, blocks of any size: the same rows in the same order."""
     vectors = make(n, dim, seed)

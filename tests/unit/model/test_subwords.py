@@ -49,7 +49,7 @@ def edits(a, b):
 
 
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_slip_is_one_edit(a, b):
     assert one_slip(a, b) == (edits(a, b) == 1)
 

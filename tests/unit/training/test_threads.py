@@ -85,7 +85,7 @@ def test_many_threads_on_few_words_leave_every_vector_on_the_sphere(corpus, obje
         }
     ),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_settings_within_their_ranges_make_a_vector_diverge(corpus, objective, changes):
     assert_sound(spherevec.train_corpus(corpus, TrainConfig(**SETTINGS | objective | changes)))
 
