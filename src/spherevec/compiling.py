@@ -13,7 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from spherevec.errors import ConfigError
 
@@ -25,6 +27,8 @@ except (ValueError, RuntimeError) as error:
     raise ConfigError(f"Numba cannot start ({error}); check the NUMBA_ variables of the environment") from None
 
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\(.*?\)|.*?$)|import\s+([\w.]+))", re.MULTILINE | re.DOTALL)
+
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 # Below this, LLVM may find no memory while it compiles, and then ends the process without a word to Python.
 _HEADROOM = 160 << 20
@@ -109,6 +113,24 @@ class _StampedCache(FunctionCache):  # type: ignore[misc]
             super().save_overload(signature, result)
 
 
+def read_only(array: Array) -> Array:
+    """A view for kernels that only read: mapped files and arrays in memory are then of one type, compiled once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _share(dispatcher: Any) -> None:
+    """Let calls with constants use one compiled form, instead of one form a constant; LLVM puts them in anyway."""
+    template_of = dispatcher.get_call_template
+
+    def template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        unliteral = numba.types.unliteral
+        return template_of(tuple(map(unliteral, args)), {name: unliteral(value) for name, value in kws.items()})
+
+    dispatcher.get_call_template = template
+
+
 def njit(*, inner: bool | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """As `numba.njit`; with `cache=True` it works, uncached, where no folder for the cache can be written.
 
@@ -122,6 +144,8 @@ def njit(*, inner: bool | None = None, **options: Any) -> Callable[[Callable[...
         within = function.__name__.startswith("_") if inner is None else inner
         dispatcher = numba.njit(**options, no_cfunc_wrapper=True, no_cpython_wrapper=within)(function)
         if within:
+            if not numba.config.DISABLE_JIT:
+                _share(dispatcher)
             return dispatcher
         if cached and hasattr(dispatcher, "enable_caching"):  # a plain function under NUMBA_DISABLE_JIT
             with suppress(

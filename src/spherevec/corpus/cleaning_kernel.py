@@ -133,6 +133,14 @@ def _entity(data, i, entity_names, entity_starts, windows_1252):
 
 
 @njit(nogil=True, cache=True)
+def _copy(data, begin, end, out, k):
+    """Copy data[begin:end] to `out` from `k` on, and return the end; a slice would take 2 s to compile."""
+    for j in range(end - begin):
+        out[k + j] = data[begin + j]
+    return k + end - begin
+
+
+@njit(nogil=True, cache=True)
 def clean_markup(
     data, places, tag_names, tag_starts, tag_breaks, entity_names, entity_starts, texts, text_starts, windows_1252, out
 ):
@@ -153,8 +161,7 @@ def clean_markup(
             end, code, name = _entity(data, i, entity_names, entity_starts, windows_1252)
         if end == 0:
             continue
-        out[k : k + i - copied] = data[copied:i]
-        k += i - copied
+        k = _copy(data, copied, i, out, k)
         copied = end
         if name < 0:
             k = _put_code_point(out, k, code)
@@ -164,8 +171,7 @@ def clean_markup(
                 k += 1
     if copied == 0:
         return -1
-    out[k : k + n - copied] = data[copied:]
-    return k + n - copied
+    return _copy(data, copied, n, out, k)
 
 
 @njit(nogil=True, cache=True)

@@ -225,8 +225,10 @@ BOUNDED = """
     text = folder / "text.txt"
     text.write_text("".join(f"w{i % 50} w{i % 7} w{i % 11}\\n" for i in range(100_000)) + "\\n" * 50)
     document_table.lies_in_memory = lambda folder: False
+    small = folder / "small.txt"
+    small.write_text("a b c\\n" * 20)
     for deterministic in (False, True):
-        spherevec.train(["a b c"] * 20, **settings, deterministic=deterministic)  # all libraries, and all kernels
+        spherevec.train(small, **settings, deterministic=deterministic)  # all libraries, and all kernels
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (used + (64 << 20),) * 2)
     assert 0 < memory.available_memory() <= 64 << 20

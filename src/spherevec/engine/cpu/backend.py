@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.compiling import need_compiler
+from spherevec.compiling import need_compiler, read_only
 from spherevec.config import TrainConfig
 from spherevec.engine.base import Block, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
@@ -52,7 +52,12 @@ class CpuBackend:
         objective = config.objective_info
         self._train = _KERNELS[objective.kernel_for(config.batch)]
         self._corpus = kernel.Corpus(
-            data.ids, data.offsets, data.pieces, data.keep_probability, data.alias_probability, data.alias_word
+            read_only(data.ids),
+            read_only(data.offsets),
+            data.pieces,
+            data.keep_probability,
+            data.alias_probability,
+            data.alias_word,
         )
         batch = max(config.batch, ANCHOR_TILE)
         self._scratch = [
@@ -169,7 +174,7 @@ def _weighted_fit(
 
 def corpus_of(ids: NDArray[np.int32], offsets: NDArray[np.int64], sampling: Sampling) -> kernel.Corpus:
     """Documents to fit, whole: pieces matter in training alone."""
-    return kernel.Corpus(ids, offsets, np.empty((0, 2), np.int64), *sampling)
+    return kernel.Corpus(read_only(ids), read_only(offsets), np.empty((0, 2), np.int64), *sampling)
 
 
 class DocumentFit:

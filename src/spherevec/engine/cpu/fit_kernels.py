@@ -112,7 +112,7 @@ def fit_weighted(ids, offsets, inputs, docs, first, last, weights, moments, scra
 
 
 @compiled
-def add_coherence(ids, offsets, documents, inputs, weights, cosines, seen, direction, scratch, words):
+def add_coherence(ids, offsets, documents, inputs, weights, cosines, seen, direction, scratch, words, times):
     """For every word of some documents, add the cosine between the word and the rest of its document.
 
     Args:
@@ -120,7 +120,8 @@ def add_coherence(ids, offsets, documents, inputs, weights, cosines, seen, direc
         cosines, seen: (V,) int64: the sums of cosines in `COSINE_UNIT`s, and how many there are.
         direction: (stride + 1,) int64: the sum of the documents' directions in `DIRECTION_UNIT`s, and how many.
         scratch: (1, stride)
-        words: room for the words of the longest document.
+        words: room for the different words of the longest document.
+        times: (V,) int32 zeros, and zeros again afterwards.
     """
     stride = inputs.shape[1]
     for document in documents:
@@ -132,19 +133,19 @@ def add_coherence(ids, offsets, documents, inputs, weights, cosines, seen, direc
         for d in range(stride):
             direction[d] += np.int64(math.floor(scratch[0, d] * scale + 0.5))
         direction[stride] += 1
-        length = stop - start
-        for place in range(length):
-            words[place] = ids[start + place]
-        words[:length].sort()
-        place = 0
-        while place < length:
-            word, after = np.int64(words[place]), place + 1
-            while after < length and words[after] == word:
-                after += 1
-            own = np.float64(weights[word]) * (after - place)
+        different = 0
+        for place in range(start, stop):
+            word = np.int64(ids[place])
+            if times[word] == 0:
+                words[different] = word
+                different += 1
+            times[word] += 1
+        for place in range(different):
+            word = np.int64(words[place])
+            own = np.float64(weights[word]) * times[word]
+            times[word] = 0
             product = np.float64(row_product(row_address(inputs, word), row_address(scratch, 0), stride))
             rest = square - 2.0 * own * product + own * own  # the squared norm of the other words' sum
             if rest > 1e-6 * own * own + 1e-12:
                 cosines[word] += np.int64(math.floor((product - own) / math.sqrt(rest) * COSINE_UNIT + 0.5))
                 seen[word] += 1
-            place = after
