@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary, encoded
 from spherevec.corpus.encoder import write_words
-from spherevec.corpus.field_types import KindFinder
+from spherevec.corpus.field_types import MISSING_DATE, KindFinder
 from spherevec.corpus.rare import RareWords
 from spherevec.corpus.rare_counts import RareCounts
-from spherevec.corpus.records import schema_array, schema_of, text_arrays
+from spherevec.corpus.records import KeptField, schema_array, schema_of, text_arrays
 from spherevec.corpus.spill import writable
 from spherevec.corpus.summary import CorpusSummary
 from spherevec.corpus.tokenizer import Tokenizer
@@ -36,12 +36,14 @@ def gather(
     rare_counts: RareCounts,
     tokenizer: Tokenizer,
     figures: Mapping[str, Any],
+    keep: Sequence[KeptField],
 ) -> EncodedCorpus:
     """Write an encoded corpus.
 
     Args:
         parts: in the order of the text.
         figures: `min_count`, `distinct_words` and `notes`.
+        keep: further fields of the documents.
     """
     folder.mkdir(parents=True, exist_ok=True)
     n_tokens = n_documents = unknown = 0
@@ -64,7 +66,7 @@ def gather(
         with writable(folder):
             rare.write(folder / encoded.RARE)
             rare_counts.save(folder / encoded.RARE_COUNTS)
-            columns = joined_columns(tables)
+            columns = joined_columns(tables, keep)
             if not any(name.startswith("0.") and columns_role(columns, 0) == "id" for name in columns):
                 columns |= source_columns(pieces, abouts)
             write_tensors(folder / encoded.DOCUMENTS, columns)
@@ -100,100 +102,76 @@ def columns_role(columns: Columns, number: int) -> str:
     return str(described[number]["role"]) if number < len(described) else ""
 
 
-def joined_columns(tables: Sequence[tuple[int, Columns]]) -> dict[str, NDArray[Any]]:
+def joined_columns(tables: Sequence[tuple[int, Columns]], keep: Sequence[KeptField] = ()) -> dict[str, NDArray[Any]]:
     """The tables of documents of several parts as one; `spherevec.corpus.records` describes the arrays.
 
-    A title or a kept field that some parts do not have is empty there.
+    A title or a kept field that some parts do not have is missing there.
     """
+    said = {("field", kept.name): kept.kind for kept in keep}
     known = [(rows, table, schema_of(table)["columns"]) for rows, table in tables if rows]
-    names: dict[tuple[str, str], None] = {}
-    for _, _, described in known:
-        names.update({(column["role"], column["name"]): None for column in described})
-    order = sorted(names, key=lambda name: ("id", "title", "text", "field").index(name[0]))
+    names = dict.fromkeys((one["role"], one["name"]) for _, _, described in known for one in described)
     schema: list[dict[str, str]] = []
     joined: dict[str, NDArray[Any]] = {}
-    for role, name in order:
-        parts: list[tuple[int, str | None, Columns]] = []
+    for role, name in sorted(names, key=lambda one: ("id", "title", "text", "field").index(one[0])):
+        parts: list[tuple[int, str, Columns]] = []
         for rows, table, described in known:
-            at = next((i for i, one in enumerate(described) if (one["role"], one["name"]) == (role, name)), None)
-            prefix = f"{at}."
-            own = {} if at is None else {key.removeprefix(prefix): value for key, value in table.items()
-                                         if key.startswith(prefix)}  # fmt: skip
-            parts.append((rows, None if at is None else described[at]["kind"], own))
-        kind, arrays = _joined(name, parts)
+            at = [number for number, one in enumerate(described) if (one["role"], one["name"]) == (role, name)]
+            prefix, kind = (f"{at[0]}.", described[at[0]]["kind"]) if at else ("", "missing")
+            own = {key.removeprefix(prefix): array for key, array in table.items() if at and key.startswith(prefix)}
+            parts.append((rows, "missing" if kind == "text" and not len(own["bytes"]) else kind, own))
+        kind, arrays = _joined(name, said.get((role, name), "text") if role == "field" else "text", parts)
         joined.update({f"{len(schema)}.{key}": array for key, array in arrays.items()})
         schema.append({"role": role, "name": name, "kind": kind})
-        if role == "id":
-            twins = TextColumn(arrays["offsets"], arrays["bytes"]).first_duplicate()
-            if twins:
-                raise CorpusError(
-                    f"field {name!r}: documents {twins[0]} and {twins[1]} (counted from 0) have the same id; "
-                    "ids must be unique: choose another field, or remove one of the two"
-                )
-    total = sum(rows for rows, _ in tables)
-    return {"schema": schema_array(total, schema), **joined}
+        if role == "id" and (twins := TextColumn(arrays["offsets"], arrays["bytes"]).first_duplicate()):
+            raise CorpusError(
+                f"field {name!r}: documents {twins[0]} and {twins[1]} (counted from 0) have the same id; "
+                "ids must be unique: choose another field, or remove one of the two"
+            )
+    return {"schema": schema_array(sum(rows for rows, _ in tables), schema), **joined}
 
 
-def _joined(name: str, parts: Sequence[tuple[int, str | None, Columns]]) -> tuple[str, dict[str, NDArray[Any]]]:
-    kinds = {kind for _, kind, _ in parts if kind is not None}
-    if kinds == {"category"}:
-        return "category", _joined_categories(parts)
-    if kinds == {"text", "category"} and _few_values(parts):
-        return "category", _joined_categories(
-            [(rows, kind, _as_categories(rows, kind, own)) for rows, kind, own in parts]
-        )
+def _joined(
+    name: str, said: str | None, parts: Sequence[tuple[int, str, Columns]]
+) -> tuple[str, dict[str, NDArray[Any]]]:
+    """One column: its kind, as one machine would find it, and its arrays.
+
+    Args:
+        said: the kind, where the user says it.
+        parts: rows, kind and arrays of each part.
+    """
+    kinds = {kind for _, kind, _ in parts} - {"missing"}
     if kinds <= {"text", "category"}:
         texts = [_texts(rows, kind, arrays) for rows, kind, arrays in parts]
+        finder = KindFinder(said)
+        cells = [finder.text_of(text, False) for column in texts for text in column] if said != "text" else []
+        if finder.kind == "category":
+            found = sorted({cell for cell in cells if cell})
+            number = {cell: place for place, cell in enumerate(found)} | {"": -1}
+            codes = np.array([number[cell] for cell in cells], np.int32)
+            return "category", {"codes": codes, **text_arrays(TextColumn.of(found))}
         starts = np.cumsum([0, *(len(text.arena) for text in texts)])
         offsets = [text.offsets[1:] + start for text, start in zip(texts, starts.tolist(), strict=False)]
         arena = np.concatenate([np.zeros(0, np.uint8), *(np.asarray(text.arena) for text in texts)])
         return "text", {"offsets": np.concatenate([np.zeros(1, np.int64), *offsets]), "bytes": arena}
     if len(kinds) > 1:
-        found = " and ".join(sorted(kinds))
-        raise CorpusError(f"field {name!r}: looks like {found} in different files; say its kind: keep {name}:text")
-    values = [arrays["values"] for _, _, arrays in parts if arrays]
-    if len(values) < len(parts):
-        raise CorpusError(f"field {name!r}: is missing in some files; leave it out, or say its kind: keep {name}:text")
-    return kinds.pop(), {"values": np.concatenate(values)}
+        found_kinds = " and ".join(sorted(kinds))
+        raise CorpusError(
+            f"field {name!r}: looks like {found_kinds} in different files; say its kind: keep {name}:text"
+        )
+    kind = kinds.pop()
+    missing: Any = MISSING_DATE if kind == "date" else np.nan
+    values = [np.full(rows, missing) if own_kind != kind else arrays["values"] for rows, own_kind, arrays in parts]
+    return kind, {"values": np.concatenate(values)}
 
 
-def _texts(rows: int, kind: str | None, arrays: Columns) -> TextColumn:
-    if kind is None:
+def _texts(rows: int, kind: str, arrays: Columns) -> TextColumn:
+    if kind == "missing":
         return TextColumn(np.zeros(rows + 1, np.int64), np.zeros(0, np.uint8))
     column = TextColumn(arrays["offsets"], arrays["bytes"])
     if kind == "category":
         names = [*column, ""]
         return TextColumn.of(names[code] for code in arrays["codes"].tolist())
     return column
-
-
-def _few_values(parts: Sequence[tuple[int, str | None, Columns]]) -> bool:
-    """Whether texts of all parts together are categories, as one machine would find them to be."""
-    finder = KindFinder(None)
-    for rows, kind, arrays in parts:
-        for text in _texts(rows, kind, arrays):
-            finder.text_of(text, False)
-    return finder.kind == "category"
-
-
-def _as_categories(rows: int, kind: str | None, arrays: Columns) -> Columns:
-    if kind != "text":
-        return arrays
-    texts = list(_texts(rows, kind, arrays))
-    names = sorted({text for text in texts if text})
-    number = {name: place for place, name in enumerate(names)}
-    return {"codes": np.array([number.get(text, -1) for text in texts], np.int32), **text_arrays(TextColumn.of(names))}
-
-
-def _joined_categories(parts: Sequence[tuple[int, str | None, Columns]]) -> dict[str, NDArray[Any]]:
-    own = [list(TextColumn(arrays["offsets"], arrays["bytes"])) if arrays else [] for _, _, arrays in parts]
-    names = sorted({name for part in own for name in part})
-    number = {name: place for place, name in enumerate(names)}
-    codes = []
-    for (rows, _, arrays), part in zip(parts, own, strict=True):
-        table = np.array([*(number[name] for name in part), -1], np.int32)
-        codes.append(table[arrays["codes"]] if arrays else np.full(rows, -1, np.int32))
-    return {"codes": np.concatenate(codes), **text_arrays(TextColumn.of(names))}
 
 
 def source_columns(pieces: Sequence[Sequence[Piece]], abouts: Sequence[PartAbout]) -> dict[str, NDArray[Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from spherevec.config import default_min_count
 from spherevec.corpus import EncodedCorpus
+from spherevec.corpus.options import ReadOptions
 from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import threads_a_worker
 from spherevec.distributed.counting import BUCKET, choose, merge_counts, merged_as_a_tree, vocabulary_of
@@ -90,7 +91,8 @@ def read_on_workers(
     crew.bring_up = renumber_again
     notes += [note for about in abouts for note in about.notes]
     figures = {"min_count": min_count, "distinct_words": total, "notes": notes}
-    corpus = gather(folder, encoded(), abouts, parts, vocabulary, rare, splitter, figures)
+    keep = ReadOptions(**reading).kept
+    corpus = gather(folder, encoded(), abouts, parts, vocabulary, rare, splitter, figures, keep)
     sizes = [about.documents for about in abouts]
     return corpus, Layout(workers, sizes)
 

@@ -92,18 +92,43 @@ def test_a_folder_of_documents(tmp_path):
 
 def records(count=90):
     return [
-        {"id": f"d{i}", "body": text, "when": f"2024-0{1 + i % 9}-03", "team": "abc"[i % 3], "n": i}
+        {
+            "id": f"d{i}",
+            "body": text,
+            "when": f"2024-0{1 + i % 9}-03",
+            "team": "abc"[i % 3],
+            "n": i,
+            "author": f"a{i % 40}",
+            "score": i / 2 if i > 60 else None,
+            "seen": f"v{i}" if i > 60 else "",
+        }
         for i, text in enumerate(lines(count))
     ]
 
 
-FIELDS = {"text_field": "body", "id_field": "id", "title_field": "team", "keep": ["when:date", "team", "n"]}
+FIELDS = {
+    "text_field": "body",
+    "id_field": "id",
+    "title_field": "team",
+    "keep": ["when:date", "team", "n", "author", "score", "seen"],
+}
 
 
 def test_records_by_ranges(tmp_path):
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records()), "utf-8")
     assert_same(*both(path, tmp_path, **FIELDS)[:2])
+
+
+def test_fields_are_what_one_machine_finds_in_all_of_them(tmp_path):
+    """Authors occur once in a part; scores are missing in most parts."""
+    path = tmp_path / "table.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records()), "utf-8")
+    for keep, kind in ((["author", "score"], "category"), (["author:text", "score"], "text")):
+        theirs, ours, _ = both(path, tmp_path / kind, **FIELDS | {"keep": keep})
+        assert_same(theirs, ours)
+        table = DocumentTable.of_columns(theirs.document_columns, "")
+        assert table.fields == {"author": kind, "score": "number"}
 
 
 def test_a_folder_of_parquet_and_its_row_groups(tmp_path):
