@@ -25,14 +25,17 @@ from typing import Any
 
 import numpy as np
 
-import spherevec
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.readers import read_documents
 from spherevec.distributed import interval
+from spherevec.distributed.cluster import connected
 from spherevec.distributed.exchange import merged
+from spherevec.distributed.machines import ClusterPlace, Machines, machines
 from spherevec.distributed.shard import Shard, Task
 from spherevec.evaluation import find_data
+from spherevec.training import train_corpus
+from spherevec.training.progress import Progress
 from spherevec.training.trainer import fill
 
 GBITS = (1.0, 10.0, 25.0, 100.0)
@@ -114,32 +117,44 @@ def slice_of_wiki(documents: int) -> list[str]:
     return [str(text) for _, text in zip(range(documents), texts, strict=False)]
 
 
-def trained(corpus: EncodedCorpus, epochs: int, **where: Any) -> float:
-    """Seconds of the epochs, without the start."""
-    model = spherevec.train(corpus, epochs=epochs, deterministic=True, progress=False, refit=False, **where)
+def epochs_of(corpus: EncodedCorpus, config: TrainConfig, machines: Machines | None = None) -> tuple[float, float]:
+    """Seconds and processor seconds of the epochs, those of a worker included, without what comes before and after."""
+    marks: dict[str, tuple[float, float]] = {}
+
+    def mark(progress: Progress) -> None:
+        if progress.phase in ("training", "finishing") and progress.phase not in marks:
+            theirs = sum(seconds for *_, seconds in machines.crew.do("where", aside=True)) if machines else 0.0
+            marks[progress.phase] = (time.perf_counter(), time.process_time() + theirs)
+
+    train_corpus(corpus, config, progress=mark, place_of=machines.place if machines else None)
     corpus.spread = {}
-    return float(sum(epoch["seconds"] for epoch in model.record))
+    (first, first_cpu), (last, last_cpu) = marks["training"], marks["finishing"]
+    return last - first, last_cpu - first_cpu
 
 
 def alone(documents: int, epochs: int, repeats: int) -> dict[str, Any]:
     """One worker beside a plain run, in turns."""
-    from spherevec.distributed.cluster import connected
-
+    config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False)
+    turns: dict[str, list[tuple[float, float]]] = {"plain": [], "worker": []}
     with tempfile.TemporaryDirectory() as folder, encode(slice_of_wiki(documents), folder) as corpus:
-        with connected("local", 1):
-            turns = [(trained(corpus, epochs), trained(corpus, epochs, ray="local", workers=1)) for _ in range(repeats)]
         tokens = corpus.n_tokens * epochs
-    found = [theirs / ours - 1 for ours, theirs in turns]
-    return {"tokens": tokens, "turns": turns, "overhead": statistics.median(found), "all": found}
+        with connected("local", 1):
+            for _ in range(repeats):
+                turns["plain"].append(epochs_of(corpus, config))
+                with machines("local", 1, config) as crew:
+                    turns["worker"].append(epochs_of(corpus, config, crew))
+    pairs = list(zip(turns["plain"], turns["worker"], strict=True))
+    ratios = {
+        name: [round(theirs[at] / ours[at], 3) for ours, theirs in pairs]
+        for at, name in enumerate(("clock", "processor"))
+    }
+    return {"tokens": tokens, **turns, **ratios, "median": {name: statistics.median(r) for name, r in ratios.items()}}
 
 
 def real(
     documents: int, epochs: int, workers: int, exchange_tokens: int | None, ray: str, ahead: float, dim: int
 ) -> dict[str, Any]:
     """A real run of Ray with one thread a worker: where its time went, and the memory of each worker."""
-    from spherevec.distributed.machines import ClusterPlace, machines
-    from spherevec.training import train_corpus
-
     interval.AHEAD = ahead
     config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False, vector_size=dim)
     places: list[ClusterPlace] = []
@@ -151,7 +166,7 @@ def real(
                 return places[0]
 
             model = train_corpus(corpus, config, place_of=place)
-            memory = [kilobytes // 1024 for _, _, kilobytes in crew.crew.do("where")]
+            memory = [kilobytes // 1024 for _, _, kilobytes, _ in crew.crew.do("where")]
         about = {"words": len(corpus.vocabulary), "tokens": corpus.n_tokens, "documents": corpus.n_documents}
     seconds = sum(epoch["seconds"] for epoch in model.record)
     found = {"workers": workers, **about, "dim": dim, "ahead": ahead, "epochs": epochs, "epoch_seconds": seconds}

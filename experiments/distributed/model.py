@@ -4,11 +4,11 @@
 
     epoch = tokens / (W · cores · speed) + exchanges · (wait + rows · dim · number / cores + sending − hidden)
     sending = 2 · (W − 1) / W · bytes / bandwidth
-    hidden = 7/8 · min(sending, AHEAD · seconds of training between two exchanges)
+    hidden = 3/4 · min(sending, AHEAD · seconds of training between two exchanges)
 
 `rows` are both vectors of the words that moved, all of them at most; `bytes` are (2 dim + 12) for each. Every worker
 sends what it moved once and receives what all moved once, but for its own part; none of that grows with W. One exchange
-of eight ends a leg, and there nothing is hidden.
+of four ends a leg, and there nothing is hidden.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Cluster:
         share = self.tokens / self.workers
         config = TrainConfig(vector_size=self.dim, epochs=1)
         rounds = max(1, int(share / 64_000))
-        return exchanges_an_epoch(rounds, share, self.words, config, None, self.gbit)
+        return exchanges_an_epoch(rounds, share, self.words, config, self.workers, None, self.gbit)
 
     def times(self) -> tuple[float, float]:
         """Seconds of an epoch that are training, and seconds of exchanges."""

@@ -29,7 +29,9 @@ from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.memory import available_memory
 
 REFIT_STEPS = 8
-LEG = 8  # exchanges from one point at which all workers have all that was learned to the next, where they train ahead
+# Exchanges from one point at which all workers have all that was learned to the next, where they train ahead. Only at
+# such a point can a run be saved or interrupted.
+LEG = 4
 
 
 @dataclass
@@ -218,8 +220,9 @@ class ClusterBackend:
                 gone = crew.dead()
                 if not gone:
                     raise told_of(error, "adding up what the workers learned") from error
+                died = error if isinstance(error, TimeoutError) else ConnectionError("its process or node has ended")
                 for number in gone:
-                    crew.replace(number, error)
+                    crew.replace(number, died)
                     begin(number)
 
     def _note(self, task: Task, agreed: list[Slice], seconds: float) -> None:

@@ -51,6 +51,7 @@ def exchanges_an_epoch(
     share: float,
     words: int,
     config: TrainConfig,
+    workers: int,
     exchange_tokens: int | None = None,
     bandwidth: float = BANDWIDTH,
 ) -> int:
@@ -61,4 +62,6 @@ def exchanges_an_epoch(
         share: tokens of a worker.
     """
     wanted = math.ceil(share / (exchange_tokens or suggested_tokens(words, config, bandwidth)))
-    return max(1, min(wanted if exchange_tokens else max(wanted, LEAST_EXCHANGES), rounds))
+    if exchange_tokens is None and workers > 1:  # one alone exchanges nothing, and only reports
+        wanted = max(wanted, LEAST_EXCHANGES)
+    return max(1, min(wanted, rounds))

@@ -85,7 +85,7 @@ class ClusterPlace:
         crew.bring_up = self._bring
         share, words = corpus.n_tokens / crew.workers, len(corpus.vocabulary)
         self.exchanges = interval.exchanges_an_epoch(
-            max(rounds), share, words, config, machines.exchange_tokens, machines.bandwidth
+            max(rounds), share, words, config, crew.workers, machines.exchange_tokens, machines.bandwidth
         )
         # Where there is little between two exchanges, nothing is trained ahead, and every exchange is a point to save.
         self._leg = LEG if crew.workers > 1 and max(rounds) * interval.AHEAD >= self.exchanges else 1

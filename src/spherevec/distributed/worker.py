@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,16 @@ class Worker:
         self._reader = PartReader(self._folder)
         self._shard: Shard | None = None
 
-    def where(self) -> tuple[str, int, int]:
-        """The machine, the number of the process, and the most memory that it has had, in kilobytes."""
+    def where(self) -> tuple[str, int, int, float]:
+        """The machine, the process, the most memory that it has had, in kilobytes, and its processor seconds."""
         import resource  # not on Windows
 
-        return socket.gethostname(), os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return (
+            socket.gethostname(),
+            os.getpid(),
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+            time.process_time(),
+        )
 
     def append(self, ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
         """Take some documents from the driver, behind those that are here."""
