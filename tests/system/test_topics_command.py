@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from warm import run_command as run
 
 WORDS = {
     "sport": "goal match team league coach",
     "money": "bank loan invoice refund credit",
     "food": "oven flour salt dough pan",
 }
-
-
-def run(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "spherevec", *map(str, args)], capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")

@@ -25,8 +25,8 @@ from spherevec.storage import files
 from spherevec.training import checkpoint, trainer, workers
 from spherevec.training.checkpoint import Every
 from spherevec.training.position import Position
+from warm import run_command
 
-SPHEREVEC = str(Path(sys.executable).with_name("spherevec"))
 DOCUMENTS = random_documents(200, longest=100)
 SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 4, "sample": 1e-2, "threads": 1}
 
@@ -481,9 +481,7 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
         return
 
     def again(*options):
-        return subprocess.run(
-            [SPHEREVEC, *command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=900
-        )
+        return run_command(*command, *options, cwd=tmp_path)
 
     done = again()
     assert done.returncode == 2
@@ -500,13 +498,13 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
 
 
 def test_the_command_line_starts_over(text, tmp_path):
-    command = [SPHEREVEC, "train", str(text), "--out", "m", "--vector-size", "8", "--epochs", "1", "--threads", "1"]
-    done = subprocess.run([*command, "--resume"], cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    command = ["train", str(text), "--out", "m", "--vector-size", "8", "--epochs", "1", "--threads", "1"]
+    done = run_command(*command, "--resume", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr.splitlines()[0] == "m.checkpoint: no checkpoint there; starting from the beginning"
     (tmp_path / "m.checkpoint").mkdir()
     (tmp_path / "m.checkpoint" / checkpoint.MANIFEST).write_text("{}")
-    done = subprocess.run([*command, "--force"], cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    done = run_command(*command, "--force", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
