@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,8 +42,12 @@ def documents_of(source: Any, options: ReadOptions, *, paths: bool = False) -> D
         ) from None
     if options.text_field is not None:
         return Documents(record_rows(enumerate(items), options, "record ", "the records"), False)
+    items, options = _named_pairs(items, options)
     if options.wants_fields:
-        raise CorpusError(f"{options.wants_fields} needs records with fields; name the field of the text: text_field=")
+        raise CorpusError(
+            f"{options.wants_fields} needs records with fields; name the field of the text (text_field=NAME), "
+            "or give (id, text) pairs with ids=True"
+        )
     pairs = _pairs(items, options)
     first = next(pairs, None)
     if first is None:
@@ -55,6 +60,16 @@ def documents_of(source: Any, options: ReadOptions, *, paths: bool = False) -> D
     if options.ids is False and not paths:
         both = _no_paths(both)
     return Documents(_texts(both), False)
+
+
+def _named_pairs(items: Iterator[Any], options: ReadOptions) -> tuple[Iterator[Any], ReadOptions]:
+    """Where `id_field` is given and the first document is a pair, the documents are pairs of an id and a text."""
+    if options.id_field is None:
+        return items, options
+    first = list(islice(items, 1))
+    if first and isinstance(first[0], tuple) and len(first[0]) == 2:
+        options = replace(options, id_field=None, ids=True)
+    return chain(first, items), options
 
 
 def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, Any]]:

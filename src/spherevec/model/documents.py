@@ -247,6 +247,8 @@ class DocumentTable:
         >>> DocumentTable.of(3, fields={"size": [1, 20, 3]}).rows_where({"size>": 2}).tolist()
         [1, 2]
         """
+        if not isinstance(conditions, Mapping):
+            raise ConfigError(f"conditions come as a dict such as {{'team': 'billing'}}, not {conditions!r:.60}")
         chosen = np.ones(len(self), np.bool_)
         for key, value in conditions.items():
             name, sign = self._split_comparison(key)

@@ -6,6 +6,7 @@ of threads: what is random about a document is a hash of its words, and no sum r
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
@@ -177,6 +178,16 @@ def _check_finite(inputs: Floats) -> None:
                 f"input vector {row} holds NaN or infinity; check the model (spherevec check MODEL), "
                 "and copy or train it again"
             )
+
+
+def told_if_unknown(blocks: list[Inferred]) -> list[Inferred]:
+    """The blocks as they are; a warning where the model knows no word of any of them."""
+    counts = InferenceCounts()
+    for block in blocks:
+        counts.add(block)
+    if counts.tokens and counts.unknown == counts.tokens:
+        warnings.warn(counts.summary().warnings[-1], stacklevel=3)
+    return blocks
 
 
 def infer_batches(

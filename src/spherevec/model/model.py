@@ -345,7 +345,7 @@ class Model:
             return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
                 without any word.
         """
-        from spherevec.model.inference import infer_batches
+        from spherevec.model.inference import infer_batches, told_if_unknown
 
         found = infer_batches(
             self,
@@ -358,7 +358,7 @@ class Model:
             text_field=text_field,
             subwords=subwords,
         )
-        blocks = [*found]
+        blocks = told_if_unknown([*found])
         vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
         if not return_unknown:
             return vectors

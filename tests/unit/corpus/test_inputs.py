@@ -288,7 +288,8 @@ class TestObjects:
             (b"text", {}, "bytes are no corpus; decode them"),
             ({"a", "b"}, {}, "a set has no order"),
             ([("a", "x", "y")], {"ids": True}, "document 0 (counted from 0) must be a pair (id, text)"),
-            ([("a", "x")], {"id_field": "a"}, "id_field 'a' needs records with fields"),
+            (["x"], {"id_field": "a"}, "id_field 'a' needs records with fields"),
+            ([("a", "x")], {"title_field": "a"}, "title_field 'a' needs records with fields"),
         ],
     )  # fmt: skip
     def test_refused_with_a_way_out(self, source, options, message):
@@ -299,6 +300,12 @@ class TestObjects:
 
     def test_words_with_dots_are_texts(self):
         assert read(["hello.", "e.g. this"]) == ["hello.", "e.g. this"]
+
+
+def test_pairs_named_by_id_field(tmp_path):
+    pairs = [("x1", "some words"), ("x2", "more words")]
+    with encode(pairs, tmp_path / "c", id_field="ticket", min_count=1) as corpus:
+        assert list(DocumentTable.of_columns(corpus.document_columns, corpus.folder).ids) == ["x1", "x2"]
 
 
 def test_the_command_line_spells_options_its_own_way(tmp_path, capsys):

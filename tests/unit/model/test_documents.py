@@ -79,6 +79,7 @@ def test_filters(table, where, rows):
         ({"size>": "many"}, "field 'size' holds numbers; 'many' is none"),
         ({"day>": "yesterday"}, "field 'day' holds dates; 'yesterday' is none"),
         ({"team>": "x"}, "field 'team' holds category, which > does not order"),
+        ("team=x", "conditions come as a dict such as {'team': 'billing'}, not 'team=x'"),
         ({"id<": "x"}, "ids are compared with = and !="),
     ],
 )

@@ -269,6 +269,11 @@ def test_the_learned_offset_matters(default_model, new_texts):
 # --- texts in many shapes ---------------------------------------------------------------------------------------------
 
 
+def test_a_text_of_unknown_words_is_told(default_model):
+    with pytest.warns(UserWarning, match="every word is unknown to the model"):
+        default_model.infer(["qqq zzz"])
+
+
 def test_lists_of_words_are_texts_too(default_model, new_texts):
     lists = [text.split() for text in new_texts]
     np.testing.assert_array_equal(default_model.infer(lists), default_model.infer(new_texts))
