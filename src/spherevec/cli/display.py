@@ -16,6 +16,7 @@ from spherevec.engine.figures import REPORTED, shown
 from spherevec.terminal import visible, visible_json
 
 if TYPE_CHECKING:
+    from spherevec.corpus.summary import CorpusSummary
     from spherevec.evaluation import AnalogyResult, SimilarityResult
     from spherevec.model import Model
     from spherevec.model.keyed_vectors import Key
@@ -55,15 +56,19 @@ def echo(line: str = "") -> None:
     click.echo(visible(line))
 
 
+def tell_summary(summary: CorpusSummary, only_warnings: bool = False) -> None:
+    """What was read, a line each."""
+    for line in [f"warning: {one}" for one in summary.warnings] if only_warnings else str(summary).splitlines():
+        tell(line)
+
+
 def tell_corpus(model: Model, only_warnings: bool = False) -> None:
     """What was read, what was left out and chosen, and what looks wrong."""
     from spherevec.corpus.summary import CorpusSummary
 
     stored = model.provenance.get("summary")
     if isinstance(stored, dict):
-        summary = CorpusSummary.from_dict(stored)
-        for line in [f"warning: {one}" for one in summary.warnings] if only_warnings else str(summary).splitlines():
-            tell(line)
+        tell_summary(CorpusSummary.from_dict(stored), only_warnings)
 
 
 def print_json(value: Any) -> None:

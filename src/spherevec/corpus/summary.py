@@ -113,7 +113,7 @@ def warnings_about(
         numbers: the share of words without any letter.
     """
     found = []
-    if summary.documents == 1:
+    if summary.documents == 1 and summary.distinct_words is not None:  # new documents may well come one by one
         found.append("there is only one document; in a text file each line is one, in a table each row")
     elif summary.empty * 2 > summary.documents:
         found.append(f"{summary.empty:,} of {summary.documents:,} documents are empty; is this the right field?")

@@ -68,8 +68,7 @@ def infer(
             how: dict[str, Any] = {"tokenizer": tokenizer, "threads": threads, "device": device, "subwords": subwords}
             how |= {"overwrite": force, **machines, **reading}
             rows, notes = infer_files(folder, corpus, out, ids_file, counts, **how)
-            if not quiet:
-                display.tell(str(counts.summary(notes)))
+            display.tell_summary(counts.summary(notes), only_warnings=quiet)
             display.tell(f"{out}: {rows:,} documents")
             return
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -89,8 +88,7 @@ def infer(
                 _write_ids(ids_file, DocumentTable.open(place / "table", memory_map=False).ids, force)
 
         rows = write_rows(out, blocks(), model.vector_size, overwrite=force)
-    if not quiet:
-        display.tell(str(counts.summary(source.notes)))
+    display.tell_summary(counts.summary(source.notes), only_warnings=quiet)
     display.tell(f"{out}: {rows:,} documents")
 
 
