@@ -60,6 +60,7 @@ def test_add_only_keeps_every_old_bit_and_fits_as_infer_does(model):
     assert list(more.documents.ids[118:122]) == ["a118", "a119", "b0", "b1"]
     assert more.document_terms.shape == (127, len(model.words))
     assert more.documents.title(120).startswith(new[0][:20])
+    assert more.describe()["tokens"] == more.provenance["tokens"] > model.describe()["tokens"]
     more.check()
 
 
