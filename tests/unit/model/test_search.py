@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import spherevec
-from spherevec.cli import cli
+from spherevec.cli import cli, main
 from spherevec.errors import ConfigError
 from spherevec.model import search as searching
 from spherevec.model.lexical import FEW, LENGTH_SHARE, SATURATION
@@ -158,6 +158,15 @@ def test_the_command(model, tmp_path):
     assert {one["fields"]["size"] for one in json.loads(done.stdout)[0]["answers"]} == {3, 4, 5, 6, 7}
     done = run("search", tmp_path / "m", "login", "--where", "size")
     assert done.exit_code == 2 and "--where 'size' is no condition" in done.output
+
+
+def test_shells_complete_commands_and_options(monkeypatch, capsys):
+    monkeypatch.setenv("_SPHEREVEC_COMPLETE", "bash_complete")
+    for words, wanted in (("spherevec sea", "plain,search"), ("spherevec search --mo", "plain,--mode")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        assert main([]) == 0
+        assert capsys.readouterr().out.split() == [wanted]
 
 
 def test_answers_have_their_cosine_whatever_they_are_sorted_by(model):
