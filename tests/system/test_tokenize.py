@@ -47,3 +47,5 @@ def test_preview_in_python():
     found = preview(["Heart attack, <b>heart</b> attack"] * 6, phrases=True, top=2)
     assert found["joined"]["phrases"] == ["heart attack"]
     assert found["left_out"][0] == ("<b>", 6)
+    assert preview(["c++ and #tag, 3.14!"])["left_out"] == [(",", 1), ("!", 1)]
+    assert preview(["<i>c++</i>"], "words:html=off,symbols=off")["left_out"] == [("<", 2), (">", 2), ("+", 2), ("/", 1)]

@@ -12,7 +12,7 @@ from typing import Any
 from spherevec.config import default_min_count
 from spherevec.corpus import characters as ch
 from spherevec.corpus.encoder import encode
-from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
+from spherevec.corpus.tokenizer import Tokenizer, TokenizerLike, tokenize, tokenizer_of
 
 _LOOKED_AT = 1000  # documents in which to look for what is left out
 _EXAMPLES = 8
@@ -77,15 +77,19 @@ def preview(
             "rare": int((counts < least).sum()),
             "top": list(zip(words[:top], counts[:top].tolist(), strict=True)),
             "joined": joined,
-            "left_out": _left_out(seen),
+            "left_out": _left_out(seen, chosen),
             "warnings": list(corpus.summary.warnings),
         }
 
 
-def _left_out(texts: Iterable[str]) -> list[tuple[str, int]]:
+def _left_out(texts: Iterable[str], tokenizer: Tokenizer) -> list[tuple[str, int]]:
     """Markup and signs that are no part of any word, the most frequent first."""
     found = Counter[str]()
+    cleans = bool(tokenizer.description().get("options", {}).get("html"))
     for text in texts:
-        found.update(_MARKUP.findall(text))
-        found.update(sign for sign in _MARKUP.sub(" ", text) if ch.kind_of(sign) == ch.OTHER)
+        if cleans:
+            found.update(_MARKUP.findall(text))
+            text = _MARKUP.sub(" ", text)
+        signs = Counter(sign for sign in text if ch.kind_of(sign) == ch.OTHER)
+        found.update(signs - Counter(sign for word in tokenize(text, tokenizer) for sign in word))
     return found.most_common(2 * _EXAMPLES)
