@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ CODE_MASK = (1 << KIND_SHIFT) - 1
 
 _TABLE_SIZE = 0x110000
 # Planes 4 to 13 are unassigned, 15 and 16 for private use.
-_LOOKED_AT = (*range(0x40000), *range(0xE0000, 0xF0000))
+_LOOKED_AT = (range(0x40000), range(0xE0000, 0xF0000))
 
 # Scripts that are written without spaces between words: Thai, Lao, Burmese, Khmer, Hiragana, Katakana, Han.
 UNSPACED_RANGES = (
@@ -97,7 +98,7 @@ def kind_of(character: str) -> int:
 @cache
 def _packed_characters() -> npt.NDArray[np.uint32]:
     packed = np.arange(_TABLE_SIZE, dtype=np.uint32)
-    for code in _LOOKED_AT:
+    for code in chain(*_LOOKED_AT):
         character = chr(code)
         kind = kind_of(character)
         if kind != OTHER:

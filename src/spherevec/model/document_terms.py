@@ -27,7 +27,7 @@ _TOKENS_COUNTED = 1 << 22  # at a time
 _CHECKED_AT_ONCE = 1 << 22
 _LEAST_COUNTED = 1 << 18
 _POSTINGS_HELD = 1 << 26  # at a time, of 5 bytes each
-_READ_INTO_MEMORY = 1 << 26  # bytes: a smaller file is no burden
+_READ_INTO_MEMORY = 1 << 22  # bytes: a smaller file is no burden
 _TYPES = {
     "starts": "<i8", "words": "<i4", "counts": "<i4", "places": "<i8", "rows": "<i4", "often": "u1", "lengths": "<i4",
     "rare_hashes": "<u8", "rare_rows": "<i4",

@@ -28,6 +28,7 @@ TRUSTED = 30  # occurrences of a word at which it counts half as much for others
 ALIKE_ENOUGH = 0.7  # likeness of spelling from which on a word pulls with full force
 MOST_ALIKE = 30  # words that pull
 MOST_WORDS = 1_000_000  # of a vocabulary: beyond it, spellings would take more memory than vectors should
+_COMPARED_AT_ONCE = 4096  # words, each with those spelled most alike
 _SUMMED_AT_ONCE = 256  # words, each with all that pull at it
 _COMMON = 50  # n-grams that one of so many words has say little, and cost most of the time
 
@@ -54,8 +55,8 @@ def smoothed(vectors: Floats, words: Sequence[str], counts: NDArray[np.int64], t
     trust = often / (often + TRUSTED)
     spellings = Spellings(names)
     moved = vectors.copy()
-    for start in range(0, len(rare), CHUNK_ROWS):
-        here = np.array(rare[start : start + CHUNK_ROWS])
+    for start in range(0, len(rare), _COMPARED_AT_ONCE):
+        here = np.array(rare[start : start + _COMPARED_AT_ONCE])
         rows, likeness = spellings.sharing(
             [names[at] for at in here],
             MOST_ALIKE + 1,

@@ -25,13 +25,15 @@ def flat(documents):
 
 def by_the_book(documents, inputs, counts):
     found = keep_probabilities(counts, weights.FIRST_SAMPLE) / 2.0**32
+    plain = found / (found @ counts / counts.sum())
     looked_at = [document for document in documents if len(document) > 1]
     for _ in range(weights.ROUNDS):
         nearness, seen = word_nearness(looked_at, inputs.astype(float), found)
         told = np.maximum(nearness, 0)
         average = told @ (counts * seen) / (counts * seen).sum()
         found = np.maximum(np.where(seen, told, average) / average, weights.LEAST_WEIGHT)
-    return found
+    share = average**weights.STEEPNESS / (average**weights.STEEPNESS + weights.TOPICAL**weights.STEEPNESS)
+    return np.maximum(share * found + (1 - share) * plain, weights.LEAST_WEIGHT)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -62,6 +64,18 @@ def test_topical_words_weigh_more_than_function_words():
     found = weights.word_weights(ids, offsets, np.bincount(ids, minlength=35), padded(inputs), 1)
     assert found[:30].min() > 10 * found[30:].max()
     assert found[ids].mean() == pytest.approx(1, abs=0.05)
+
+
+def test_text_without_topics_weighs_words_as_subsampling_does():
+    """Every document has words of all kinds: what gathers by chance does not decide."""
+    rng = np.random.default_rng(4)
+    inputs = np.asarray(sphere.random_directions(400, 50, rng), np.float32)
+    shares = 1 / np.arange(1, 401)
+    ids, offsets = flat([rng.choice(400, size=200, p=shares / shares.sum()).tolist() for _ in range(50)])
+    counts = np.maximum(np.bincount(ids, minlength=400), 1)
+    kept = keep_probabilities(counts, weights.FIRST_SAMPLE) / 2.0**32
+    found = weights.word_weights(ids, offsets, counts, padded(inputs), 1)
+    np.testing.assert_allclose(found, kept / (kept @ counts / counts.sum()), rtol=0.05)
 
 
 def test_text_without_any_structure_weighs_all_words_alike():

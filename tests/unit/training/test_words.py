@@ -50,6 +50,7 @@ def by_pairs(vectors, counts):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_rare_words_move_as_the_twin_says(table, threads, monkeypatch):
     monkeypatch.setattr(module, "CHUNK_ROWS", 800)
+    monkeypatch.setattr(module, "_COMPARED_AT_ONCE", 7)
     vectors, counts = table
     found = smoothed(vectors, WORDS, counts, threads)
     np.testing.assert_allclose(found, by_pairs(vectors, counts), atol=1e-6)

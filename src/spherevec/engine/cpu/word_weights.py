@@ -1,7 +1,9 @@
 """What a word says of its documents: how much nearer it is to the other words of its documents than to any text.
 
 A topical word is close to the rest of its documents; a function word is no closer to them than to all others, however
-rare or frequent it is. That difference of mean cosines is the weight of a word where documents are fitted.
+rare or frequent it is. That difference of mean cosines is the weight of a word where documents are fitted. In a text
+without topics hardly any word is nearer to its documents than to others; there the differences are noise, and words
+have the weights that mild subsampling gives them.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from spherevec.engine.sampling import keep_probabilities
 ROUNDS = 2  # the second weighs the rest of a document by the weights of the first
 FIRST_SAMPLE = 1e-3  # the first by the share of each word that a mild subsampling would keep
 MOST_TOKENS = 10_000_000  # of documents that are looked at, evenly spread over the text
+TOPICAL, STEEPNESS = 0.1, 8  # the mean difference at which topics and subsampling have equal shares in the weights
 LEAST_WEIGHT = 0.02  # so that a text of function words alone has a direction, too
 _ROOM = 64 << 20  # bytes of sums, for all threads together
 
@@ -60,9 +63,13 @@ def weights_of(coherence_with: Callable[[Floats], Coherence], counts: NDArray[np
             several parts of a text may be added up.
     """
     weights = (keep_probabilities(counts, FIRST_SAMPLE) / 2.0**32).astype(np.float32)
+    plain = weights / np.float32((weights * counts).sum() / counts.sum())
+    average = 0.0
     for _ in range(ROUNDS):
-        weights = _weighed(coherence_with(weights), counts, inputs)
-    return weights
+        weights, average = _weighed(coherence_with(weights), counts, inputs)
+    share = 1 / (1 + (TOPICAL / max(average, 1e-6)) ** STEEPNESS)
+    weighed: Floats = np.maximum(share * weights + (1 - share) * plain, LEAST_WEIGHT).astype(np.float32)
+    return weighed
 
 
 def coherence(
@@ -96,8 +103,12 @@ def coherence(
     return cosines, seen, direction
 
 
-def _weighed(sums: Coherence, counts: NDArray[np.int64], inputs: Floats) -> Floats:
-    """Weights by how near each word is to the rest of its documents, 1 on average over the text."""
+def _weighed(sums: Coherence, counts: NDArray[np.int64], inputs: Floats) -> tuple[Floats, float]:
+    """Weights by how near each word is to the rest of its documents.
+
+    Returns:
+        The weights, 1 on average, and the average over the text of what they are in proportion to.
+    """
     words = len(inputs)
     cosines, seen, direction = sums
     common = (direction[:-1] / (DIRECTION_UNIT * max(int(direction[-1]), 1))).astype(np.float32)
@@ -106,7 +117,6 @@ def _weighed(sums: Coherence, counts: NDArray[np.int64], inputs: Floats) -> Floa
     share = counts * (seen > 0)
     average = float(np.sum(told * share)) / max(float(share.sum()), 1.0)
     if average < 1e-6:  # nothing gathers: every word says as much as the others
-        return np.ones(words, np.float32)
+        return np.ones(words, np.float32), average
     told[seen == 0] = average
-    weights: Floats = np.maximum(told / average, LEAST_WEIGHT).astype(np.float32)
-    return weights
+    return np.maximum(told / average, LEAST_WEIGHT).astype(np.float32), average
