@@ -54,12 +54,19 @@ def live_bar() -> Iterator[ProgressCallback]:
         yield lambda progress: live.update(live_view(progress))
 
 
+def shows_bar(progress: ProgressCallback | bool | None) -> bool:
+    """Whether a bar is drawn: for True, and for None on terminals and in notebooks."""
+    if progress is None:
+        return sys.stderr.isatty() or in_notebook()
+    return progress is True
+
+
 @contextmanager
 def chosen_progress(progress: ProgressCallback | bool | None) -> Iterator[ProgressCallback]:
     """What to report to: a function as given; the bar for True, and for None on terminals and in notebooks."""
     if callable(progress):
         yield progress
-    elif progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
+    elif shows_bar(progress):
         with live_bar() as bar:
             yield bar
     else:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import process, sphere
-from spherevec.config import KEEP_TEXT, TrainConfig, default_min_count
+from spherevec.config import KEEP_TEXT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.engine.backends import check_device
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
@@ -36,6 +36,7 @@ from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.progress_bar import chosen_progress
 from spherevec.training.run import AfterEpoch, Run, refit_plan
 from spherevec.training.space import check_space
+from spherevec.training.telling import settled_settings, tell_text
 from spherevec.training.words import word_vectors
 
 CHECKPOINT_EVERY = "10m"
@@ -151,7 +152,9 @@ def train(
         corpus.forget_files()
         give_memory_back()
         with corpus:
-            return train_corpus(corpus, config, progress=report, initial=initial, workdir=workdir, **saving)
+            model = train_corpus(corpus, config, progress=report, initial=initial, workdir=workdir, **saving)
+    tell_text(model, progress)
+    return model
 
 
 def train_corpus(
@@ -457,25 +460,6 @@ def build_model(
         terms=terms,
         rare_counts=corpus.rare_counts,
     )
-
-
-def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
-    """What was chosen because of the text, and why; what the rule would not have chosen was given."""
-    words = len(corpus.vocabulary)
-    usual = config.with_(epochs=None, sample=None).settled(corpus.n_tokens, words)
-    least = default_min_count(corpus.raw_tokens)
-
-    def why(reason: str, chosen: bool) -> str:
-        return reason if chosen else "as given"
-
-    return [
-        f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens: "
-        + why("short texts need more passes", config.epochs == usual.epochs),
-        f"words that occur {config.min_count} times or more: "
-        + why("small texts keep rarer words", config.min_count == least),
-        f"subsampling threshold {config.sample:.2g}: "
-        + why(f"by the size of the vocabulary, {words:,} words", config.sample == usual.sample),
-    ]
 
 
 def counted_terms(corpus: EncodedCorpus, folder: Path, threads: int = 1) -> DocumentTerms | None:

@@ -1,0 +1,43 @@
+"""What a training tells of its text in Python: a summary below the bar, and warnings of what looks wrong."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from spherevec.config import TrainConfig, default_min_count
+from spherevec.corpus import EncodedCorpus
+from spherevec.corpus.summary import CorpusSummary
+from spherevec.model import Model
+from spherevec.training.progress import ProgressCallback
+from spherevec.training.progress_bar import in_notebook, shows_bar
+
+
+def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
+    """What was chosen because of the text, and why; what the rule would not have chosen was given."""
+    words = len(corpus.vocabulary)
+    usual = config.with_(epochs=None, sample=None).settled(corpus.n_tokens, words)
+    least = default_min_count(corpus.raw_tokens)
+
+    def why(reason: str, chosen: bool) -> str:
+        return reason if chosen else "as given"
+
+    return [
+        f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens: "
+        + why("short texts need more passes", config.epochs == usual.epochs),
+        f"words that occur {config.min_count} times or more: "
+        + why("small texts keep rarer words", config.min_count == least),
+        f"subsampling threshold {config.sample:.2g}: "
+        + why(f"by the size of the vocabulary, {words:,} words", config.sample == usual.sample),
+    ]
+
+
+def tell_text(model: Model, progress: ProgressCallback | bool | None) -> None:
+    """Tell what was read, unless a function of the caller's shows progress, which tells it in its own way."""
+    if callable(progress):
+        return
+    summary = CorpusSummary.from_dict(model.provenance["summary"])
+    if shows_bar(progress):
+        print(summary.with_(warnings=()), file=sys.stdout if in_notebook() else sys.stderr)
+    for warning in summary.warnings:
+        warnings.warn(warning, stacklevel=3)
