@@ -6,7 +6,6 @@ of threads: what is random about a document is a hash of its words, and no sum r
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec import sphere
+from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts, tokenize
 from spherevec.corpus.frames import frame_rows, is_frame
@@ -186,7 +185,7 @@ def told_if_unknown(blocks: list[Inferred]) -> list[Inferred]:
     for block in blocks:
         counts.add(block)
     if counts.tokens and counts.unknown == counts.tokens:
-        warnings.warn(counts.summary().warnings[-1], stacklevel=3)
+        process.warn(counts.summary().warnings[-1], stacklevel=3)
     return blocks
 
 

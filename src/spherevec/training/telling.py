@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import warnings
 
+from spherevec import process
 from spherevec.config import TrainConfig, default_min_count
 from spherevec.corpus import EncodedCorpus
 from spherevec.corpus.summary import CorpusSummary
@@ -40,4 +40,4 @@ def tell_text(model: Model, progress: ProgressCallback | bool | None) -> None:
     if shows_bar(progress):
         print(summary.with_(warnings=()), file=sys.stdout if in_notebook() else sys.stderr)
     for warning in summary.warnings:
-        warnings.warn(warning, stacklevel=3)
+        process.warn(warning, stacklevel=3)
