@@ -93,8 +93,8 @@ def train(
             training; `KeyboardInterrupt` does, after a checkpoint.
         initial: word and context vectors to start from; words that it does not know start at random, and so do all
             documents.
-        checkpoint: a folder to save the unfinished run to, from time to time and when it is interrupted (Ctrl-C). It
-            stays when training is done: remove it when you have saved the model.
+        checkpoint: a folder to save the unfinished run to, from time to time, when it is interrupted (Ctrl-C), and when
+            its model cannot be made or saved. It stays when training is done: remove it when you have saved the model.
         checkpoint_every: how often: "90s", "10m", "2h", or "2e" for every second epoch; "off" for never.
         resume: go on from that folder with the same text and settings; start from the beginning if it is not there.
         start_over: an unfinished run in that folder may be replaced; it stays until this run has saved something.
