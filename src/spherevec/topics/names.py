@@ -178,8 +178,8 @@ def _vector(word: str, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[n
 def _unknown(name: Name, vocabulary: Mapping[str, int], near: Callable[[str], Sequence[str]]) -> str:
     found = [other for word in name.words for other in near(word)]
     shown = list(dict.fromkeys(found))[:_SUGGESTIONS]
-    said = ", ".join(repr(word) for word in name.words)
-    hint = f"the nearest words are {', '.join(map(repr, shown))}; name" if shown else "give"
-    return (
-        f"the text never says {said}, so that {name.title!r} has no direction; {hint} others ({name.title}: word, word)"
-    )
+    said = ", ".join(f"{word!r:.40}" for word in name.words[:_SUGGESTIONS])
+    said += f" and {len(name.words) - _SUGGESTIONS} more" * (len(name.words) > _SUGGESTIONS)
+    hint = f"the nearest words are {', '.join(f'{word!r:.40}' for word in shown)}; name" if shown else "give"
+    title = name.title[:60]
+    return f"the text never says {said}, so that {title!r} has no direction; {hint} others ({title}: word, word)"
