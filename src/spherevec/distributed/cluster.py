@@ -53,6 +53,7 @@ def connected(address: str, workers: int, device: str = "cpu") -> Iterator[Any]:
         _check_room(ray, workers, device)
         yield ray
         return
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # what goes wrong is told here
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == LOCAL:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
