@@ -29,8 +29,8 @@ NORM_TOLERANCE = 1e-5
 _ROWS_PER_CHECK = 1 << 10
 # Words that are compared letter by letter for a suggestion; the most frequent come first.
 _SPELLINGS_COMPARED = 5_000
-# Cosines in float32 that differ by less are equal.
 _CANCELLED = 1e-7  # a sum of so little length for each of its parts is rounding alone
+# Cosines in float32 that differ by less are equal.
 _RANK_TOLERANCE = 1e-6
 
 
