@@ -106,7 +106,7 @@ def test_filters_come_before_the_search(model):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rare_words_and_codes_are_found(threads):
     texts = [*TEXTS, "one more with the code qx77 and qx77 again", "zebra9 alone", "unseen words here"]
-    model = spherevec.train(texts, min_count=2, vector_size=8, epochs=40, threads=threads, phrases=False)
+    model = spherevec.train(texts, min_count=2, vector_size=8, epochs=2, threads=threads, phrases=False)
     assert "zebra9" not in model.words
     for mode in ("hybrid", "lexical"):
         assert [hit.row for hit in model.search("zebra9", mode=mode)] == [len(TEXTS) + 1]
