@@ -63,6 +63,8 @@ class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         weights: NDArray[np.float64] = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
+        if not weights.any():  # which older releases of scikit-learn let pass
+            raise ValueError("Sample weights must contain at least one non-zero number.")
         return rows, weights
 
     def _known_rows(self, X: Any) -> FloatArray:
