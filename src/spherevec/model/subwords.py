@@ -44,7 +44,7 @@ class GuessedVector(np.ndarray[Any, np.dtype[np.float32]]):
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         plain = np.asarray(array)
-        return plain[()] if return_scalar else plain
+        return plain[()] if return_scalar or not plain.ndim else plain  # NumPy 1 does not say which
 
 
 def is_guess(vector: object) -> bool:
