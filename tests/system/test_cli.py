@@ -311,7 +311,7 @@ def bad_inputs():
         "not-gzip.gz": (text, (), "not a valid .gz file"),
         "latin1.txt": (text + "café\n".encode("latin-1"), (), "line 241: not valid utf-8 (byte 0xe9)"),
         "table.csv": (b"title,body\nx,a b c\n", ("--text-field", "text"), "'text'"),
-        "text.txt": (text, ("--text-field", "text"), "text_field 'text' needs a table"),
+        "text.txt": (text, ("--text-field", "text"), "--text-field 'text' needs a table"),
         "rare.txt": (b"each word occurs once\n", (), "no word occurs 2 times"),
         "one-word.txt": (b"word " * 10, (), "only one word, 'word'"),
         "spaces.txt": (b" \n" * 10, (), "holds no words"),
