@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ _NO_CLOCK: dict[str, Any] = {"deadline": None, "database": None, "suppress_healt
 settings.register_profile("suite", derandomize=True, **_NO_CLOCK)
 settings.register_profile("chance", **_NO_CLOCK)
 settings.load_profile("suite")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit it; the tests are about Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Child processes find the helpers and the oracle, too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))

@@ -41,4 +41,4 @@ def test_a_search_holds_a_few_bytes_for_each_document():
     exact = vectors.astype(np.float64) @ vectors[5].astype(np.float64)
     assert rows.tolist() == np.argsort(-exact, kind="stable")[:10].tolist()
     np.testing.assert_allclose(scores, np.sort(exact)[::-1][:10], atol=1e-7)
-    assert peak < 24 * ROWS  # 16 with NumPy 2, 20 with 1.26
+    assert peak < 24 * ROWS
