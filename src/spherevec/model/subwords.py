@@ -30,6 +30,7 @@ ALIKE = 20  # words that a guess is made of, at most
 _COMPARED = 50  # words that share most n-grams, which are compared letter by letter
 POWER = 4  # of the likeness: how much more the most alike words count
 _BATCH = 1024  # words that are guessed in one go
+_HASHED = 1 << 13  # words whose n-grams are found in one go
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _NO_DIRECTION = 1e-9
 
@@ -56,6 +57,14 @@ def ngram_rows(words: Sequence[str]) -> Any:
     """The hashed n-grams of some words, a scipy.sparse.csr_array (words, ROWS) of ones."""
     from scipy.sparse import csr_array
 
+    parts = [_ngrams(words[first : first + _HASHED]) for first in range(0, len(words), _HASHED)]
+    grams = np.concatenate([np.zeros(0, np.int32), *(grams for grams, _ in parts)])
+    sizes = np.concatenate([np.zeros(1, np.int64), *(sizes for _, sizes in parts)])
+    return csr_array((np.ones(len(grams)), grams, np.cumsum(sizes)), shape=(len(words), ROWS))
+
+
+def _ngrams(words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The rows of the different n-grams of each word, one word after the other, and how many each has."""
     codes = np.frombuffer("".join(f"<{word}>" for word in words).encode("utf-32-le", "surrogatepass"), np.uint32)
     lengths = np.fromiter((len(word) + 2 for word in words), np.int64, len(words))
     ends = np.repeat(np.cumsum(lengths), lengths)
@@ -70,8 +79,7 @@ def ngram_rows(words: Sequence[str]) -> Any:
         found_rows.append((hashes % np.uint64(ROWS)).astype(np.int64))
         found_owners.append(owners[places])
     pairs = np.unique(np.concatenate(found_owners) * ROWS + np.concatenate(found_rows))
-    starts = np.searchsorted(pairs, np.arange(len(words) + 1) * ROWS)
-    return csr_array((np.ones(len(pairs)), pairs % ROWS, starts), shape=(len(words), ROWS))
+    return (pairs % ROWS).astype(np.int32), np.bincount(pairs // ROWS, minlength=len(words))
 
 
 def one_slip(word: str, other: str) -> bool:
@@ -182,8 +190,9 @@ class Spellings:
 
     def _weighted(self, rows: Any) -> Any:
         """N-grams by their weights, each word together of length 1."""
-        values = self._weights[rows.indices]
-        sizes = np.diff(rows.indptr)
-        squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values**2, len(sizes))
-        rows.data = values / np.repeat(np.sqrt(np.maximum(squares, 1e-30)), sizes)
+        for first in range(0, rows.shape[0], _HASHED):
+            starts = rows.indptr[first : first + _HASHED + 1]
+            values, sizes = self._weights[rows.indices[starts[0] : starts[-1]]], np.diff(starts)
+            squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values**2, len(sizes))
+            rows.data[starts[0] : starts[-1]] = values / np.repeat(np.sqrt(np.maximum(squares, 1e-30)), sizes)
         return rows
