@@ -77,13 +77,7 @@ def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None
         opened: the file, where it is open already; `path` then only names it in messages.
     """
     with path.open("rb") if opened is None else opened as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(0)
-        header_length = int.from_bytes(file.read(8), "little")
-        if size < 8 or header_length > min(size - 8, _LONGEST_HEADER):
-            raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")
-        header = _parsed(path, file.read(header_length))
-        start = 8 + header_length
+        header, start, size = _header(path, file)
         buffer: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
         arrays = {}
         for name, entry in header.items():
@@ -102,16 +96,21 @@ def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None
 
 def tensor_place(path: Path, file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     """The shape, the type and the first byte of one array of an open file, which holds all of it."""
+    header, start, size = _header(path, file)
+    dtype, shape, begin, end = _layout(path, name, header.get(name))
+    if start + end > size:
+        raise FormatError(f"{path}: truncated: {name!r} ends at byte {start + end}, the file at {size}")
+    return shape, dtype, start + begin
+
+
+def _header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], int, int]:
+    """What an open file says of its arrays, where they begin, and the size of the file."""
     size = os.fstat(file.fileno()).st_size
     file.seek(0)
-    header_length = int.from_bytes(file.read(8), "little")
-    if size < 8 or header_length > min(size - 8, _LONGEST_HEADER):
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > min(size - 8, _LONGEST_HEADER):
         raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")
-    header = _parsed(path, file.read(header_length))
-    dtype, shape, begin, end = _layout(path, name, header.get(name))
-    if 8 + header_length + end > size:
-        raise FormatError(f"{path}: truncated: {name!r} ends at byte {8 + header_length + end}, the file at {size}")
-    return shape, dtype, 8 + header_length + begin
+    return _parsed(path, file.read(length)), 8 + length, size
 
 
 def _parsed(path: Path, encoded: bytes) -> dict[str, Any]:
