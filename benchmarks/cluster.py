@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,8 @@ from spherevec.distributed.shard import Shard, Task
 from spherevec.evaluation import find_data
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
-from spherevec.training.trainer import fill
 
 GBITS = (1.0, 10.0, 25.0, 100.0)
-
-
-class _Words:
-    """As much of an encoded corpus as filling the vectors needs."""
-
-    def __init__(self, words: int) -> None:
-        self.vocabulary, self.n_documents = range(words), 0
 
 
 def zipf_text(words: int, tokens: int, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -67,7 +59,7 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
     for number in range(workers):
         ids, offsets = zipf_text(words, longest, rng)
         shards.append(Shard(number, workers, ids, offsets, counts, config, total))
-        fill(shards[-1], _Words(words), replace(config, documents=False), None)  # type: ignore[arg-type]
+        shards[-1].fill()
         shards[-1].warm_up()
     found = []
     for tokens in intervals:
@@ -76,12 +68,13 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
         agreed: list[Any] = []
         for turn in range(3):
             task = Task(turn, turn % steps, steps, config.alpha, config.bias, config.bias)
-            answers, reports = [], []
+            answers: list[Any] = []
+            reports = []
             for shard in shards:
                 start = time.process_time()
-                shard.absorb(agreed)
+                shard.absorb(*agreed)
                 gone = time.process_time()
-                answers.append(shard.train(task))
+                answers.append(shard.train(task)[1:])
                 end = time.process_time()
                 reports.append(shard.finish())
                 if agreed:
@@ -93,7 +86,7 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
             times["adding"].append((time.process_time() - start) / workers)
         for shard in shards:
             start = time.process_time()
-            shard.absorb(agreed)
+            shard.absorb(*agreed)
             times["going"].append(time.process_time() - start)
         sent = statistics.mean(report.sent for report in reports)
         received = sum(moved.nbytes for part in agreed for moved in part.values())

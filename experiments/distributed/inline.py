@@ -35,7 +35,7 @@ class InlineCrew:
     def ask(self, ask: Callable[[int], Any], numbers: Iterable[int] | None = None, times: float = 1.0) -> list[Any]:
         return [ask(number) for number in (range(self.workers) if numbers is None else numbers)]
 
-    def do(self, method: str, *arguments: Any, numbers: Iterable[int] | None = None, aside: bool = False) -> list[Any]:
+    def do(self, method: str, *arguments: Any, numbers: Iterable[int] | None = None, **how: Any) -> list[Any]:
         return self.ask(lambda number: self.call(number, method, *arguments), numbers)
 
     def merge(self, number: int, function: Callable[..., Any], *parts: Any) -> Any:

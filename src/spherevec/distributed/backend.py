@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.cluster import told as told_of
+from spherevec.distributed.cluster import told
 from spherevec.distributed.crew import Crew
-from spherevec.distributed.exchange import SHARED, Slice, go_on
+from spherevec.distributed.exchange import SHARED, Slice
 from spherevec.distributed.layout import Layout
-from spherevec.distributed.recovery import Recovery
 from spherevec.distributed.shard import Report, Task, total
 from spherevec.distributed.worker import merge_slices, received
-from spherevec.engine.base import Block, Floats
+from spherevec.engine.base import Block, Floats, table_rows
 from spherevec.engine.cpu.document_rows import SHARE_OF_MEMORY
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.cpu.word_weights import Coherence
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan
-from spherevec.engine.schedule import CHUNK_ROWS, FINAL_SHARE, Schedule
+from spherevec.engine.schedule import FINAL_SHARE, Schedule
 from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.memory import available_memory
 
 REFIT_STEPS = 8
-# Exchanges from one point at which all workers have all that was learned to the next, where they train ahead. Only at
-# such a point can a run be saved or interrupted.
+# Exchanges from one point at which all workers have all that was learned to the next. Only at such a point can a run be
+# saved or interrupted.
 LEG = 4
+ROWS_SENT = 1 << 16  # vectors of one message
+# A new worker starts from the last snapshot of all vectors and goes through the exchanges since. There is a new one
+# after so many seconds of training, or times what a snapshot costs, or bytes of exchanges.
+MOST_SECONDS, _TIMES_THE_COST, MOST_BYTES = 60.0, 20.0, 4 << 30
 
 
 @dataclass
@@ -41,7 +43,6 @@ class Costs:
     seconds: float = 0.0  # of the driver's clock, for all exchanges and what was trained between them
     training: float = 0.0  # of a worker's clock, on average
     merging: float = 0.0  # of the driver's clock, while workers train ahead or wait
-    noting: float = 0.0  # of the driver's clock, while the workers go on
     exchanges: int = 0
     sent: int = 0  # bytes, by all workers
     agreed: int = 0  # bytes that every worker received
@@ -53,17 +54,17 @@ class ClusterSchedule(Schedule):
     At the end of a leg all workers have what all have learned; there a run can be saved.
     """
 
-    def __init__(self, config: TrainConfig, documents: int, exchanges: int, leg: int) -> None:
-        self._config, self._documents, self._exchanges, self._leg = config, documents, exchanges, leg
+    def __init__(self, config: TrainConfig, documents: int, exchanges: int) -> None:
+        self._config, self._documents, self.exchanges = config, documents, exchanges
 
     def blocks(self, epoch: int) -> list[Block]:
-        firsts = range(0, self._exchanges, self._leg)
-        edges = [(first, min(first + self._leg, self._exchanges)) for first in firsts]
+        firsts = range(0, self.exchanges, LEG)
+        edges = [(first, min(first + LEG, self.exchanges)) for first in firsts]
         return [Block(*edge, epoch, 0, *(self.alpha(epoch, step) for step in edge)) for edge in edges]
 
     def alpha(self, epoch: int, step: int) -> float:
         """The learning rate at an exchange."""
-        done = (epoch * self._exchanges + step) / (self._exchanges * self._config.epoch_count)
+        done = (epoch * self.exchanges + step) / (self.exchanges * self._config.epoch_count)
         return self._config.alpha * max(FINAL_SHARE, 1 - done)
 
     def refit_stop(self, first: int) -> int:
@@ -71,11 +72,15 @@ class ClusterSchedule(Schedule):
 
 
 class ClusterBackend:
-    """Holds the word and context vectors that the workers agreed on; documents are where they were put.
+    """The vectors are on the workers: all words on each, documents where their text is.
+
+    What a new worker needs that takes the place of a dead one is kept in Ray's object store on this machine, which
+    puts on disk what it has no room for. Document vectors leave their worker for snapshots, checkpoints and the model.
 
     Args:
+        ahead: workers train on while what they have learned is on its way.
         bring: brings the text to a new worker, and prepares it.
-        folder: for what new workers start from.
+        folder: for vectors of the model that memory has no room for.
     """
 
     workers = 1  # one thread drives the workers
@@ -87,60 +92,57 @@ class ClusterBackend:
         words: int,
         config: TrainConfig,
         schedule: ClusterSchedule,
-        exchanges: int,
+        ahead: bool,
         bring: Callable[[int], None],
         folder: Path,
     ) -> None:
-        self._crew, self._layout, self._config, self._exchanges = crew, layout, config, exchanges
-        self._alpha, self._bring, self._folder = schedule.alpha, bring, folder
+        self._crew, self._layout, self._config, self._schedule, self._ahead = crew, layout, config, schedule, ahead
+        self._bring, self._folder = bring, folder
         self._alone = crew.workers == 1
-        self._words = words
-        self._tables: dict[str, Floats] = {}
-        if not self._alone:
-            self._tables = {name: padded_rows(words, config.vector_size) for name in SHARED}
+        self._sizes = table_rows(words, sum(layout.sizes), config)
         self._sums = Sums()
         self._learned = (config.bias, config.bias)
-        self._agreed: list[object] = []  # references to what the workers have still to be told
-        sizes = dict.fromkeys(SHARED, words)
-        if config.documents:
-            sizes |= {f"docs{number}": layout.documents(number) for number in range(crew.workers)}
-        self._recovery = Recovery(folder, config.vector_size, sizes)
+        # What a new worker starts from: rows of one worker (None for all), and every exchange since, with all slices.
+        self._filled, self._settled = False, True  # settled: the last exchange is with all workers
+        self._start: list[tuple[int | None, str, int, object]] = []
+        self._log: list[tuple[Task, object]] = []
+        self._cost = self._since = self._bytes = 0.0
         self._refits: list[tuple[dict[int, list[tuple[int, int]]], object]] = []
-        self._aside = ThreadPoolExecutor(1, thread_name_prefix="spherevec")
-        self._noting: Future[None] | None = None
         self.costs = Costs()
         crew.bring_up = self._bring_up
 
     # --- the seam ----------------------------------------------------------------------------------------------------
 
+    def fill(self) -> None:
+        """Random directions, which every worker makes by itself."""
+        self._filled = True
+        self._crew.do("fill")
+
     def load(self, table: str, start: int, rows: Floats) -> None:
-        crew = self._crew
-        if table == "docs":
-            for run in self._layout.between(start, start + len(rows)):
-                part = rows[run.first - start : run.first - start + run.size]
-                self._recovery.load(f"docs{run.worker}", run.local, part)
-                crew.do("load", "docs", run.local, part, numbers=[run.worker])
+        if table != "docs":
+            self._load(None, table, start, rows)
             return
-        if not self._alone:
-            self._tables[table][start : start + len(rows), : self._config.vector_size] = rows
-        self._recovery.load(table, start, rows)
-        crew.do("load", table, start, crew.put(rows))
+        for run in self._layout.between(start, start + len(rows)):
+            self._load(run.worker, "docs", run.local, rows[run.first - start : run.first - start + run.size])
+
+    def _load(self, worker: int | None, table: str, start: int, rows: Floats) -> None:
+        sent = self._crew.put(rows)
+        self._start.append((worker, table, start, sent))
+        self._crew.do("load", table, start, sent, numbers=None if worker is None else [worker])
 
     def read(self, table: str, start: int, stop: int) -> Floats:
-        width = self._config.vector_size
-        if table in self._tables:
-            self._wait()
-            return self._tables[table][start:stop, :width].copy()
-        if table != "docs":
-            return self._read_from(0, table, start, min(stop, self._words))
-        runs = self._layout.between(start, stop)
-        parts = [self._read_from(run.worker, "docs", run.local, run.local + run.size) for run in runs]
-        return np.concatenate([np.zeros((0, width), np.float32), *parts])
+        """Rows of all workers' documents, or of the first one's words; also while they train."""
+        stop = min(stop, self._sizes[table])
+        runs = [(0, start, stop)]
+        if table == "docs":
+            runs = [(run.worker, run.local, run.local + run.size) for run in self._layout.between(start, stop)]
+        nothing: Floats = np.zeros((0, self._config.vector_size), np.float32)
+        parts = [self._crew.do("read", table, *run, numbers=[worker], aside=True, times=1)[0] for worker, *run in runs]
+        return np.concatenate([nothing, *parts])
 
-    def _read_from(self, number: int, table: str, start: int, stop: int) -> Floats:
-        """Rows of one worker, also while it trains."""
-        rows: Floats = self._crew.do("read", table, start, stop, numbers=[number], aside=True)[0]
-        return rows
+    def finite(self, table: str) -> bool:
+        """Whether all vectors of a table are finite, where they are."""
+        return all(self._crew.do("finite", table))
 
     def warm_up(self) -> None:
         self._crew.do("warm_up")
@@ -148,22 +150,30 @@ class ClusterBackend:
     def train(self, worker: int, block: Block) -> None:
         """A leg: between two exchanges all workers train, and then agree on what they have learned."""
         epoch, self._learned = block.order_key, (block.word_bias, block.document_bias)
+        agreed: list[object] = []
         for step in range(block.first, block.last):
             sums = self._sums if self._alone else Sums()
-            ahead = step + 1 < block.last
-            self._exchange(Task(epoch, step, self._exchanges, self._alpha(epoch, step), *self._learned, sums, ahead))
-        if self._recovery.due():
-            self.tell_workers()
-            self._wait()
-            self._recovery.snapshot(self._read_part)
+            alpha, ahead = self._schedule.alpha(epoch, step), self._ahead and step + 1 < block.last
+            task = Task(epoch, step, self._schedule.exchanges, alpha, *self._learned, sums, ahead)
+            agreed = self._exchange(task, agreed)
+        if agreed:
+            self._crew.do("absorb", *agreed, times=1)
+            self._settled = True
+        if self._since > max(MOST_SECONDS, _TIMES_THE_COST * self._cost) or self._bytes > MOST_BYTES:
+            self._snapshot()
 
-    def _exchange(self, task: Task) -> None:
-        crew, told = self._crew, self._agreed
+    def _exchange(self, task: Task, known: list[object]) -> list[object]:
+        """One exchange; references to what the workers agreed on.
+
+        Args:
+            known: what they agreed on last.
+        """
+        crew = self._crew
         shipped: dict[int, list[object]] = {}
         finishing: dict[int, object] = {}
 
         def begin(number: int) -> object:
-            begun, *shipped[number] = crew.call(number, "train", task, *told, returns=1 + crew.workers)
+            begun, *shipped[number] = crew.call(number, "train", task, *known, returns=1 + crew.workers)
             finishing[number] = crew.call(number, "finish")
             return begun
 
@@ -176,27 +186,25 @@ class ClusterBackend:
         crew.ask(begin, times=1)
         begun = time.perf_counter()
         merges, slices = ([], []) if self._alone else self._merged(task.alpha, shipped, begin)
-        if task.ahead:
-            for number in range(crew.workers):
-                crew.call(number, "apply", received, *merges, aside=True)
         merged = time.perf_counter()
         reports: list[Report] = crew.ask(finish, times=1)
-        self._wait()
-        self._agreed = merges
+        self._log.append((task, crew.put(slices)))
+        self._settled = self._alone
         self._sums = reports[0].sums if self._alone else total([self._sums, *(one.sums for one in reports)])
         words, documents, sent, training = (
             [getattr(report, name) for report in reports] for name in ("word_bias", "document_bias", "sent", "seconds")
         )
         self._learned = (sum(words) / crew.workers, sum(documents) / crew.workers)
-        costs, seconds = self.costs, sum(training) / crew.workers
-        # The workers go on meanwhile.
-        self._noting = self._aside.submit(self._note, task, slices, seconds)
+        costs, seconds, size = self.costs, sum(training) / crew.workers, sum(_bytes(part) for part in slices)
+        self._since += seconds
+        self._bytes += size
         costs.exchanges += 1
         costs.seconds += time.perf_counter() - started
         costs.training += seconds
         costs.merging += merged - begun
         costs.sent += sum(sent)
-        costs.agreed += sum(moved.nbytes for part in slices for moved in part.values())
+        costs.agreed += size
+        return merges
 
     def _merged(
         self, alpha: float, shipped: Mapping[int, list[object]], begin: Callable[[int], object]
@@ -213,38 +221,20 @@ class ClusterBackend:
                 crew.merge(part, merge_slices, alpha, *(shipped[number][part] for number in range(crew.workers)))
                 for part in range(crew.workers)
             ]
+            # All slices set out for all machines as soon as they are there, in both directions at once.
+            for number in range(crew.workers):
+                crew.call(number, "apply", received, *sums, aside=True)
             try:
                 return sums, list(crew.ray.get(sums, timeout=crew.limit))
             except crew.ray.exceptions.RayError as error:
                 # A node may have died with what its workers had learned: they learn it again.
                 gone = crew.dead()
                 if not gone:
-                    raise told_of(error, "adding up what the workers learned") from error
+                    raise told(error, "adding up what the workers learned") from error
                 died = error if isinstance(error, TimeoutError) else ConnectionError("its process or node has ended")
                 for number in gone:
                     crew.replace(number, died)
                     begin(number)
-
-    def _note(self, task: Task, agreed: list[Slice], seconds: float) -> None:
-        """Keep what was agreed on: in the vectors here, and for workers that are to be replaced."""
-        started = time.perf_counter()
-        for part in agreed:
-            for table, moved in part.items():
-                go_on(self._tables[table], moved)
-        self._recovery.note(task, agreed, seconds)
-        self.costs.noting += time.perf_counter() - started
-
-    def _wait(self) -> None:
-        """Until all that was agreed on is kept."""
-        noting = self._noting  # may be another's the next moment
-        if noting is not None:
-            noting.result()
-
-    def tell_workers(self) -> None:
-        """Bring all workers to what was agreed on last."""
-        if self._agreed:
-            self._crew.do("absorb", *self._agreed)
-            self._agreed = []
 
     def sums(self) -> Sums:
         return self._sums
@@ -257,18 +247,17 @@ class ClusterBackend:
         return self._learned
 
     def host_inputs(self) -> Floats:
-        self._wait()
-        if not self._alone:
-            return self._tables["inputs"]
-        rows: Floats = padded_rows(self._words, self._config.vector_size)
-        for start in range(0, self._words, CHUNK_ROWS):
-            some = self.read("inputs", start, start + CHUNK_ROWS)
+        rows: Floats = padded_rows(self._sizes["inputs"], self._config.vector_size)
+        for start, some in self._chunks("inputs"):
             rows[start : start + len(some), : self._config.vector_size] = some
         return rows
 
+    def _chunks(self, table: str) -> Iterator[tuple[int, Floats]]:
+        for start in range(0, self._sizes[table], ROWS_SENT):
+            yield start, self.read(table, start, start + ROWS_SENT)
+
     def coherence(self, weights: Floats) -> Coherence:
         """What all documents say of their words: whole numbers, so their order does not matter."""
-        self.tell_workers()
         parts = self._crew.do("coherence", self._crew.put(weights))
         cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         return cosines, seen, direction
@@ -276,7 +265,6 @@ class ClusterBackend:
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         if first == last:
             return  # compiled by `warm_up`
-        self.tell_workers()
         sent = self._crew.put(plan)
         runs: dict[int, list[tuple[int, int]]] = {number: [] for number in range(self._crew.workers)}
         for run in self._layout.between(first, last):
@@ -285,17 +273,11 @@ class ClusterBackend:
         self._refits.append((runs, sent))
 
     def take(self) -> dict[str, Floats]:
-        sizes = {"inputs": self._words, "contexts": self._words}
-        if self._config.documents:
-            sizes["docs"] = sum(self._layout.sizes)
         taken = {}
-        for table, rows in sizes.items():
+        for table, rows in self._sizes.items():
             taken[table] = self._room(table, (rows, self._config.vector_size))
-            for start in range(0, rows, CHUNK_ROWS):
-                stop = min(start + CHUNK_ROWS, rows)
-                taken[table][start:stop] = self.read(table, start, stop)
-        self._tables = {}
-        self._aside.shutdown()
+            for start, some in self._chunks(table):
+                taken[table][start : start + len(some)] = some
         return taken
 
     def _room(self, table: str, shape: tuple[int, int]) -> Floats:
@@ -307,29 +289,43 @@ class ClusterBackend:
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
-    def _read_part(self, name: str, start: int, stop: int) -> Floats:
-        """Rows of the tables that snapshots know."""
-        if not name.startswith("docs"):
-            return self.read(name, start, stop)
-        return self._read_from(int(name.removeprefix("docs")), "docs", start, stop)
+    def _snapshot(self) -> None:
+        """Forget the past: from now on, new workers start from here."""
+        started, made = time.monotonic(), list[tuple[int | None, str, int, object]]()
+        for table in self._sizes:
+            for first, rows in self._chunks(table):
+                runs = [(None, 0, first, len(rows))] if table in SHARED else [
+                    (run.worker, run.first - first, run.local, run.size)
+                    for run in self._layout.between(first, first + len(rows))
+                ]  # fmt: skip
+                for worker, at, local, size in runs:
+                    made.append((worker, table, local, self._crew.put(rows[at : at + size])))
+        self._start = made
+        self._log, self._since, self._bytes, self._filled = [], 0.0, 0.0, False
+        self._cost = time.monotonic() - started
 
     def _bring_up(self, number: int) -> None:
         """Bring a new worker to the end of the last exchange."""
-        self._wait()
         self._bring(number)
 
         def do(method: str, *arguments: object, returns: int = 1) -> None:
             self._crew.ray.get(self._crew.call(number, method, *arguments, returns=returns))
 
-        for name in (*SHARED, f"docs{number}") if self._config.documents else SHARED:
-            for start, rows in self._recovery.rows(name):
-                do("load", "docs" if name.startswith("docs") else name, start, rows)
+        if self._filled:
+            do("fill")
+        for worker, table, start, rows in self._start:
+            if worker in (None, number):
+                do("load", table, start, rows)
         known: list[Slice] = []
-        for task, agreed in self._recovery.exchanges():
+        for task, slices in self._log:
             do("train", task, *known, returns=1 + self._crew.workers)
             do("finish")
-            known = agreed
-        if known and not self._agreed:  # all have been told
+            known = self._crew.ray.get(slices)
+        if self._settled:
             do("absorb", *known)
         for runs, plan in self._refits:
             do("refit_documents", runs[number], plan)
+
+
+def _bytes(part: Slice) -> int:
+    return sum(moved.nbytes for moved in part.values())

@@ -102,9 +102,16 @@ class Crew:
             self._slowest = max(self._slowest, time.monotonic() - started)
         return [answers[number] for number in asked]
 
-    def do(self, method: str, *arguments: Any, numbers: Iterable[int] | None = None, aside: bool = False) -> list[Any]:
+    def do(
+        self,
+        method: str,
+        *arguments: Any,
+        numbers: Iterable[int] | None = None,
+        aside: bool = False,
+        times: float = _TIMES_THE_OTHERS,
+    ) -> list[Any]:
         """As `ask`, with the same arguments for each."""
-        return self.ask(lambda number: self.call(number, method, *arguments, aside=aside), numbers)
+        return self.ask(lambda number: self.call(number, method, *arguments, aside=aside), numbers, times)
 
     @property
     def limit(self) -> float:

@@ -12,7 +12,7 @@ from spherevec.errors import ConfigError
 
 BANDWIDTH = 10.0  # Gbit/s that machines have between them, unless the user says
 LEAST_TOKENS = 250_000  # of a worker between two exchanges, where an epoch has that many
-LEAST_EXCHANGES = 8  # of an epoch, where it has that many rounds: 16 and 32 learn no better from short texts
+LEAST_EXCHANGES = 8  # of an epoch of four workers or more, where it has that many rounds; two need half of them
 SHARE = 0.1  # of the time that an exchange may take, besides sending
 AHEAD = 0.25  # of what is trained between two exchanges, while rows are on their way: more than they should take
 # Of a worker of sixteen cores, measured: tokens that it trains in a second with few words, seconds for each number that
@@ -63,5 +63,5 @@ def exchanges_an_epoch(
     """
     wanted = math.ceil(share / (exchange_tokens or suggested_tokens(words, config, bandwidth)))
     if exchange_tokens is None and workers > 1:  # one alone exchanges nothing, and only reports
-        wanted = max(wanted, LEAST_EXCHANGES)
+        wanted = max(wanted, min(LEAST_EXCHANGES, 2 * workers))
     return max(1, min(wanted, rounds))

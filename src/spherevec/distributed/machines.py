@@ -13,7 +13,7 @@ import numpy as np
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.distributed import interval
-from spherevec.distributed.backend import LEG, ClusterBackend, ClusterSchedule, Costs
+from spherevec.distributed.backend import ClusterBackend, ClusterSchedule, Costs
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker
 from spherevec.distributed.crew import PATIENCE, Crew
 from spherevec.distributed.layout import Layout, split_documents
@@ -87,8 +87,8 @@ class ClusterPlace:
         self.exchanges = interval.exchanges_an_epoch(
             max(rounds), share, words, config, crew.workers, machines.exchange_tokens, machines.bandwidth
         )
-        # Where there is little between two exchanges, nothing is trained ahead, and every exchange is a point to save.
-        self._leg = LEG if crew.workers > 1 and max(rounds) * interval.AHEAD >= self.exchanges else 1
+        # Where there is little between two exchanges, nothing is trained ahead.
+        self._ahead = crew.workers > 1 and max(rounds) * interval.AHEAD >= self.exchanges
         corpus.spread = {"workers": crew.workers, "exchanges": self.exchanges}
 
     def _prepare(self, number: int, has_text: bool = False) -> Any:
@@ -113,12 +113,12 @@ class ClusterPlace:
         self._crew.ray.get(self._prepare(number))
 
     def schedule(self) -> ClusterSchedule:
-        return ClusterSchedule(self._config, self._corpus.n_documents, self.exchanges, self._leg)
+        return ClusterSchedule(self._config, self._corpus.n_documents, self.exchanges)
 
     def backend(self) -> ClusterBackend:
         words = len(self._corpus.vocabulary)
         self._backend = ClusterBackend(
-            self._crew, self._layout, words, self._config, self.schedule(), self.exchanges, self._bring,
+            self._crew, self._layout, words, self._config, self.schedule(), self._ahead, self._bring,
             self._machines.folder,
         )  # fmt: skip
         return self._backend
@@ -157,4 +157,5 @@ def machines(
         theirs = str(workdir) if workdir is not None and ray == "local" else None
         crew = Crew(module, count, device=config.device, patience=worker_timeout, workdir=theirs)
         stack.callback(crew.end)
+        crew.do("where", aside=True)  # all have started
         yield Machines(crew, folder, exchange_tokens, bandwidth)

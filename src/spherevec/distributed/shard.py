@@ -17,17 +17,15 @@ from spherevec.distributed.exchange import SHARED, Moved, Slice, followed, go_on
 from spherevec.engine.backends import make_backend
 from spherevec.engine.base import Block, DeterministicBackend, Floats
 from spherevec.engine.bias import Biases
+from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan, blank_tables
-from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
-from spherevec.training.run import refit_plan
-from spherevec.training.trainer import training_data
+from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks
+from spherevec.storage.memory import available_memory
+from spherevec.training.run import refit_plan, rows_are_finite
+from spherevec.training.trainer import random_rows, training_data
 from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
-
-# Shards of an epoch, where there are other workers: what all of them learn in one round the others see after it, so a
-# short text has more and smaller rounds than on one machine.
-_SMALLEST_EPOCH = 512
 
 
 @dataclass(frozen=True)
@@ -83,12 +81,11 @@ class Shard:
         tokens: int,
         workdir: str | Path | None = None,
     ) -> None:
-        self._workers, self._tokens = workers, tokens
+        self._workers, self._tokens, self._seed = workers, tokens, config.seed
         self._data = training_data(ids, offsets, counts, config)
         self._config = config.with_(seed=seed_of(config.seed, number))
-        self._backend = make_backend(self._data, config, workdir)
+        self._backend: Any = make_backend(self._data, config, workdir)
         self._biases = Biases(config.bias, config.concentration)
-        self._rows = _TableRows(self._backend)
         self._counted: dict[str, NDArray[np.int32]] | None = None
         self.finding = 0.0  # CPU seconds that it took last to find what has moved
         # What the workers agreed on last; a worker alone agrees with itself.
@@ -98,7 +95,8 @@ class Shard:
         self._ahead, self._seconds, self._epoch = False, 0.0, -1
         self._own_blocks: list[Block] = []  # of the epoch
         if workers > 1:
-            self._agreed = {name: np.zeros((self._data.words, config.vector_size), np.float32) for name in SHARED}
+            room = available_memory()  # a mapped file holds them where that is short
+            self._agreed = {name: document_rows(self._data.words, config.vector_size, room, workdir) for name in SHARED}
             if hasattr(self._backend, "count_moves"):
                 self._counted = self._backend.count_moves()
 
@@ -113,8 +111,7 @@ class Shard:
 
     def _blocks(self, epoch: int) -> list[Block]:
         if self._epoch != epoch:
-            smallest = SMALLEST_EPOCH if self._workers == 1 else _SMALLEST_EPOCH
-            self._own_blocks = epoch_blocks(self._data, self._config, epoch, smallest) if self._data.units else []
+            self._own_blocks = epoch_blocks(self._data, self._config, epoch) if self._data.units else []
             self._epoch = epoch
         return self._own_blocks
 
@@ -122,34 +119,46 @@ class Shard:
         """Set vectors; of documents, by the rows of this worker."""
         self._backend.load(table, start, rows)
         if table in self._agreed:
-            self._agreed[table][start : start + len(rows)] = rows
+            self._agreed[table][start : start + len(rows), : self._config.vector_size] = rows
+
+    def fill(self) -> None:
+        """Random directions, as one machine has them: the same words on every worker, and documents of its own."""
+        for table, count in self._data.table_rows(self._config).items():
+            config = self._config.with_(seed=self._seed) if table in SHARED else self._config
+            for start, rows in random_rows(config, table, count):
+                self.load(table, start, rows)
+
+    def finite(self, table: str) -> bool:
+        """Whether all vectors of a table are finite."""
+        return rows_are_finite(self._backend, table, self._data.table_rows(self._config)[table])
 
     def read(self, table: str, start: int, stop: int) -> Floats:
-        return self._backend.read(table, start, stop)
+        rows: Floats = self._backend.read(table, start, stop)
+        return rows
 
     def warm_up(self) -> None:
         """Compile all kernels of a run."""
         self._backend.warm_up()
         for table in self._agreed:
             moved = self._moved(table)
-            self.absorb([merged([{table: moved}] * 2, 0.0)])
-            followed(*(self._agreed[table][:0],) * 3, moved.rows[:0], moved)
+            self.absorb(merged([{table: moved}] * 2, 0.0))
+            followed(*(moved.way[:0].astype(np.float32),) * 3, moved.rows[:0], moved)
         if self._config.documents and self._config.refit:
             blank = blank_tables(self._data.words, self._config)
-            self._backend.refit_documents(0, 0, refit_plan(self._config, self._biases, blank))
+            self.refit_documents([(0, 0)], refit_plan(self._config, self._biases, blank))
 
-    def absorb(self, agreed: Sequence[Slice]) -> None:
+    def absorb(self, *agreed: Slice) -> None:
         """Go to what the workers agreed on: every row that any of them has moved."""
-        threads = self._config.thread_count
+        threads, width = self._config.thread_count, self._config.vector_size
         for part in agreed:
             for table, moved in part.items():
                 late = self._trained_since(table, moved.rows)
-                rows, before = moved.rows[late], self._agreed[table][moved.rows[late]]
+                rows, before = moved.rows[late], self._agreed[table][moved.rows[late], :width]
                 ended = go_on(self._agreed[table], moved, threads)
                 if len(rows):
-                    now = self._rows.read(table, rows)
+                    now = self._backend.read_rows(table, rows)
                     ended[late] = followed(now, before, ended[late], rows, self._sent[table], threads)
-                self._rows.write(table, moved.rows, ended)
+                self._backend.load_rows(table, moved.rows, ended)
         self._sent, self._ahead = {}, False
 
     def _trained_since(self, table: str, rows: NDArray[np.int32]) -> NDArray[np.intp]:
@@ -158,9 +167,12 @@ class Shard:
             return np.flatnonzero(self._counted[table][rows])
         return np.arange(len(rows) if self._ahead else 0)
 
-    def train(self, task: Task, agreed: Sequence[Slice] = ()) -> list[Slice]:
-        """Begin a task, from what the workers agreed on; returns what has moved, in slices."""
-        self.absorb(agreed)
+    def train(self, task: Task, *agreed: Slice) -> tuple[Slice | None, ...]:
+        """Begin a task, from what the workers agreed on; returns nothing, and what has moved, a slice for each worker.
+
+        The nothing tells the driver that the slices are there.
+        """
+        self.absorb(*agreed)
         self._seconds = 0.0
         self._backend.restore_sums(task.sums)
         state = {"words": task.word_bias, "documents": task.document_bias, "seen": vars(task.sums)}
@@ -178,7 +190,7 @@ class Shard:
         self._sent = moved
         slices = sliced(moved, self._workers)
         self.finding = time.thread_time() - trained
-        return slices
+        return None, *slices
 
     def finish(self) -> Report:
         """Train what is left of the task."""
@@ -211,8 +223,7 @@ class Shard:
             rows = np.flatnonzero(counts).astype(np.int32)
             steps = counts[rows]
             counts[rows] = 0
-        now = self._rows.read(table, rows) if len(rows) else before[:0]
-        return packed(rows, steps, now, before, self._config.thread_count)
+        return packed(rows, steps, self._backend.read_rows(table, rows), before, self._config.thread_count)
 
     def _compared(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The rows that differ from what was agreed on, where the engine does not count their steps.
@@ -221,7 +232,7 @@ class Shard:
         """
         before, found, steps = self._agreed[table], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
         for start in range(0, len(before), CHUNK_ROWS):
-            old = before[start : start + CHUNK_ROWS]
+            old = before[start : start + CHUNK_ROWS, : self._config.vector_size]
             distance = np.linalg.norm(self._backend.read(table, start, start + len(old)) - old, axis=1)
             here = np.flatnonzero(distance > 0)
             found.append((start + here).astype(np.int32))
@@ -234,34 +245,11 @@ class Shard:
         documents = documents_looked_at(data.offsets, self._tokens)
         return coherence(data.ids, data.offsets, documents, inputs, weights, self._config.thread_count)
 
-    def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
+    def refit_documents(self, runs: Sequence[tuple[int, int]], plan: FitPlan) -> None:
+        """Refit documents, by the rows of this worker."""
         own = replace(plan, config=plan.config.with_(threads=self._config.threads))
-        self._backend.refit_documents(first, last, own)
-
-
-class _TableRows:
-    """Any rows of a backend's tables; one that gives runs of rows alone is read and written whole."""
-
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-        self._scattered = hasattr(backend, "read_rows")
-
-    def read(self, table: str, numbers: NDArray[np.int32]) -> Floats:
-        if self._scattered:
-            rows: Floats = self._backend.read_rows(table, numbers)
-            return rows
-        low = int(numbers[0])
-        run: Floats = self._backend.read(table, low, int(numbers[-1]) + 1)
-        return run[numbers - low]
-
-    def write(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
-        if self._scattered:
-            self._backend.load_rows(table, numbers, rows)
-        elif len(numbers):
-            low = int(numbers[0])
-            run = self._backend.read(table, low, int(numbers[-1]) + 1)
-            run[numbers - low] = rows
-            self._backend.load(table, low, run)
+        for first, last in runs:
+            self._backend.refit_documents(first, last, own)
 
 
 def seed_of(seed: int, number: int) -> int:

@@ -1,4 +1,4 @@
-"""A worker of a run as Ray sees it: a process that holds a shard, and is asked by the driver."""
+"""A worker of a run as Ray sees it: a process that reads its part of the text, keeps it, and trains a shard."""
 
 from __future__ import annotations
 
@@ -19,19 +19,15 @@ from spherevec.distributed.counting import Counts
 from spherevec.distributed.exchange import Slice, merged
 from spherevec.distributed.parts import Piece
 from spherevec.distributed.reading import EncodedPart, PartAbout, PartReader
-from spherevec.distributed.shard import Report, Shard, Task
-from spherevec.engine.base import Floats
-from spherevec.engine.cpu.word_weights import Coherence
-from spherevec.engine.fit import FitPlan
-from spherevec.errors import TrainingError
+from spherevec.distributed.shard import Shard
 from spherevec.process import usable_cores
 from spherevec.storage.files import working_folder
 
 IDS, LENGTHS = "ids.bin", "lengths.bin"
 
 
-class Worker:
-    """One of the workers of a run.
+class Worker(Shard):
+    """One of the workers of a run; it is a shard from `prepare` on.
 
     Args:
         number: its number, out of `workers`.
@@ -39,24 +35,19 @@ class Worker:
     """
 
     def __init__(self, number: int, workers: int, workdir: str | None = None) -> None:
-        self._number, self._workers, self._workdir = number, workers, workdir
+        self._number, self._of, self._workdir = number, workers, workdir
         self._stack = contextlib.ExitStack()
         self._folder: Path = self._stack.enter_context(working_folder(workdir))
         for name in (IDS, LENGTHS):
             (self._folder / name).touch()
         self._reader = PartReader(self._folder)
-        self._shard: Shard | None = None
 
     def where(self) -> tuple[str, int, int, float]:
         """The machine, the process, the most memory that it has had, in kilobytes, and its processor seconds."""
         import resource  # not on Windows
 
-        return (
-            socket.gethostname(),
-            os.getpid(),
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-            time.process_time(),
-        )
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return socket.gethostname(), os.getpid(), most, time.process_time()
 
     def append(self, ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
         """Take some documents from the driver, behind those that are here."""
@@ -89,46 +80,12 @@ class Worker:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         size = int(offsets[-1])
         ids = np.memmap(self._folder / IDS, np.int32, "r", shape=(size,)) if size else np.zeros(0, np.int32)
-        self._shard = Shard(self._number, self._workers, ids, offsets, counts, config, tokens, self._workdir)
-        return self._shard.rounds
-
-    @property
-    def shard(self) -> Shard:
-        if self._shard is None:
-            raise TrainingError(f"worker {self._number} was asked before it was prepared; start the run again")
-        return self._shard
-
-    def warm_up(self) -> None:
-        self.shard.warm_up()
-
-    def load(self, table: str, start: int, rows: Floats) -> None:
-        self.shard.load(table, start, rows)
-
-    def read(self, table: str, start: int, stop: int) -> Floats:
-        return self.shard.read(table, start, stop)
-
-    def absorb(self, *agreed: Slice) -> None:
-        self.shard.absorb(agreed)
-
-    def train(self, task: Task, *agreed: Slice) -> tuple[Slice | None, ...]:
-        """Begin to train up to the next exchange: nothing, and a slice for each worker."""
-        return None, *self.shard.train(task, agreed)
-
-    def finish(self) -> Report:
-        """Train the rest, while what has been learned is exchanged."""
-        return self.shard.finish()
+        super().__init__(self._number, self._of, ids, offsets, counts, config, tokens, self._workdir)
+        return self.rounds
 
     def apply(self, function: Callable[..., Any], *parts: Any) -> Any:
         """Merge parts of anything, beside other work."""
         return function(*parts)
-
-    def coherence(self, weights: Floats) -> Coherence:
-        return self.shard.coherence(weights)
-
-    def refit_documents(self, runs: list[tuple[int, int]], plan: FitPlan) -> None:
-        """Refit documents, by the rows of this worker."""
-        for first, last in runs:
-            self.shard.refit_documents(first, last, plan)
 
 
 def merge_slices(alpha: float, *parts: Slice) -> Slice:

@@ -83,9 +83,8 @@ class Run:
         """Stop unless every vector is finite: with the hinge, NaN in a context or a document reaches no word."""
         words, documents = len(self._corpus.vocabulary), self._corpus.n_documents
         for table, rows in table_rows(words, documents, self._config).items():
-            for start in range(0, rows, COPIED_ROWS):
-                if not np.isfinite(self._backend.read(table, start, min(start + COPIED_ROWS, rows)).sum()):
-                    raise diverged(self._config)
+            if not rows_are_finite(self._backend, table, rows):
+                raise diverged(self._config)
 
     def _train_epoch(self) -> None:
         backend, config, position = self._backend, self._config, self.position
@@ -171,6 +170,14 @@ class Run:
         left = spent / since_start * (1 - share) if since_start > 0 else None
         self._report(Progress("training", share, position.epoch + 1, config.epochs, figures, left))
         self._corpus.drop_pages()
+
+
+def rows_are_finite(backend: Any, table: str, rows: int) -> bool:
+    """Whether all vectors of a table are finite; a backend whose vectors are elsewhere (`finite`) looks there."""
+    if hasattr(backend, "finite"):
+        return bool(backend.finite(table))
+    starts = range(0, rows, COPIED_ROWS)
+    return all(np.isfinite(backend.read(table, start, min(start + COPIED_ROWS, rows)).sum()) for start in starts)
 
 
 def in_shares(config: TrainConfig) -> bool:

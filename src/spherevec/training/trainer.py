@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -384,19 +384,21 @@ def training_data(
     )
 
 
+def random_rows(config: TrainConfig, table: str, rows: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Random directions for a table, some at a time, with the number of the first."""
+    rng = np.random.default_rng((config.seed, ("inputs", "contexts", "docs").index(table)))
+    for start in range(0, rows, COPIED_ROWS):
+        numbers = rng.standard_normal((min(COPIED_ROWS, rows - start), config.vector_size), dtype=np.float32)
+        yield start, sphere.normalize(numbers)
+
+
 def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: Model | KeyedVectors | None) -> None:
-    """Random directions for every vector, then whatever `initial` knows."""
-    sizes = table_rows(len(corpus.vocabulary), corpus.n_documents, config)
-    for index, (table, rows) in enumerate(sizes.items()):
-        rng = np.random.default_rng((config.seed, index))
-        for start in range(0, rows, COPIED_ROWS):
-            numbers = rng.standard_normal((min(COPIED_ROWS, rows - start), config.vector_size), dtype=np.float32)
-            backend.load(table, start, sphere.normalize(numbers))
-    if initial is None:
-        return
-    given = {"inputs": initial if isinstance(initial, KeyedVectors) else initial.inputs}
-    if isinstance(initial, Model) and initial.contexts is not None:
-        given["contexts"] = initial.contexts
+    """Random directions for every vector, then what `initial` knows; vectors that are elsewhere are filled there."""
+    given: dict[str, KeyedVectors] = {}
+    if initial is not None:
+        given["inputs"] = initial if isinstance(initial, KeyedVectors) else initial.inputs
+        if isinstance(initial, Model) and initial.contexts is not None:
+            given["contexts"] = initial.contexts
     for table, vectors in given.items():
         if vectors.vector_size != config.vector_size:
             raise ConfigError(
@@ -404,9 +406,19 @@ def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: 
                 f"set vector_size={vectors.vector_size}"
             )
         vectors.check(f"initial {table}")
-        for row, word in enumerate(corpus.vocabulary.words):
-            if word in vectors:
-                backend.load(table, row, vectors.get_vector(word)[None, :])
+    elsewhere = hasattr(backend, "fill")
+    if elsewhere:
+        cast(Any, backend).fill()
+    for table, count in table_rows(len(corpus.vocabulary), corpus.n_documents, config).items():
+        if elsewhere and table not in given:
+            continue
+        for start, rows in random_rows(config, table, count):
+            if table in given:
+                known = given[table]
+                for row, word in enumerate(corpus.vocabulary.words[start : start + len(rows)]):
+                    if word in known:
+                        rows[row] = known.get_vector(word)
+            backend.load(table, start, rows)
 
 
 def build_model(

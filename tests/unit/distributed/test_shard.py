@@ -9,7 +9,6 @@ from spherevec.corpus import encode
 from spherevec.distributed.exchange import SHARED, merged
 from spherevec.distributed.layout import split_documents
 from spherevec.distributed.shard import Shard, Task, seed_of
-from spherevec.training.trainer import fill
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +32,7 @@ def shards_of(corpus, config, workers):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         counts = corpus.vocabulary.counts
         shards.append(Shard(worker, workers, ids, offsets, counts, config, corpus.n_tokens))
-        fill(shards[-1], corpus, config.with_(documents=False), None)
+        shards[-1].fill()
     return shards
 
 
@@ -41,12 +40,12 @@ def run(corpus, config, workers, steps=4, ahead=False):
     shards, agreed = shards_of(corpus, config, workers), []
     for step in range(steps):
         task = Task(0, step, steps, config.alpha, config.bias, config.bias, ahead=ahead and step + 1 < steps)
-        answers = [shard.train(task, agreed) for shard in shards]
+        answers = [shard.train(task, *agreed)[1:] for shard in shards]
         for shard in shards:
             shard.finish()
         agreed = [merged([slices[part] for slices in answers], config.alpha) for part in range(workers)]
     for shard in shards:
-        shard.absorb(agreed)
+        shard.absorb(*agreed)
     return shards
 
 

@@ -145,6 +145,22 @@ class CudaBackend:
             read: Floats = self._cupy.asnumpy(rows[:, : self._layout.width])
         return read
 
+    def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
+        """Set any vectors of a table, by their numbers."""
+        with self._training:
+            places = self._cupy.asarray(numbers + self._starts[table])
+            self._vectors[places, : self._layout.width] = self._cupy.asarray(rows)
+        self._training.synchronize()
+
+    def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
+        """A copy of any vectors of a table, by their numbers."""
+        with self._reading:
+            rows = self._vectors[self._cupy.asarray(numbers + self._starts[table])]
+            if not self._unit_rows:
+                self._normalise(rows)
+            read: Floats = self._cupy.asnumpy(rows[:, : self._layout.width])
+        return read
+
     def warm_up(self) -> None:
         """Nothing: the kernels were compiled, or found compiled, when the backend was made."""
 
