@@ -129,10 +129,12 @@ def threads_a_worker(ray: Any, workers: int) -> int:
 
 def told(error: BaseException, who: str) -> SpherevecError:
     """What went wrong on a worker, in one line."""
-    cause = getattr(error, "cause", None) or error
+    causes = [error]
+    while isinstance(inner := getattr(causes[-1], "cause", None), BaseException):
+        causes.append(inner)
+    cause, names = causes[-1], {type(one).__name__ for one in causes}
     if isinstance(cause, SpherevecError):
         return cause
-    names = {type(one).__name__ for one in (error, cause)}
     if names & {"ObjectStoreFullError", "OutOfDiskError"}:
         return TrainingError(
             f"{who}: Ray's object store is full, and so is the disk for what it does not hold; free some space there, "
