@@ -70,10 +70,10 @@ def gather(
             if not any(name.startswith("0.") and columns_role(columns, 0) == "id" for name in columns):
                 columns |= source_columns(pieces, abouts)
             write_tensors(folder / encoded.DOCUMENTS, columns)
-    raw_tokens = sum(about.raw_tokens for about in abouts)
+    raw_tokens = sum(about.summary.tokens for about in abouts)
     summary = CorpusSummary(
         n_documents,
-        sum(about.empty for about in abouts),
+        sum(about.summary.empty for about in abouts),
         unknown,
         raw_tokens,
         raw_tokens - n_tokens,

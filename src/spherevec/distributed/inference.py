@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.options import ReadOptions
 from spherevec.corpus.readers import open_source
+from spherevec.corpus.summary import CorpusSummary
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, told
 from spherevec.distributed.crew import MOST_DEATHS
 from spherevec.distributed.gathering import columns_role, joined_columns, source_columns
@@ -55,7 +56,7 @@ def infer_part(
     """Read a part of the source, and fit its documents; runs on any machine that sees the model."""
     with tempfile.TemporaryDirectory() as place, staged_pieces(pieces, Path(place)) as stage:
         if not stage.given:
-            return InferredPart([], PartAbout(0, 0, 0, 0, [0] * len(pieces), []), {})
+            return InferredPart([], PartAbout(CorpusSummary(0, 0, 0, 0, 0), [0] * len(pieces)), {})
         source = open_source(stage.given, ReadOptions(**reading), records_in=Path(place) if with_ids else None)
         how: dict[str, Any] = {"threads": threads, "device": device, "tokenizer": tokenizer, "subwords": subwords}
         blocks = list(infer_batches(_model(folder), source.all(), **how))
@@ -65,8 +66,8 @@ def infer_part(
                 records.write(Path(place) / "table")
             columns = read_tensors(Path(place) / "table", memory_map=False)
         documents = sum(len(block.vectors) for block in blocks)
-        notes = [stage.renamed(note) for note in source.notes]
-        return InferredPart(blocks, PartAbout(documents, 0, 0, 0, stage.rows(columns, documents), notes), columns)
+        summary = CorpusSummary(documents, 0, 0, 0, 0, notes=[stage.renamed(note) for note in source.notes])
+        return InferredPart(blocks, PartAbout(summary, stage.rows(columns, documents)), columns)
 
 
 def infer_files(
@@ -124,7 +125,7 @@ def infer_files(
                     raise told(error, "inference") from error
                 waiting += islice(asked, 1)
                 abouts.append(found.about)
-                tables.append((found.about.documents, found.columns))
+                tables.append((found.about.summary.documents, found.columns))
                 for block in found.blocks:
                     counts.add(block)
                     yield block.vectors
@@ -136,4 +137,4 @@ def infer_files(
             columns |= source_columns(parts, abouts)
         with atomic_file(ids_file, overwrite=overwrite) as file, file.open("w", encoding="utf-8") as lines:
             lines.writelines(f"{id}\n" for id in DocumentTable(columns).ids)
-    return rows, [*notes, *(note for about in abouts for note in about.notes)]
+    return rows, [*notes, *(note for about in abouts for note in about.summary.notes)]

@@ -11,22 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode
+from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rewriting import Part, rewrite
-from spherevec.distributed.counting import Counts
+from spherevec.corpus.summary import CorpusSummary
+from spherevec.distributed.counting import merge_counts
 from spherevec.distributed.parts import Piece
 from spherevec.distributed.staging import staged_pieces
 from spherevec.storage.text_column import TextColumn
 
 
 class PartAbout(NamedTuple):
-    """What the driver hears of a part that was read."""
+    """What the driver hears of a part that was read: what it holds, and how many documents each of its pieces has."""
 
-    documents: int
-    raw_tokens: int
-    empty: int  # documents without words
-    distinct: int  # words
-    rows: list[int]  # documents of each piece
-    notes: list[str]
+    summary: CorpusSummary
+    rows: list[int]
 
 
 class EncodedPart(NamedTuple):
@@ -61,26 +59,19 @@ class PartReader:
         words = TextColumn.of(corpus.vocabulary.words if corpus else [])
         self._words.append((words, words.hashes()))
         if corpus is None:
-            return PartAbout(0, 0, 0, 0, [0] * len(pieces), [])
-        return PartAbout(
-            corpus.n_documents,
-            corpus.raw_tokens,
-            corpus.summary.empty,
-            len(corpus.vocabulary),
-            stage.rows(corpus.document_columns or {}, corpus.n_documents),
-            [stage.renamed(note) for note in corpus.summary.notes],
-        )
+            return PartAbout(CorpusSummary(0, 0, 0, 0, 0, 0), [0] * len(pieces))
+        summary = corpus.summary.with_(notes=tuple(stage.renamed(note) for note in corpus.summary.notes))
+        return PartAbout(summary, stage.rows(corpus.document_columns or {}, corpus.n_documents))
 
-    def counts(self, bucket: int, buckets: int) -> Counts:
+    def counts(self, bucket: int, buckets: int) -> CountedWords:
         """How often each word occurs in all parts, of one of `buckets` sets of words."""
-        total: dict[str, int] = {}
+        found = [CountedWords(TextColumn.of([]), np.zeros(0, np.int64))]
         for corpus, (words, hashes) in zip(self._parts, self._words, strict=True):
-            if corpus is None:
-                continue
-            for place in np.flatnonzero(hashes % np.uint64(buckets) == bucket).tolist():
-                word = words[place]
-                total[word] = total.get(word, 0) + int(corpus.vocabulary.counts[place])
-        return Counts.of(total)
+            if corpus is not None:
+                places = np.flatnonzero(hashes % np.uint64(buckets) == bucket)
+                counts = corpus.vocabulary.counts[places]
+                found.append(CountedWords(CountedWords(words, counts).at(places), counts))
+        return merge_counts(*found)
 
     def renumbered(self, part: int, vocabulary: Vocabulary) -> EncodedPart:
         """A part in the words of the whole text."""
@@ -88,7 +79,7 @@ class PartReader:
         if corpus is None:
             none = np.zeros(0, np.int32)
             return EncodedPart(none, np.zeros(0, np.int64), np.zeros(0, np.uint64), none, {}, 0)
-        numbers = np.array([vocabulary.word_to_id.get(word, -1) for word in words], np.int32)
+        numbers = vocabulary.ids_of(words)
         folder = self._folder / "renumbered"
         with rewrite([Part(corpus, numbers, np.arange(corpus.n_documents))], vocabulary, folder) as new:
             ids, lengths = np.array(new.ids), np.diff(new.offsets)

@@ -69,9 +69,9 @@ def read_on_workers(
         done += 1
         if progress:
             progress(done, len(rounds))
-    distinct = sum(about.distinct for about in abouts)
+    distinct = sum(about.summary.distinct_words or 0 for about in abouts)
     if min_count is None:
-        min_count = default_min_count(sum(about.raw_tokens for about in abouts))
+        min_count = default_min_count(sum(about.summary.tokens for about in abouts))
     chosen = _counted(crew, max(1, -(-distinct // BUCKET)), min_count)
     vocabulary, rare, total = vocabulary_of(chosen, min_count, max_vocab)
     sent = crew.put(vocabulary)
@@ -89,11 +89,11 @@ def read_on_workers(
             crew.ray.get(crew.call(number, "renumber", step, sent))
 
     crew.bring_up = renumber_again
-    notes += [note for about in abouts for note in about.notes]
+    notes += [note for about in abouts for note in about.summary.notes]
     figures = {"min_count": min_count, "distinct_words": total, "notes": notes}
     keep = ReadOptions(**reading).kept
     corpus = gather(folder, encoded(), abouts, parts, vocabulary, rare, splitter, figures, keep)
-    sizes = [about.documents for about in abouts]
+    sizes = [about.summary.documents for about in abouts]
     return corpus, Layout(workers, sizes)
 
 

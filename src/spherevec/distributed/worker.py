@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import Vocabulary
-from spherevec.distributed.counting import Counts
+from spherevec.corpus.ranking import CountedWords
 from spherevec.distributed.exchange import Slice, merged
 from spherevec.distributed.parts import Piece
 from spherevec.distributed.reading import EncodedPart, PartAbout, PartReader
@@ -59,7 +59,7 @@ class Worker(Shard):
         """Read a part of the text, behind those that are here."""
         return self._reader.read(pieces, tokenizer, threads, reading)
 
-    def counts(self, bucket: int, buckets: int) -> Counts:
+    def counts(self, bucket: int, buckets: int) -> CountedWords:
         """The counts of some words in all parts that were read here."""
         return self._reader.counts(bucket, buckets)
 

@@ -9,10 +9,12 @@ import pytest
 import spherevec
 from experiments.distributed.inline import InlineCrew
 from spherevec.corpus import encode
+from spherevec.corpus.ranking import CountedWords
 from spherevec.distributed import counting, parts
 from spherevec.distributed.source import read_on_workers
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.model.documents import DocumentTable
+from spherevec.storage.text_column import TextColumn
 
 HOW = {"min_count": 2, "max_vocab": None, "tokenizer": "words", "threads": 1}
 
@@ -186,6 +188,10 @@ def test_small_texts_and_objects_are_left_to_the_driver(tmp_path):
         parts.find_parts(tmp_path / "one.txt.gz", 2, "utf-8", [])
 
 
+def counted(counts):
+    return CountedWords(TextColumn.of(counts), np.array(list(counts.values()), np.int64))
+
+
 @pytest.mark.parametrize("buckets", [1, 4])
 def test_counts_are_merged_as_a_tree_in_buckets(monkeypatch, buckets):
     rng = np.random.default_rng(0)
@@ -197,7 +203,7 @@ def test_counts_are_merged_as_a_tree_in_buckets(monkeypatch, buckets):
             total[word] = total.get(word, 0) + count
     chosen = []
     for bucket in range(buckets):
-        own = [counting.Counts.of({w: c for w, c in text.items() if int(w[1:]) % buckets == bucket}) for text in texts]
+        own = [counted({w: c for w, c in text.items() if int(w[1:]) % buckets == bucket}) for text in texts]
         chosen.append(
             counting.choose(counting.merged_as_a_tree(own, lambda _, *parts: counting.merge_counts(*parts)), 6)
         )
