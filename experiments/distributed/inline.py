@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,11 +24,19 @@ class InlineCrew:
             nodes=list,
             exceptions=SimpleNamespace(RayError=RuntimeError),
         )
-        self._held = [Worker(number, workers, workdir) for number in range(workers)]
+        self._held, self._replacing = [Worker(number, workers, workdir) for number in range(workers)], threading.RLock()
         self.bring_up: Callable[[int], None] = lambda number: None
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1, aside: bool = False) -> Any:
-        return getattr(self._held[number], method)(*arguments)
+        with self._replacing:
+            worker = self._held[number]
+        return getattr(worker, method)(*arguments)
+
+    def replace(self, number: int) -> None:
+        """As if a worker had died."""
+        with self._replacing:
+            self._held[number] = Worker(number, self.workers)
+            self.bring_up(number)
 
     def put(self, value: Any) -> Any:
         return value

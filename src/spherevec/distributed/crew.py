@@ -51,7 +51,7 @@ class Crew:
             aside: while the worker trains.
         """
         options: dict[str, Any] = {"num_returns": returns, **({"concurrency_group": "aside"} if aside else {})}
-        with self._storing():
+        with self._replacing, self._storing():  # nobody else asks a new worker before it is brought up
             return getattr(self._actors[number], method).options(**options).remote(*arguments)
 
     def put(self, value: Any) -> Any:

@@ -13,7 +13,6 @@ from spherevec.cli import cli
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.distributed.cluster import check_workers, connected, told
-from spherevec.distributed.worker import Worker
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError, TrainingError
 from spherevec.training import train_corpus
 
@@ -93,16 +92,14 @@ def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, workers,
         ):
             crew, asked = machines.crew, machines.crew.ask
 
-            def die(progress, crew=crew, dies=dies, workers=workers):
+            def die(progress, crew=crew, dies=dies):
                 if dies and progress.phase == "finishing":
-                    crew._held[1] = Worker(1, workers)
-                    crew.bring_up(1)
+                    crew.replace(1)
 
-            def ask(ask, numbers=None, times=10.0, crew=crew, asked=asked, dies=dies, workers=workers):
+            def ask(ask, numbers=None, times=10.0, crew=crew, asked=asked, dies=dies):
                 answers = asked(ask, numbers, times)
                 if dies and times == 1 and hasattr(answers[0], "word_bias"):  # at the end of every exchange
-                    crew._held[0] = Worker(0, workers)
-                    crew.bring_up(0)
+                    crew.replace(0)
                     ask(0)
                 return answers
 
