@@ -12,7 +12,8 @@ threads has trained before. A variant changes what threads share, and nothing el
     own top N           the N most frequent words have a row for each thread in both tables
     other negatives     each thread takes its negatives from a range of words of its own
     padded              64 more bytes between rows: no line is fetched with a neighbour's
-    trainer             the real thing, for comparison: blocks, locks and reports included
+    trainer             the real thing, for comparison: blocks, locks and reports included, and a copy of the most
+                        frequent rows for each thread, brought together now and then
 
 Each row is tokens a second, and times one thread of the same variant.
 """
@@ -36,6 +37,7 @@ from spherevec.corpus import EncodedCorpus, encode
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.backend import _KERNELS, settings_of
+from spherevec.engine.cpu.overlay_ops import OwnRows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.figures import SLOTS
 from spherevec.process import usable_cores
@@ -126,6 +128,7 @@ class Experiment:
         stop = threading.Event()
         barrier = threading.Barrier(threads + 1)
         alpha = config.alpha / 2
+        none = np.zeros((0, self.width), np.float32)
 
         def work(t: int) -> None:
             corpus, tables = shares[t]
@@ -133,7 +136,8 @@ class Experiment:
             scratch = kernel.BatchScratch.make(
                 self.width, config.window, config.negative, batch, config.objective_info.code
             )
-            vectors = kernel.Vectors(**tables)
+            inputs = OwnRows(tables["inputs"], self._padded(none), self._padded(none), np.zeros(0, np.int32), 1.0)
+            vectors = kernel.Vectors(inputs, tables["contexts"], tables["docs"])
             span = kernel.Span(0, 0, units, np.uint64(1), np.uint64(5), alpha, alpha)
             train(corpus, vectors, scratch, sums[t, : len(SLOTS)], span, settings)
             barrier.wait()

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.engine.base import Floats
-from spherevec.engine.cpu.deterministic import SETTLING
+from spherevec.engine.base import SETTLING, Floats
 
 SHARED = ("inputs", "contexts")  # the tables of which every worker has a copy
 _ROWS_A_THREAD = 4096

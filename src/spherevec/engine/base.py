@@ -20,6 +20,8 @@ Floats = NDArray[np.float32]
 
 PIECE = 4096  # tokens of a document that one unit covers at most
 NEGATIVES_AHEAD = 4  # triples from sampling a negative to needing its row: memory takes longer than one triple
+# Share of the way to where it comes to rest that a vector goes in one step, for each unit of the learning rate.
+SETTLING = 1.0
 LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
 
 

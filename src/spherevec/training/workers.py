@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from spherevec.engine.bias import Biases
 from spherevec.training.position import Ranges
 
 TICK = 0.2  # seconds between two reports
+PARTS = 4  # of a block, at least, where several workers share the work: biases are soon known to all
+ROUNDS = 16  # parts for each worker in an epoch, at least: none is left without work for long when it ends
 
 
 class BlockQueues:
@@ -23,7 +26,8 @@ class BlockQueues:
     Args:
         workers: how many take blocks.
         in_shares: give each worker one contiguous share of the blocks, as the authors' program does with a file;
-            otherwise workers take the next block as they become free.
+            and further blocks from the end of others' shares when its own is done; otherwise workers take the next
+            block as they become free.
         left: the numbers [first, last) of the blocks that are left of an epoch begun before; all by default.
     """
 
@@ -38,12 +42,41 @@ class BlockQueues:
         numbers = np.flatnonzero(self._pending)
         edges = np.linspace(0, len(numbers), (workers if in_shares else 1) + 1).astype(int)
         self._shares = [deque(share.tolist()) for share in np.split(numbers, edges[1:-1])]
+        self._begun: list[deque[tuple[int, Block]]] = [deque() for _ in self._shares]
+        self._missing: dict[int, int] = {}
+        self._parts = 1 if workers == 1 else max(min(PARTS, workers), -(-ROUNDS * workers // max(len(numbers), 1)))
 
     def take(self, worker: int, count: int = 1) -> list[int]:
         """The numbers of the next blocks for a worker, at most `count`."""
         with self._lock:
             share = self._shares[worker % len(self._shares)]
             return [share.popleft() for _ in range(min(count, len(share)))]
+
+    def take_part(self, worker: int, *, begun: bool = False) -> tuple[int, Block] | None:
+        """A part of a block for a worker, with the block's number; None if there is no more.
+
+        Args:
+            begun: only of a block that is begun.
+        """
+        with self._lock:
+            parts = self._begun[worker % len(self._shares)]
+            share = self._shares[worker % len(self._shares)]
+            fullest = max(self._shares, key=len)
+            if not parts and not begun and fullest:
+                number = share.popleft() if share else fullest.pop()
+                parts.extend((number, part) for part in _cut(self.blocks[number], self._parts))
+                self._missing[number] = len(parts)
+            return parts.popleft() if parts else None
+
+    def finish_part(self, number: int) -> bool:
+        """Note that a part of a block is trained; whether all of it is."""
+        with self._lock:
+            self._missing[number] -= 1
+            if self._missing[number]:
+                return False
+            del self._missing[number]
+            self._pending[number] = False
+            return True
 
     def finish(self, numbers: list[int]) -> None:
         self._pending[numbers] = False
@@ -81,13 +114,13 @@ def train_blocks(
 
     def work(worker: int) -> None:
         # One block at least, however soon the next pause is due: a run that saves all the time still comes to an end.
-        while numbers := queues.take(worker):
-            backend.train(worker, _with_biases(queues.blocks[numbers[0]], biases))
-            if learns:
+        taken = queues.take_part(worker)
+        while taken:
+            number, block = taken
+            backend.train(worker, _with_biases(block, biases))
+            if queues.finish_part(number) and learns:
                 learn(backend, biases)
-            queues.finish(numbers)
-            if stop.is_set():
-                return
+            taken = queues.take_part(worker, begun=stop.is_set())
 
     _run_threads(work, backend.workers, stop, queues, tick, pause)
 
@@ -142,6 +175,22 @@ def train_rounds(
 
     begin()
     _run_threads(work, workers, stop, queues, tick, pause)
+
+
+def _cut(block: Block, parts: int) -> list[Block]:
+    """A block in as many parts, where it has enough units."""
+    size = block.last - block.first
+    edges = sorted({block.first + size * part // parts for part in range(parts + 1)})
+    if len(edges) <= 2:
+        return [block]
+
+    def alpha(unit: int) -> float:
+        return block.alpha_first + (block.alpha_last - block.alpha_first) * (unit - block.first) / size
+
+    return [
+        replace(block, first=first, last=last, alpha_first=alpha(first), alpha_last=alpha(last))
+        for first, last in pairwise(edges)
+    ]
 
 
 def _with_biases(block: Block, biases: Biases) -> Block:

@@ -19,6 +19,7 @@ from helpers import devices, digest, random_documents
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
+from spherevec.engine.base import Block
 from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import files
@@ -133,6 +134,24 @@ def test_blocks_that_are_left():
     assert [resumed.take(0) for _ in range(8)] == [[1], [2], [3], [4], [7], [8], [9], []]
 
 
+def test_several_workers_share_blocks_in_parts():
+    blocks = [Block(16 * i, 16 * (i + 1), 7, 9, 1.0 - i / 4, 0.75 - i / 4) for i in range(4)]
+    assert workers.BlockQueues(blocks, 1).take_part(0) == (0, blocks[0])
+    queues = workers.BlockQueues(blocks, 2)  # 16 parts for each of both: 8 of a block
+    first = [queues.take_part(worker % 2) for worker in range(8)]
+    assert [(number, part.first, part.last) for number, part in first] == [(0, 2 * i, 2 * i + 2) for i in range(8)]
+    assert [part.alpha_first for _, part in first] == pytest.approx([1 - i / 32 for i in range(8)])
+    assert first[-1][1].alpha_last == pytest.approx(0.75) and queues.take_part(0, begun=True) is None
+    assert [queues.finish_part(0) for _ in range(8)] == [False] * 7 + [True] and queues.left == ((1, 4),)
+    assert queues.take_part(1)[0] == 1 and queues.take_part(0, begun=True)[0] == 1 and queues.left == ((1, 4),)
+
+
+def test_who_is_done_takes_from_the_end_of_others():
+    queues = workers.BlockQueues([Block(i, i + 1, 0, 9, 1.0, 1.0) for i in range(6)], 2, in_shares=True)
+    taken = [queues.take_part(worker) for worker in (0, 0, 0, 0, 1, 1, 0)]
+    assert [part and part[0] for part in taken] == [0, 1, 2, 5, 3, 4, None]
+
+
 def shares_of_neighbours(model):
     """Of the nearest words of each word, and documents of each document, how many are of its topic; chance is 1/6."""
     from helpers import TOPICS
@@ -178,7 +197,7 @@ saved = folder / "c"
 chance = random.Random(int(sys.argv[4]))
 
 def threads_wait_for_saving():
-    run, take = workers._run_threads, workers.BlockQueues.take
+    run, take, part = workers._run_threads, workers.BlockQueues.take, workers.BlockQueues.take_part
     def run_threads(work, count, stop, queues, *others):
         queues.stop = stop
         run(work, count, stop, queues, *others)
@@ -186,9 +205,15 @@ def threads_wait_for_saving():
         if queues.done > 0:
             getattr(queues, "stop", stopped).wait()
         return take(queues, *which)
+    def take_part_when_asked_to_stop(queues, worker, **how):
+        if queues.done > 0:
+            getattr(queues, "stop", stopped).wait()
+            how = {"begun": bool(how) and queues.stop.is_set()}
+        return part(queues, worker, **how)
     stopped = threading.Event()
     stopped.set()  # of rounds, the first is taken before the threads run
     workers._run_threads, workers.BlockQueues.take = run_threads, take_when_asked_to_stop
+    workers.BlockQueues.take_part = take_part_when_asked_to_stop
 
 def start(waits=None):
     child = os.fork()

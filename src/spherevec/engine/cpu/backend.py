@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
@@ -13,16 +14,18 @@ from numpy.typing import NDArray
 
 from spherevec.compiling import need_compiler, read_only
 from spherevec.config import TrainConfig
-from spherevec.engine.base import Block, Floats, Sampling, TrainingData
+from spherevec.engine.base import SETTLING, Block, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.fit_kernels import WeightedFit, fit_weighted
+from spherevec.engine.cpu.overlay_ops import OWN_STEPS, OwnRows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.figures import SLOTS, Sums
 from spherevec.engine.fit import FitPlan
 from spherevec.objectives import NEGATIVE_RULES
 from spherevec.storage.memory import available_memory
 
+OWN_ROWS = 1000  # of the most frequent words, that each of several threads has a copy of
 SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
 
 
@@ -64,17 +67,20 @@ class CpuBackend:
             kernel.BatchScratch.make(self._width, config.window, config.negative, batch, objective.code)
             for _ in range(self.workers)
         ]
+        self._own: list[tuple[Floats, Floats, NDArray[np.int32]] | None] = [None] * self.workers
         # One row a worker; rows lie cache lines apart, so that threads do not fight over one.
         self._sums = np.zeros((self.workers, 64), np.float64)[:, : len(SLOTS)]
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self._tables[table][start : start + len(rows), : self._width] = rows
+        self._own = [None] * self.workers
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         return self._tables[table][start:stop, : self._width].copy()
 
     def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
         self._tables[table][numbers, : self._width] = rows
+        self._own = [None] * self.workers
 
     def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
         return self._tables[table][numbers, : self._width]
@@ -84,7 +90,30 @@ class CpuBackend:
         self.train(0, Block(0, 0, 1, 1, 0.0, 0.0))
 
     def train(self, worker: int, block: Block) -> None:
-        self._run(block, kernel.Vectors(**self._tables), self._scratch[worker], self._sums[worker])
+        inputs = self._own_rows(worker, block.alpha_first)
+        vectors = kernel.Vectors(inputs, self._tables["contexts"], self._tables["docs"])
+        self._run(block, vectors, self._scratch[worker], self._sums[worker])
+        kernel.bring_rows_together(inputs)
+
+    def _own_rows(self, worker: int, alpha: float) -> OwnRows:
+        """The input vectors as a worker sees them, up to date; it has no copies if it is alone.
+
+        Several copies that learn the same at a time would take a row too far. After n steps a copy has gone the share
+        1 - exp(-rate n) of the way to where it comes to rest, and T copies in turn would have gone 1 - exp(-rate T n).
+        So each brings the latter over T times the former to the table.
+        """
+        copies = self._own[worker]
+        fresh = copies is None
+        if copies is None:
+            rows = min(OWN_ROWS, self._data.words) if self.workers > 1 else 0
+            copies = padded_rows(rows, self._width), padded_rows(rows, self._width), np.zeros(rows, np.int32)
+            self._own[worker] = copies
+        rate = SETTLING * max(alpha, 1e-9)
+        share = math.expm1(-rate * self.workers * OWN_STEPS) / (self.workers * math.expm1(-rate * OWN_STEPS))
+        own = OwnRows(self._tables["inputs"], *copies, share)
+        if fresh:
+            kernel.bring_rows_together(own)
+        return own
 
     def _run(
         self, block: Block, vectors: kernel.Vectors, scratch: kernel.BatchScratch, sums: NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.engine.base import Block, Floats, TrainingData
+from spherevec.engine.base import SETTLING, Block, Floats, TrainingData
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.backend import CpuBackend, span_of
 from spherevec.engine.cpu.overlay_ops import Overlay
@@ -22,8 +22,6 @@ from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.figures import SLOTS, Sums
 
 SHARDS = 16  # of a round: how many threads can work on it, and part of what the bits depend on
-# Share of the way to where it comes to rest that a vector goes in one step, for each unit of the learning rate.
-SETTLING = 1.0
 
 
 class ShardedTable:

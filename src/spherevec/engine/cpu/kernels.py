@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from spherevec.compiling import njit
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE
-from spherevec.engine.cpu.overlay_ops import Overlay, count_move, prefetch_row, row_of
+from spherevec.engine.cpu.overlay_ops import Overlay, OwnRows, bring_together, count_move, prefetch_row, row_of
 from spherevec.engine.cpu.vector_ops import (
     ANCHOR_TILE,
     LANES,
@@ -180,6 +180,13 @@ def read_unit(unit, corpus, key, window, kept):
     return document, count, first, last, stop - start
 
 
+@compiled
+def bring_rows_together(rows):
+    """Bring a thread's copies and their table up to date with each other."""
+    for row in range(rows.moves.size):
+        bring_together(rows, row)
+
+
 # --- one batch: several anchors against the real word and the negatives ----------------------------------------------
 
 
@@ -218,9 +225,9 @@ class Corpus(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """The tables that are trained, padded rows each, or a shard's overlays of them."""
+    """The tables that are trained, padded rows each, or what a thread or a shard has of its own over them."""
 
-    inputs: NDArray[np.float32] | Overlay  # (V, stride)
+    inputs: OwnRows | Overlay  # (V, stride)
     contexts: NDArray[np.float32] | Overlay  # (V, stride)
     docs: NDArray[np.float32] | Overlay  # (N, stride)
 
