@@ -326,7 +326,7 @@ def test_the_seeds_differ_from_what_chance_makes_of_them():
 def test_numbers_that_compiled_code_trusts_are_looked_at_first(tmp_path, name, numbers):
     """Such a model made scipy write beyond its arrays."""
     model = spherevec.train(["a b a", "b a c"], min_count=2, epochs=1, vector_size=2, threads=1)
-    arrays = {key: np.array(array) for key, array in model.terms._tensors.items()}
+    arrays = {key: np.array(array) for key, array in model.terms.tensors.items()}
     arrays[name] = np.resize(np.array(numbers, arrays[name].dtype), arrays[name].shape)
     if name == "starts":
         arrays[name][-1] = len(arrays["words"])
@@ -349,7 +349,7 @@ def test_texts_that_overlap_do_not_become_terabytes(tmp_path):
 
 def test_categories_that_have_no_name_are_told(tmp_path):
     table = DocumentTable.of(3, fields={"team": ["x", "y", "x"]})
-    tensors = {name: np.array(array) for name, array in table._tensors.items()}
+    tensors = {name: np.array(array) for name, array in table.tensors.items()}
     codes = next(array for name, array in tensors.items() if name.endswith(".codes"))
     codes[1] = 9
     with pytest.raises(FormatError, match="a category that it does not name"):

@@ -63,8 +63,13 @@ class RareCounts:
         except KeyError as error:
             raise FormatError(f"{path}: holds no array {error}; copy it again") from None
 
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the file."""
+        return {"offsets": self.words.offsets, "bytes": self.words.arena, "counts": self.counts}
+
     def save(self, path: Path) -> None:
-        write_tensors(path, {"offsets": self.words.offsets, "bytes": self.words.arena, "counts": self.counts})
+        write_tensors(path, self.tensors)
 
     def __len__(self) -> int:
         return len(self.words)

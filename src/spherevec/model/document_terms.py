@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.ordered import in_order
 from spherevec.errors import FormatError
+from spherevec.storage.memory import drop_pages
 from spherevec.storage.tensors import read_tensors, write_tensors
 
-_TOKENS_COUNTED = 1 << 22  # at a time
+_TOKENS_COUNTED = 1 << 19  # at a time
 _CHECKED_AT_ONCE = 1 << 22
-_LEAST_COUNTED = 1 << 18
-_POSTINGS_HELD = 1 << 26  # at a time, of 5 bytes each
+_LEAST_COUNTED = 1 << 17
+_POSTINGS_HELD = 1 << 23  # at a time, of 5 bytes each
 _READ_INTO_MEMORY = 1 << 22  # bytes: a smaller file is no burden
 _TYPES = {
     "starts": "<i8", "words": "<i4", "counts": "<i4", "places": "<i8", "rows": "<i4", "often": "u1", "lengths": "<i4",
@@ -45,7 +46,7 @@ class DocumentTerms:
         for name, kind in _TYPES.items():
             if name not in tensors or tensors[name].dtype != np.dtype(kind) or tensors[name].ndim != 1:
                 raise FormatError(f"it holds no valid array {name!r}; copy it again")
-        self._tensors = {name: tensors[name] for name in _TYPES}
+        self.tensors = {name: tensors[name] for name in _TYPES}
         self.starts: NDArray[np.int64] = tensors["starts"]
         self.places: NDArray[np.int64] = tensors["places"]
         self.rows: NDArray[np.int32] = tensors["rows"]
@@ -74,7 +75,7 @@ class DocumentTerms:
 
     def save(self, path: str | Path) -> None:
         """Write all arrays as one safetensors file."""
-        write_tensors(Path(path), self._tensors)
+        write_tensors(Path(path), self.tensors)
 
     @property
     def n_documents(self) -> int:
@@ -97,7 +98,7 @@ class DocumentTerms:
                     raise FormatError("the words of documents: where they begin goes back; copy the model again")
         bounds = {"words": self.n_words, "rows": self.n_documents, "rare_rows": self.n_documents}
         for name, bound in bounds.items():
-            numbers = self._tensors[name]
+            numbers = self.tensors[name]
             for low in range(0, len(numbers), _CHECKED_AT_ONCE):
                 some = numbers[low : low + _CHECKED_AT_ONCE]
                 if some.min() < 0 or some.max() >= bound:
@@ -116,8 +117,8 @@ class DocumentTerms:
             # scipy wants both index arrays of one type: a small copy keeps the large one mapped.
             small = len(self.rows) < 2**31
             parts = (
-                self._tensors["counts"],
-                self._tensors["words"],
+                self.tensors["counts"],
+                self.tensors["words"],
                 self.starts.astype(np.int32 if small else np.int64),
             )
             self._counts = csr_array(parts, shape=(self.n_documents, self.n_words), copy=False)
@@ -131,16 +132,16 @@ class DocumentTerms:
     @property
     def rare(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Hashes of words too rare for a vector, ascending, and a row that holds each."""
-        return self._tensors["rare_hashes"], self._tensors["rare_rows"]
+        return self.tensors["rare_hashes"], self.tensors["rare_rows"]
 
     def rare_postings(self, word: str) -> NDArray[np.int32]:
         """The rows that hold a word which was too rare for a vector, each as often as it occurs there."""
         from spherevec.storage.text_column import TextColumn
 
         wanted = TextColumn.of([word]).hashes()[0]
-        hashes = self._tensors["rare_hashes"]
+        hashes = self.tensors["rare_hashes"]
         low, high = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
-        rows: NDArray[np.int32] = self._tensors["rare_rows"][low:high]
+        rows: NDArray[np.int32] = self.tensors["rare_rows"][low:high]
         return rows
 
 
@@ -177,6 +178,7 @@ def count_terms(
             starts[first + 1 : last + 1] = starts[first] + ends
             words_out.write(words.data)
             counts_out.write(counts.data)
+            drop_pages(ids)
     words, counts = _stored(words_file, np.int32), _stored(counts_file, np.int32)
     places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word)])
     rows, often = _postings(starts, words, counts, places, folder, threads)
@@ -245,6 +247,8 @@ def _postings(
                     here = slice(int(starts[first]), int(starts[last]))
                     some = words[here], counts[here]
                     fill_postings(starts[first : last + 1], *some, first, begin, cursors, rows, often)
+                    drop_pages(words)
+                    drop_pages(counts)
 
             for _ in in_order(pairwise(own), work, threads):
                 pass

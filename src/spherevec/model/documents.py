@@ -85,7 +85,7 @@ class DocumentTable:
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        self._tensors = dict(tensors)
+        self.tensors = dict(tensors)
         schema = _schema(tensors)
         self._n_rows: int = schema["rows"]
         self._fields: dict[str, _Column] = {}
@@ -163,7 +163,7 @@ class DocumentTable:
 
     def save(self, path: str | Path) -> None:
         """Write the table as one safetensors file."""
-        write_tensors(Path(path), self._tensors)
+        write_tensors(Path(path), self.tensors)
 
     def __len__(self) -> int:
         return self._n_rows
@@ -182,7 +182,7 @@ class DocumentTable:
     @property
     def named(self) -> bool:
         """Whether documents have ids other than their positions."""
-        return "id" in self._roles or "sources.rows" in self._tensors
+        return "id" in self._roles or "sources.rows" in self.tensors
 
     @property
     def titled(self) -> bool:
@@ -338,11 +338,11 @@ class DocumentTable:
         return matches
 
     def _implicit_ids(self) -> ImplicitIds:
-        if "sources.rows" not in self._tensors:
+        if "sources.rows" not in self.tensors:
             nothing = TextColumn.of([])
             return ImplicitIds(nothing, np.zeros(0, np.int64), np.zeros(0, np.uint8), self._n_rows)
-        names = TextColumn(self._tensors["sources.offsets"], self._tensors["sources.bytes"])
-        rows, whole = self._tensors["sources.rows"], self._tensors["sources.whole"]
+        names = TextColumn(self.tensors["sources.offsets"], self.tensors["sources.bytes"])
+        rows, whole = self.tensors["sources.rows"], self.tensors["sources.whole"]
         if not len(names) == len(rows) == len(whole) or (len(rows) and rows[0] != 0):
             raise FormatError("its sources do not fit each other; copy it again")
         return ImplicitIds(names, rows, whole, self._n_rows)

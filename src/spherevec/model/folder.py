@@ -30,6 +30,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from json.encoder import encode_basestring, encode_basestring_ascii
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -49,8 +50,9 @@ from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, previous_version, read_at_most
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.locks import lock_name, resolved
-from spherevec.storage.shards import read_shards, shard_names, write_shards
-from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.storage.shards import SHARD_EDGE, read_shards, shard_names, sharded
+from spherevec.storage.tensors import Rows, read_tensors, tensor_bytes
+from spherevec.storage.together import Content, write_together
 
 FORMAT = "spherevec-model"
 FORMAT_VERSION = 2
@@ -117,34 +119,35 @@ def save(stored: StoredModel, folder: str | Path, *, overwrite: bool = False, sh
     Args:
         shards: write the documents' vectors in at most so many files.
     """
+    tables = {name: table for name in _TENSORS if (table := getattr(stored, name)) is not None}
     with atomic_folder(folder, overwrite=overwrite, ours=FILES) as new:
-        tables = {name: getattr(stored, name) for name in _TENSORS}
-        for name, table in tables.items():
-            if name == "docs" and table is not None and shards > 1:
-                write_shards(new, name, table.vectors, shards)
-            elif table is not None:
-                counts = {} if table.counts is None else {"counts": table.counts}
-                write_tensors(new / _TENSORS[name], {"vectors": table.vectors, **counts})
         slots = None if stored.docs is None else stored.docs.save_index(new / INDEX)
-        if slots is not None:
-            write_tensors(new / SLOTS, {"slots": slots})
+        tensors: dict[str, Mapping[str, Rows]] = {} if slots is None else {SLOTS: {"slots": slots}}
+        for name, table in tables.items():
+            counts = {} if table.counts is None else {"counts": table.counts}
+            tensors[_TENSORS[name]] = {"vectors": table.vectors, **counts}
+        if stored.docs is not None and shards > 1:
+            del tensors[_TENSORS["docs"]]
+            tensors |= sharded("docs", stored.docs.vectors, shards)
         if stored.fit is not None:
-            write_tensors(new / FIT, stored.fit._asdict())
-        _write_names(new / VOCABULARY, stored.words.index_to_key)
-        if stored.documents is not None:
-            stored.documents.save(new / DOCUMENTS)
-        if stored.terms is not None:
-            stored.terms.save(new / TERMS)
-        if stored.rare_counts is not None:
-            stored.rare_counts.save(new / RARE)
-        if stored.kept_topics is not None:
-            stored.kept_topics.save(new / TOPICS)
+            tensors[FIT] = stored.fit._asdict()
+        others = (stored.documents, stored.terms, stored.rare_counts, stored.kept_topics)
+        for name, other in zip((DOCUMENTS, TERMS, RARE, TOPICS), others, strict=True):
+            if other is not None:
+                tensors[name] = other.tensors
+        contents: dict[str, Content] = {VOCABULARY: partial(_names_written, stored.words.index_to_key)}
+        for name, arrays in sorted(tensors.items(), key=lambda one: sum(array.nbytes for array in one[1].values())):
+            edge = SHARD_EDGE if name in _DOCUMENT_SHARDS else 8
+            contents[name] = partial(tensor_bytes, name, arrays, edge)
+        entries = write_together(new, dict(reversed(contents.items())))
+        if slots is not None:
+            entries[INDEX] = _entry(new / INDEX)
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "sizes": {name: list(table.vectors.shape) for name, table in tables.items() if table is not None},
+            "sizes": {name: list(table.vectors.shape) for name, table in tables.items()},
             **_plain(stored.about),
-            "files": {file.name: _entry(file) for file in sorted(new.iterdir())},
+            "files": dict(sorted(entries.items())),
         }
         (new / MANIFEST).write_bytes(_encoded_manifest(manifest))
 
@@ -356,13 +359,13 @@ def _checked_files(opened: OpenFolder, manifest: Mapping[str, Any], verify: bool
     return present
 
 
-def _write_names(path: Path, names: Any) -> None:
+def _names_written(names: Any) -> list[bytes]:
     """A JSON list with one name a line; lone surrogates, as in odd file names, are escaped."""
     try:
         encoded = ",\n".join(map(encode_basestring, names)).encode()
     except UnicodeEncodeError:
         encoded = ",\n".join(map(encode_basestring_ascii, names)).encode()
-    path.write_bytes(b"[\n" + encoded + b"\n]\n")
+    return [b"[\n" + encoded + b"\n]\n"]
 
 
 def _read_names(path: Path, file: BinaryIO) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
 from spherevec.storage import schema
-from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.storage.tensors import read_tensors
 
 _ABOUT = "about"
 
@@ -41,6 +41,8 @@ class KeptTopics:
             raise FormatError(f"{path}: holds no topics ({error}); copy it again") from None
         return cls(about, arrays)
 
-    def save(self, path: Path) -> None:
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the file."""
         encoded = json.dumps(self.about, allow_nan=False).encode()
-        write_tensors(path, {**self.arrays, _ABOUT: np.frombuffer(encoded, np.uint8)})
+        return {**self.arrays, _ABOUT: np.frombuffer(encoded, np.uint8)}

@@ -12,13 +12,13 @@ the words, which guess worse.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
+from spherevec.corpus.ordered import in_order
 
 Floats = NDArray[np.float32]
 
@@ -31,6 +31,7 @@ _COMPARED = 50  # words that share most n-grams, which are compared letter by le
 POWER = 4  # of the likeness: how much more the most alike words count
 _BATCH = 1024  # words that are guessed in one go
 _HASHED = 1 << 13  # words whose n-grams are found in one go
+_PART_BITS = 16  # of the row of an n-gram: rows that agree in the others are sorted together
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _NO_DIRECTION = 1e-9
 
@@ -53,14 +54,28 @@ def is_guess(vector: object) -> bool:
     return bool(getattr(vector, "guessed", False))
 
 
-def ngram_rows(words: Sequence[str]) -> Any:
-    """The hashed n-grams of some words, a scipy.sparse.csr_array (words, ROWS) of ones."""
-    from scipy.sparse import csr_array
+class Ngrams(NamedTuple):
+    """The hashed n-grams of some words: word i has those of rows[starts[i]:starts[i + 1]]."""
 
-    parts = [_ngrams(words[first : first + _HASHED]) for first in range(0, len(words), _HASHED)]
-    grams = np.concatenate([np.zeros(0, np.int32), *(grams for grams, _ in parts)])
-    sizes = np.concatenate([np.zeros(1, np.int64), *(sizes for _, sizes in parts)])
-    return csr_array((np.ones(len(grams)), grams, np.cumsum(sizes)), shape=(len(words), ROWS))
+    starts: NDArray[np.int64]  # (words + 1,)
+    rows: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, words: Sequence[str], threads: int = 1) -> Ngrams:
+        firsts = range(0, len(words), _HASHED)
+        parts = list(in_order(firsts, lambda _, first: _ngrams(words[first : first + _HASHED]), threads))
+        sizes = np.concatenate([np.zeros(1, np.int64), *(sizes for _, sizes in parts)])
+        return cls(np.cumsum(sizes), np.concatenate([np.zeros(0, np.int32), *(rows for rows, _ in parts)]))
+
+    def lengths(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The length of each word, whose n-grams have weights, (words,)."""
+        lengths = np.empty(len(self.starts) - 1)
+        for first in range(0, len(lengths), _HASHED):
+            starts = self.starts[first : first + _HASHED + 1]
+            values, sizes = weights[self.rows[starts[0] : starts[-1]]], np.diff(starts)
+            squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values**2, len(sizes))
+            lengths[first : first + _HASHED] = np.sqrt(np.maximum(squares, 1e-30))
+        return lengths
 
 
 def _ngrams(words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -110,12 +125,27 @@ class Spellings:
     [[0, 3]]
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
-        known = ngram_rows(words)
-        often = np.bincount(known.indices, minlength=ROWS)
+    def __init__(self, words: Sequence[str], threads: int = 1) -> None:
+        ngrams = Ngrams.of(words, threads)
+        often = np.bincount(ngrams.rows, minlength=ROWS)
         self._weights = np.log1p(len(words) / (1 + often))
-        # By n-gram: the words that have it.
-        self._known = self._weighted(known).tocsc()
+        # By n-gram: the words that have it, and its share in each.
+        self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(often)])
+        self._owners = np.empty(len(ngrams.rows), np.int32)
+        self._shares = np.empty(len(ngrams.rows))
+        lengths = ngrams.lengths(self._weights)
+        owners = np.repeat(np.arange(len(words), dtype=np.int32), np.diff(ngrams.starts))
+
+        def invert(_: int, part: int) -> None:
+            some = np.flatnonzero(ngrams.rows >> _PART_BITS == part)
+            order = some[np.argsort(ngrams.rows[some].astype(np.uint16), kind="stable")]
+            span = slice(part << _PART_BITS, (part + 1) << _PART_BITS)
+            here = slice(self._starts[span.start], self._starts[span.stop])
+            self._owners[here] = owners[order]
+            self._shares[here] = np.repeat(self._weights[span], often[span]) / lengths[self._owners[here]]
+
+        for _ in in_order(range(ROWS >> _PART_BITS), invert, threads):
+            pass
         self._words, self._size = words, len(words)
 
     def nearest(self, words: Sequence[str], k: int = ALIKE) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -142,25 +172,39 @@ class Spellings:
             most: pass over n-grams that more known words have than this; quicker, and nearly the same.
             threads: how many to use; the result is the same for any number.
         """
+        rows = np.zeros((len(words), min(k, self._size)), np.int64)
+        likeness = np.zeros(rows.shape)
+        rooms = [self.room() for _ in range(threads)]
+
+        def fill(worker: int, start: int) -> None:
+            here = slice(start, start + _BATCH)
+            self.fill_sharing(words[here], rows[here], likeness[here], most, rooms[worker])
+
+        for _ in in_order(range(0, len(words), _BATCH), fill, threads):
+            pass
+        return rows, likeness
+
+    def room(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """What one thread needs to look for words that share n-grams."""
+        return np.zeros(self._size), np.empty(self._size, np.int64)
+
+    def fill_sharing(
+        self,
+        words: Sequence[str],
+        rows: NDArray[np.int64],
+        likeness: NDArray[np.float64],
+        most: int | None,
+        room: tuple[NDArray[np.float64], NDArray[np.int64]],
+    ) -> None:
+        """As `sharing`, into zeros (n, k), with the `room` of the calling thread."""
         from spherevec.model.spelling_kernel import find_alike
 
-        k = min(k, self._size)
-        rows = np.zeros((len(words), k), np.int64)
-        likeness = np.zeros((len(words), k))
-        known, bound = self._known, self._size if most is None else most
-
-        def fill(start: int) -> None:
-            here = slice(start, start + _BATCH)
-            asked = self._weighted(ngram_rows(words[here]))
-            find_alike(
-                asked.indptr.astype(np.int64), asked.indices.astype(np.int64), asked.data,
-                known.indptr.astype(np.int64), known.indices, known.data, bound,
-                likeness[here], rows[here], np.zeros(self._size), np.empty(self._size, np.int64),
-            )  # fmt: skip
-
-        with ThreadPoolExecutor(threads, thread_name_prefix="spherevec") as pool:
-            list(pool.map(fill, range(0, len(words), _BATCH)))
-        return rows, likeness
+        asked = Ngrams.of(words)
+        weights = self._weights[asked.rows] / np.repeat(asked.lengths(self._weights), np.diff(asked.starts))
+        find_alike(
+            asked.starts, asked.rows.astype(np.int64), weights, self._starts, self._owners, self._shares,
+            self._size if most is None else most, likeness, rows, *room,
+        )  # fmt: skip
 
     def guess(self, words: Sequence[str], vectors: Floats) -> Floats:
         """Unit vectors (n, dim) for words of any spelling, from the vectors (known, dim) of the known words.
@@ -187,12 +231,3 @@ class Spellings:
         guessed = np.array([len(word) >= SHORTEST_GUESSED and word.upper() != word.lower() for word in words], np.bool_)
         found[(likeness[:, 0] < least) | ~guessed] = -1
         return found
-
-    def _weighted(self, rows: Any) -> Any:
-        """N-grams by their weights, each word together of length 1."""
-        for first in range(0, rows.shape[0], _HASHED):
-            starts = rows.indptr[first : first + _HASHED + 1]
-            values, sizes = self._weights[rows.indices[starts[0] : starts[-1]]], np.diff(starts)
-            squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values**2, len(sizes))
-            rows.data[starts[0] : starts[-1]] = values / np.repeat(np.sqrt(np.maximum(squares, 1e-30)), sizes)
-        return rows

@@ -1,12 +1,17 @@
-"""How much memory this process may still fill with data of its own."""
+"""How much memory this process may still fill with data of its own, and how to give some back."""
 
 from __future__ import annotations
 
+import ctypes
 import math
+import mmap
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 _SYSTEM, _PROCESS, _GROUPS = Path("/proc/meminfo"), Path("/proc/self"), Path("/sys/fs/cgroup")
 
@@ -17,6 +22,22 @@ def available_memory() -> float:
     RLIMIT_AS is left out: it counts addresses, of which a mapped file takes as many as memory does.
     """
     return min(_of_machine(), _of_groups(_PROCESS / "cgroup", _GROUPS), _of_data_limit())
+
+
+def drop_pages(array: Any) -> None:
+    """Let go of the memory behind a mapped file, whole; what is needed again is read again. Other arrays stay."""
+    if isinstance(array, np.ndarray) and not array.flags.writeable and hasattr(mmap, "MADV_DONTNEED"):
+        owner: Any = array
+        while isinstance(owner, np.ndarray | memoryview):
+            owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+        if isinstance(owner, mmap.mmap):
+            owner.madvise(mmap.MADV_DONTNEED)
+
+
+def give_memory_back() -> None:
+    """Return what was freed to the system, where the C library can (glibc)."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _of_machine() -> float:

@@ -1,6 +1,6 @@
 """One large table in several safetensors files, opened as one array: their pages are mapped behind one another.
 
-That takes rows and headers that end at the edge of a page, which is how `write_shards` cuts. Files that are cut in
+That takes rows and headers that end at the edge of a page, which is how `sharded` cuts. Files that are cut in
 another way, and systems that cannot map so, cost a copy in memory.
 """
 
@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
-from spherevec.storage.tensors import Rows, read_tensors, tensor_place, write_tensors
+from spherevec.storage.tensors import Rows, read_tensors, tensor_place
 
 MOST_SHARDS = 1000
-_EDGE = 1 << 16  # bytes: the largest page of common systems
+SHARD_EDGE = 1 << 16  # bytes: the largest page of common systems
 
 
 def shard_names(name: str) -> list[str]:
@@ -30,17 +30,16 @@ def shard_names(name: str) -> list[str]:
     return [f"{name}-{number:03}.safetensors" for number in range(MOST_SHARDS)]
 
 
-def write_shards(folder: Path, name: str, rows: Rows, shards: int) -> list[int]:
-    """Write a table (n, width) in at most so many files, named by `shard_names`; returns the rows of each."""
+def sharded(name: str, rows: Rows, shards: int) -> dict[str, dict[str, Rows]]:
+    """What to write of a table (n, width) in at most so many files, named by `shard_names`, at `SHARD_EDGE`."""
     width = int(rows.shape[1]) * rows.dtype.itemsize
-    step = math.lcm(width, _EDGE) // width
+    step = math.lcm(width, SHARD_EDGE) // width
     size = max(step, -(-len(rows) // min(shards, MOST_SHARDS)) // step * step)
     if -(-len(rows) // size) > MOST_SHARDS:
         size += step
     starts = range(0, len(rows), size)
-    for file, start in zip(shard_names(name), starts, strict=False):
-        write_tensors(folder / file, {"vectors": _Part(rows, start, min(start + size, len(rows)))}, edge=_EDGE)
-    return [min(size, len(rows) - start) for start in starts]
+    files = zip(shard_names(name), starts, strict=False)
+    return {file: {"vectors": _Part(rows, start, min(start + size, len(rows)))} for file, start in files}
 
 
 class _Part:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
+from spherevec.storage.memory import drop_pages
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -49,23 +50,32 @@ def write_tensors(path: Path, tensors: Mapping[str, Rows], edge: int = 8) -> Non
     Args:
         edge: the arrays begin at a multiple of this, of 8 at least.
     """
+    with path.open("wb") as file:
+        for piece in tensor_bytes(path.name, tensors, edge):
+            file.write(piece)
+
+
+def tensor_bytes(name: str, tensors: Mapping[str, Rows], edge: int = 8) -> Iterator[memoryview]:
+    """What `write_tensors` writes to a file of that name, some megabytes at a time.
+
+    Pages of mapped files are let go of as soon as they were seen.
+    """
     tensors = dict(sorted(tensors.items(), key=lambda named: -named[1].dtype.itemsize))
     header: dict[str, Any] = {}
     end = 0
-    for name, array in tensors.items():
+    for key, array in tensors.items():
         begin, end = end, end + array.nbytes
-        header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+        header[key] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
     encoded = json.dumps(header).encode()
     encoded += b" " * (-(8 + len(encoded)) % edge)  # keeps the arrays aligned
     if len(encoded) > _LONGEST_HEADER:
-        raise FormatError(f"{path.name}: {len(tensors):,} arrays are too many for one file; keep fewer fields")
-    with path.open("wb") as file:
-        file.write(len(encoded).to_bytes(8, "little"))
-        file.write(encoded)
-        for array in tensors.values():
-            step = max(1, _BYTES_PER_WRITE * len(array) // max(array.nbytes, 1))
-            for start in range(0, len(array), step):
-                file.write(np.ascontiguousarray(array[start : start + step]).data)
+        raise FormatError(f"{name}: {len(tensors):,} arrays are too many for one file; keep fewer fields")
+    yield memoryview(len(encoded).to_bytes(8, "little") + encoded)
+    for array in tensors.values():
+        step = max(1, _BYTES_PER_WRITE * len(array) // max(array.nbytes, 1))
+        for start in range(0, len(array), step):
+            yield np.ascontiguousarray(array[start : start + step]).reshape(-1).view(np.uint8).data
+            drop_pages(array)
 
 
 def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> dict[str, NDArray[Any]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +28,7 @@ from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
 from spherevec.storage.locks import owned, told_in_one_line
+from spherevec.storage.memory import give_memory_back
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.finishing import settle_empty_documents
 from spherevec.training.place import Place, ThisMachine
@@ -486,9 +486,3 @@ def counted_terms(corpus: EncodedCorpus, folder: Path, threads: int = 1) -> Docu
         reason = f"{folder}: {error.strerror or error}"
         warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)
         return None
-
-
-def give_memory_back() -> None:
-    """Return what reading has freed to the system before vectors need it, where the C library can (glibc)."""
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)

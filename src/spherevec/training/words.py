@@ -8,19 +8,22 @@ input vectors. `docs/measured/recipe.md` has the figures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
+from spherevec.corpus.ordered import in_order
 from spherevec.corpus.vocabulary import Vocabulary
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.model.subwords import POWER, Spellings
 from spherevec.training.finishing import directions_of_sums
 
 Floats = NDArray[np.float32]
+Result = TypeVar("Result")
 
 HALFWAY = 100  # occurrences of a word at which its spelling pulls half as much as it would at none
 SETTLED = 1000  # occurrences from which on a word stays where its text has put it
@@ -28,49 +31,114 @@ TRUSTED = 30  # occurrences of a word at which it counts half as much for others
 ALIKE_ENOUGH = 0.7  # likeness of spelling from which on a word pulls with full force
 MOST_ALIKE = 30  # words that pull
 MOST_WORDS = 1_000_000  # of a vocabulary: beyond it, spellings would take more memory than vectors should
-_COMPARED_AT_ONCE = 4096  # words, each with those spelled most alike
-_SUMMED_AT_ONCE = 256  # words, each with all that pull at it
+_COMPARED_AT_ONCE = 1024  # words, each with those spelled most alike
+_SUMMED_AT_ONCE = 64  # words, each with all that pull at it
 _COMMON = 50  # n-grams that one of so many words has say little, and cost most of the time
 
 
-def word_vectors(inputs: Floats, contexts: Floats, vocabulary: Vocabulary, config: TrainConfig) -> Floats:
-    """The vectors (V, dim) of words in a model, from their input and context vectors."""
+def word_vectors(
+    inputs: Floats, contexts: Floats, vocabulary: Vocabulary, config: TrainConfig, pulls: Pulls | None = None
+) -> Floats:
+    """The vectors (V, dim) of words in a model, from their input and context vectors.
+
+    Args:
+        pulls: of the vocabulary, where they are known already.
+    """
     vectors = directions_of_sums(inputs, contexts) if config.add_contexts else inputs
-    if config.smooth_rare_words and len(vocabulary) <= MOST_WORDS:
-        return smoothed(vectors, vocabulary.words, vocabulary.counts, config.thread_count)
-    return vectors
+    if not pulls_wanted(vocabulary, config):
+        return vectors
+    return smoothed(vectors, vocabulary.words, vocabulary.counts, config.thread_count, pulls)
 
 
-def smoothed(vectors: Floats, words: Sequence[str], counts: NDArray[np.int64], threads: int = 1) -> Floats:
-    """Unit vectors (V, dim), those of rare words drawn towards words of like spelling; the same for any threads.
+def pulls_wanted(vocabulary: Vocabulary, config: TrainConfig) -> bool:
+    """Whether rare words are drawn towards words of like spelling."""
+    return config.smooth_rare_words and len(vocabulary) <= MOST_WORDS
+
+
+class Pull(NamedTuple):
+    """What pulls at some rare words: n of them, each pulled by k words."""
+
+    places: NDArray[np.intp]  # (n,) of the rare words in the vocabulary
+    others: NDArray[np.int32]  # (n, k) places of the words that pull
+    weights: NDArray[np.float64]  # (n, k) of these
+    strength: NDArray[np.float64]  # (n,) of all together
+
+
+class Pulls:
+    """Which words pull at each rare word, by spellings and counts: vectors have no part in it.
 
     Words with digits take no part: codes are spelled alike and mean different things.
+
+    Args:
+        words, counts: of the vocabulary.
+        threads: how many to use; the result is the same for any number.
     """
-    plain = [at for at, word in enumerate(words) if not any(sign.isdigit() for sign in word)]
-    rare = [at for at, place in enumerate(plain) if counts[place] < SETTLED]
-    if not rare:
-        return vectors
-    names = [words[place] for place in plain]
-    places, often = np.array(plain), counts[plain].astype(np.float64)
-    trust = often / (often + TRUSTED)
-    spellings = Spellings(names)
+
+    def __init__(self, words: Sequence[str], counts: NDArray[np.int64], threads: int = 1) -> None:
+        plain = [at for at, word in enumerate(words) if word.isalpha() or not any(map(str.isdigit, word))]
+        self._places, self._threads = np.array(plain, np.intp), threads
+        self._often = counts[self._places].astype(np.float64)
+        self._rare = np.flatnonzero(self._often < SETTLED)
+        self._names = [words[place] for place in plain] if len(self._rare) else []
+        self._found: list[Pull] | None = None
+
+    def find(self) -> None:
+        """Find them all now and keep them; otherwise they are found as they are asked for, and forgotten."""
+        self._found = list(self.each(lambda pull: pull))
+
+    def each(self, use: Callable[[Pull], Result]) -> Iterator[Result]:
+        """What `use`, called on several threads, makes of all pulls, some words at a time."""
+        if self._found is not None:
+            yield from in_order(self._found, lambda _, pull: use(pull), self._threads)
+            return
+        if not len(self._rare):
+            return
+        spellings = Spellings(self._names, self._threads)
+        rooms = [spellings.room() for _ in range(self._threads)]
+        starts = range(0, len(self._rare), _COMPARED_AT_ONCE)
+
+        def work(worker: int, start: int) -> Result:
+            return use(self._pull(self._rare[start : start + _COMPARED_AT_ONCE], spellings, rooms[worker]))
+
+        yield from in_order(starts, work, self._threads)
+
+    def _pull(self, rare: NDArray[np.intp], spellings: Spellings, room: Any) -> Pull:
+        names = self._names
+        rows = np.zeros((len(rare), min(MOST_ALIKE + 1, len(names))), np.int64)
+        likeness = np.zeros(rows.shape)
+        most = max(CHUNK_ROWS // 8, len(names) // _COMMON)
+        spellings.fill_sharing([names[at] for at in rare.tolist()], rows, likeness, most, room)
+        likeness[rows == rare[:, None]] = 0
+        often = self._often[rare]
+        strength = HALFWAY / (HALFWAY + often) * np.minimum(likeness.max(axis=1) / ALIKE_ENOUGH, 1)
+        trust = self._often / (self._often + TRUSTED)
+        return Pull(self._places[rare], self._places[rows].astype(np.int32), likeness**POWER * trust[rows], strength)
+
+
+def smoothed(
+    vectors: Floats,
+    words: Sequence[str],
+    counts: NDArray[np.int64],
+    threads: int = 1,
+    pulls: Pulls | None = None,
+) -> Floats:
+    """Unit vectors (V, dim), those of rare words drawn towards words of like spelling; the same for any threads.
+
+    Args:
+        pulls: of these words and counts, where they are known already.
+    """
     moved = vectors.copy()
-    for start in range(0, len(rare), _COMPARED_AT_ONCE):
-        here = np.array(rare[start : start + _COMPARED_AT_ONCE])
-        rows, likeness = spellings.sharing(
-            [names[at] for at in here],
-            MOST_ALIKE + 1,
-            most=max(CHUNK_ROWS // 8, len(names) // _COMMON),
-            threads=threads,
-        )
-        likeness[rows == here[:, None]] = 0
-        pulls = likeness**POWER * trust[rows]
-        strength = HALFWAY / (HALFWAY + often[here]) * np.minimum(likeness.max(axis=1) / ALIKE_ENOUGH, 1)
-        for first in range(0, len(here), _SUMMED_AT_ONCE):
+
+    def move(pull: Pull) -> None:
+        for first in range(0, len(pull.places), _SUMMED_AT_ONCE):
             some = slice(first, first + _SUMMED_AT_ONCE)
-            guesses = np.einsum("nk,nkd->nd", pulls[some], vectors[places[rows[some]]].astype(np.float64))
+            places = pull.places[some]
+            guesses = np.einsum("nk,nkd->nd", pull.weights[some], vectors[pull.others[some]].astype(np.float64))
             lengths = np.linalg.norm(guesses, axis=1)
-            sums = vectors[places[here[some]]] + (strength[some] / np.maximum(lengths, 1e-9))[:, None] * guesses
+            sums = vectors[places] + (pull.strength[some] / np.maximum(lengths, 1e-9))[:, None] * guesses
             known = (lengths > 1e-9) & (np.linalg.norm(sums, axis=1) > 1e-6)
-            moved[places[here[some][known]]] = sphere.normalize(sums[known])
+            moved[places[known]] = sphere.normalize(sums[known])
+
+    for _ in (pulls or Pulls(words, counts, threads)).each(move):
+        pass
     return moved

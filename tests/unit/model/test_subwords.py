@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec.model.subwords import LONGEST, SHORTEST, GuessedVector, Spellings, is_guess, ngram_rows, one_slip
+from spherevec.model.subwords import LONGEST, SHORTEST, GuessedVector, Ngrams, Spellings, is_guess, one_slip
 
 WORDS = ["refund", "refunds", "refunded", "invoice", "invoices", "login", "logins", "a", "über", "日本語", "x-ray"]
 
@@ -60,9 +60,9 @@ def test_stand_ins_are_known_words_that_are_alike_enough():
 
 
 def test_each_ngram_has_a_row():
-    rows = ngram_rows(WORDS)
-    assert np.diff(rows.indptr).tolist() == [len(ngrams(word)) for word in WORDS]
-    assert ngram_rows([]).shape[0] == 0
+    found = Ngrams.of(WORDS)
+    assert np.diff(found.starts).tolist() == [len(ngrams(word)) for word in WORDS]
+    assert len(Ngrams.of([]).rows) == 0
 
 
 def test_the_nearest_spellings_are_those_of_the_twin():

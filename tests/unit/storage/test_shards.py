@@ -11,7 +11,7 @@ import pytest
 
 import spherevec
 from spherevec.errors import FormatError
-from spherevec.storage.shards import read_shards, shard_names, write_shards
+from spherevec.storage.shards import SHARD_EDGE, read_shards, shard_names, sharded
 from spherevec.storage.tensors import read_tensors, write_tensors
 
 
@@ -25,6 +25,14 @@ def closing(files, **how):
     finally:
         for _, file in files:
             file.close()
+
+
+def write_shards(folder, name, table, shards):
+    """Write a table in shards; returns the rows of each."""
+    files = sharded(name, table, shards)
+    for file, tensors in files.items():
+        write_tensors(folder / file, tensors, SHARD_EDGE)
+    return [len(tensors["vectors"]) for tensors in files.values()]
 
 
 @pytest.mark.parametrize(("rows", "width", "shards"), [(20_000, 100, 4), (9_000, 64, 3), (50_000, 7, 2), (5, 3, 4)])
