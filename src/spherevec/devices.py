@@ -16,6 +16,7 @@ class Device:
 
     Attributes:
         module: offers `check(config)`, `make_backend(data, config, workdir)` and `DocumentFit`.
+        uses_processor: it trains on the processor, which has no time for anything else meanwhile.
         deterministic: it can give the same bits for any number of threads.
         block_tokens: trained between two looks at the stop flag and the learning rate.
         refit_tokens: of documents that are refitted between two reports.
@@ -23,6 +24,7 @@ class Device:
 
     name: str
     module: str
+    uses_processor: bool
     deterministic: bool
     block_tokens: int
     refit_tokens: int
@@ -32,9 +34,11 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
     {
         device.name: device
         for device in (
-            Device("cpu", "spherevec.engine.cpu.backend", True, block_tokens=50_000, refit_tokens=2_000_000),
+            Device("cpu", "spherevec.engine.cpu.backend", True, True, block_tokens=50_000, refit_tokens=2_000_000),
             # Some 50 ms of training, next to which the start and the end of a launch are short.
-            Device("cuda", "spherevec.engine.cuda.backend", False, block_tokens=1 << 24, refit_tokens=100_000_000),
+            Device(
+                "cuda", "spherevec.engine.cuda.backend", False, False, block_tokens=1 << 24, refit_tokens=100_000_000
+            ),
         )
     }
 )

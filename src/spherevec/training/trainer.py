@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
@@ -24,12 +23,12 @@ from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.engine.schedule import COPIED_ROWS, further_pieces
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
-from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
-from spherevec.storage.locks import owned, told_in_one_line
+from spherevec.storage.locks import owned
 from spherevec.storage.memory import give_memory_back
 from spherevec.training import checkpoint as checkpoints
+from spherevec.training.beside import Beside, made_beside
 from spherevec.training.finishing import settle_empty_documents
 from spherevec.training.place import Place, ThisMachine
 from spherevec.training.progress import Progress, ProgressCallback, careful
@@ -192,12 +191,7 @@ def train_corpus(
     saved: list[bool] = []
 
     def build(learned: Learned) -> bool:
-        # What is mapped from the folder lives on without a name.
-        with working_folder(workdir) as folder, told_in_one_line(folder):
-            terms = counted_terms(corpus, folder, config.thread_count) if config.documents else None
-            built.append(
-                build_model(learned.tables, corpus, config, learned.record, learned.biases, terms, learned.fit)
-            )
+        built.append(build_model(learned, corpus, config, beside()))
         if finish is not None:
             finish(built[0])
             saved.append(True)
@@ -209,7 +203,7 @@ def train_corpus(
         sizes = (len(corpus.vocabulary), corpus.n_documents)
         every = checkpoints.Every.parse(checkpoint_every)
         check_space(Path(checkpoint), *sizes, config, saves=finish is not None, checkpoints=every is not None)
-    with told_when_finished(saved):
+    with told_when_finished(saved), made_beside(corpus, config, workdir) as beside:
         learn_tables(corpus, config, data, start, place=place, finish=build, **how)
     return built[0]
 
@@ -421,27 +415,15 @@ def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: 
             backend.load(table, start, rows)
 
 
-def build_model(
-    tables: dict[str, NDArray[np.float32]],
-    corpus: EncodedCorpus,
-    config: TrainConfig,
-    record: Iterable[Mapping[str, Any]],
-    biases: Biases,
-    terms: DocumentTerms | None = None,
-    fit: FitTables | None = None,
-) -> Model:
-    """The model that a run has learned.
-
-    Args:
-        terms: which words each document holds.
-        fit: what documents are fitted with.
-    """
+def build_model(learned: Learned, corpus: EncodedCorpus, config: TrainConfig, beside: Beside) -> Model:
+    """The model that a run has learned."""
+    tables, biases = learned.tables, learned.biases
     vocabulary, likelihood = corpus.vocabulary, config.objective_info.likelihood
     contexts = KeyedVectors(vocabulary.words, tables["contexts"])
     inputs = KeyedVectors(vocabulary.words, tables["inputs"]) if config.has_own_words else None
     words = KeyedVectors(
         vocabulary.words,
-        word_vectors(tables["inputs"], tables["contexts"], vocabulary, config),
+        word_vectors(tables["inputs"], tables["contexts"], vocabulary, config, beside.pulls),
         vocabulary.counts,
     )
     docs = documents = None
@@ -462,27 +444,13 @@ def build_model(
         contexts,
         docs,
         inputs=inputs,
-        fit=fit,
+        fit=learned.fit,
         config=replace(config, threads=config.thread_count).as_dict(),
         parameters={"word_bias": biases.words, "document_bias": biases.documents} if likelihood else {},
-        record=record,
+        record=learned.record,
         tokenizer=corpus.tokenizer,
         provenance=provenance,
         documents=documents,
-        terms=terms,
+        terms=beside.terms,
         rare_counts=corpus.rare_counts,
     )
-
-
-def counted_terms(corpus: EncodedCorpus, folder: Path, threads: int = 1) -> DocumentTerms | None:
-    """Which words each document of a corpus holds, the dropped ones included.
-
-    A disk without room for them costs search by words, never the vectors that were trained.
-    """
-    try:
-        rare = corpus.rare_words()
-        return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, rare, threads)
-    except OSError as error:
-        reason = f"{folder}: {error.strerror or error}"
-        warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)
-        return None
