@@ -60,7 +60,7 @@ def make_fit_tables(
 
     inputs = backend.host_inputs()
     weights = word_weights(data.ids, data.offsets, counts, inputs, config.thread_count)
-    return FitTables(weights, *negative_moments(inputs[:, : config.vector_size], counts))
+    return FitTables(weights, *negative_moments(inputs[:, : config.vector_size], counts, config.thread_count))
 
 
 def _module(device: str) -> Any:

@@ -7,6 +7,7 @@ and the order of words does not matter. The hinges, and models of release 0.1.0,
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from spherevec.engine.sampling import UNIGRAM_POWER
 
 Floats = NDArray[np.float32]
 
-_ROWS_AT_ONCE = 1 << 14
+_ROWS_AT_ONCE = 1 << 11
 
 
 class FitTables(NamedTuple):
@@ -46,10 +47,10 @@ class FitPlan:
     tables: FitTables | None = None
 
 
-def negative_moments(inputs: Floats, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def negative_moments(inputs: Floats, counts: NDArray[np.int64], threads: int = 1) -> tuple[Floats, Floats]:
     """Mean (dim,) and covariance (dim, dim) of the input vectors (V, dim) of negative samples.
 
-    The sums run in a fixed order on one thread: the same vectors give the same bits.
+    Sums of some rows at a time are added up in a fixed order: the same vectors give the same bits for any `threads`.
     """
     from threadpoolctl import threadpool_limits
 
@@ -57,12 +58,16 @@ def negative_moments(inputs: Floats, counts: NDArray[np.int64]) -> tuple[Floats,
     probabilities /= probabilities.sum()
     dim = inputs.shape[1]
     mean, second = np.zeros(dim), np.zeros((dim, dim))
-    with threadpool_limits(1):
-        for start in range(0, len(inputs), _ROWS_AT_ONCE):
-            rows = inputs[start : start + _ROWS_AT_ONCE].astype(np.float64)
-            weighted = rows * probabilities[start : start + _ROWS_AT_ONCE, None]
-            mean += weighted.sum(axis=0)
-            second += rows.T @ weighted
+
+    def sums(start: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        rows = inputs[start : start + _ROWS_AT_ONCE].astype(np.float64)
+        weighted = rows * probabilities[start : start + _ROWS_AT_ONCE, None]
+        return weighted.sum(axis=0), rows.T @ weighted
+
+    with threadpool_limits(1), ThreadPoolExecutor(threads, thread_name_prefix="spherevec") as pool:
+        for first, products in pool.map(sums, range(0, len(inputs), _ROWS_AT_ONCE)):
+            mean += first
+            second += products
     return mean.astype(np.float32), (second - np.outer(mean, mean)).astype(np.float32)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from spherevec import process, sphere
 from spherevec.config import KEEP_TEXT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
+from spherevec.corpus.ordered import in_order
 from spherevec.engine.backends import check_device
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
@@ -378,12 +380,19 @@ def training_data(
     )
 
 
-def random_rows(config: TrainConfig, table: str, rows: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Random directions for a table, some at a time, with the number of the first."""
+def random_rows(
+    config: TrainConfig, table: str, rows: int, threads: int = 1
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Random directions for a table, some at a time, with the number of the first; the same for any `threads`."""
     rng = np.random.default_rng((config.seed, ("inputs", "contexts", "docs").index(table)))
-    for start in range(0, rows, COPIED_ROWS):
-        numbers = rng.standard_normal((min(COPIED_ROWS, rows - start), config.vector_size), dtype=np.float32)
-        yield start, sphere.normalize(numbers)
+
+    def numbers() -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """They come one after another; other threads may do the rest."""
+        for start in range(0, rows, COPIED_ROWS):
+            some = min(COPIED_ROWS, rows - start)
+            yield start, rng.standard_normal((some, config.vector_size), dtype=np.float32)
+
+    return in_order(numbers(), lambda _, some: (some[0], sphere.normalize(some[1])), threads)
 
 
 def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: Model | KeyedVectors | None) -> None:
@@ -403,16 +412,22 @@ def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: 
     elsewhere = hasattr(backend, "fill")
     if elsewhere:
         cast(Any, backend).fill()
-    for table, count in table_rows(len(corpus.vocabulary), corpus.n_documents, config).items():
-        if elsewhere and table not in given:
-            continue
-        for start, rows in random_rows(config, table, count):
-            if table in given:
-                known = given[table]
+    sizes = table_rows(len(corpus.vocabulary), corpus.n_documents, config)
+    wanted = [(table, count) for table, count in sizes.items() if table in given or not elsewhere]
+    threads, loading = config.thread_count, threading.Lock()
+
+    def fill_table(_: int, one: tuple[str, int]) -> None:
+        for start, rows in random_rows(config, *one, max(1, min(4, threads // len(sizes)))):
+            if one[0] in given:
+                known = given[one[0]]
                 for row, word in enumerate(corpus.vocabulary.words[start : start + len(rows)]):
                     if word in known:
                         rows[row] = known.get_vector(word)
-            backend.load(table, start, rows)
+            with loading:
+                backend.load(one[0], start, rows)
+
+    for _ in in_order(wanted, fill_table, min(threads, len(sizes))):
+        pass
 
 
 def build_model(learned: Learned, corpus: EncodedCorpus, config: TrainConfig, beside: Beside) -> Model:

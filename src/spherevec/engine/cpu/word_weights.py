@@ -18,6 +18,7 @@ from spherevec.engine.cpu.fit_kernels import COSINE_UNIT, DIRECTION_UNIT, add_co
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.fit import Floats
 from spherevec.engine.sampling import keep_probabilities
+from spherevec.storage.memory import drop_pages
 
 ROUNDS = 2  # the second weighs the rest of a document by the weights of the first
 FIRST_SAMPLE = 1e-3  # the first by the share of each word that a mild subsampling would keep
@@ -25,6 +26,7 @@ MOST_TOKENS = 10_000_000  # of documents that are looked at, evenly spread over 
 TOPICAL, STEEPNESS = 0.1, 8  # the mean difference at which topics and subsampling have equal shares in the weights
 LEAST_WEIGHT = 0.02  # so that a text of function words alone has a direction, too
 _ROOM = 64 << 20  # bytes of sums, for all threads together
+_DOCUMENTS_AT_ONCE = 1 << 13  # after which the memory behind their ids is let go of
 
 Coherence = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
@@ -92,9 +94,12 @@ def coherence(
     def sums(part: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
         cosines, seen, direction = (np.zeros(size, np.int64) for size in (words, words, stride + 1))
         room, times = np.empty(longest, np.int32), np.zeros(words, np.int32)
-        add_coherence(
-            ids, offsets, part, inputs, weights, cosines, seen, direction, padded_rows(1, stride), room, times
-        )
+        for first in range(0, len(part), _DOCUMENTS_AT_ONCE):
+            add_coherence(
+                ids, offsets, part[first : first + _DOCUMENTS_AT_ONCE], inputs, weights, cosines, seen, direction,
+                padded_rows(1, stride), room, times,
+            )  # fmt: skip
+            drop_pages(ids)
         return cosines, seen, direction
 
     with ThreadPoolExecutor(workers, thread_name_prefix="spherevec") as pool:
