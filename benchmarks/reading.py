@@ -17,65 +17,35 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from benchmarks.made_text import write_text
+from benchmarks.parts import clocks
 from spherevec.corpus import encode
 from spherevec.corpus.ordered import in_order
 from spherevec.process import usable_cores
 
 PARTS = {
-    "count": "spherevec.corpus.encoder._count",
-    "merge": "spherevec.corpus.merging.MergedWords.__init__",
-    "rank": "spherevec.corpus.encoder.choose_words",
-    "renumber": "spherevec.corpus.encoder.write_numbers",
-    "rare": "spherevec.corpus.rare.RareWords.write",
-    "warn": "spherevec.corpus.encoder._warnings",
-    "json": "spherevec.corpus.encoder.write_words",
+    "count": "spherevec.corpus.encoder:_count",
+    "merge": "spherevec.corpus.merging:MergedWords.__init__",
+    "rank": "spherevec.corpus.encoder:choose_words",
+    "renumber": "spherevec.corpus.encoder:write_numbers",
+    "rare": "spherevec.corpus.rare:RareWords.write",
+    "warn": "spherevec.corpus.encoder:_warnings",
+    "json": "spherevec.corpus.encoder:write_words",
 }
-
-
-@contextmanager
-def clocks() -> Iterator[dict[str, float]]:
-    """Seconds spent in each part, by the clock on the wall."""
-    spent = dict.fromkeys(PARTS, 0.0)
-
-    def timed(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(*arguments: Any, **options: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return call(*arguments, **options)
-            finally:
-                spent[name] += time.perf_counter() - start
-
-        return wrapper
-
-    import spherevec.corpus.merging  # so that its names can be found
-
-    assert spherevec.corpus.merging
-    with ExitStack() as stack:
-        for name, place in PARTS.items():
-            *modules, owner, attribute = place.split(".")
-            there: Any = __import__(
-                ".".join([*modules, owner]) if owner.islower() else ".".join(modules), fromlist=["x"]
-            )
-            there = there if owner.islower() else getattr(there, owner)
-            stack.enter_context(patch.object(there, attribute, timed(name, getattr(there, attribute))))
-        yield spent
 
 
 def encoded(source: Any, threads: int, folder: Path) -> dict[str, float]:
     """Seconds of one encoding, and of its parts."""
-    with clocks() as spent:
+    with clocks(PARTS) as parts:
         start, processor = time.perf_counter(), time.process_time()
         with encode(source, folder, threads=threads, tokenizer="words") as corpus:
             total, processor = time.perf_counter() - start, time.process_time() - processor
             words = corpus.raw_tokens
     shutil.rmtree(folder)
+    spent = {name: one.wall for name, one in parts.items()}
     spent["count"] -= spent["merge"]
     return {"words": words, "seconds": total, **spent, "rest": total - sum(spent.values()), "processor": processor}
 

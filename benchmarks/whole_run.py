@@ -1,10 +1,12 @@
 """From a text file to a saved model: seconds of each phase, on the CPU or a GPU, and the peak of memory.
 
     python -m benchmarks.whole_run [--words 100000000] [--text FILE] [--epochs 5] [--device cuda] [--repeats 2]
-        [--streaming 1] [--json]
+        [--streaming 1] [--threads 0] [--parts] [--json]
 
-Without a file a text is made up. The first run may compile kernels; all runs are printed. With `--streaming 1`, on a
-GPU, the rate of training with ids that are streamed from the host stands beside the rate with ids on the device.
+Without a file a text is made up. The first run may compile kernels; all runs are printed. `--parts` tells what each
+part took by the clock, of all processors, and of the thread that called it; parts lie inside one another. With
+`--streaming 1`, on a GPU, the rate of training with ids that are streamed from the host stands beside the rate with ids
+on the device.
 """
 
 from __future__ import annotations
@@ -20,7 +22,37 @@ from typing import Any
 
 import spherevec
 from benchmarks.made_text import write_text
+from benchmarks.parts import clocks, shown
 from spherevec.process import usable_cores
+
+PARTS = {
+    "encode": "spherevec.training.trainer:encode",
+    "· count": "spherevec.corpus.encoder:_count",
+    "· · merge": "spherevec.corpus.merging:MergedWords.__init__",
+    "· rank": "spherevec.corpus.encoder:choose_words",
+    "· renumber": "spherevec.corpus.encoder:write_numbers",
+    "· rare": "spherevec.corpus.rare:RareWords.write",
+    "· records": "spherevec.corpus.records:RecordBuilder.write",
+    "· warnings": "spherevec.corpus.encoder:_warnings",
+    "· words": "spherevec.corpus.encoder:write_words",
+    "prepare": "spherevec.training.trainer:prepare",
+    "backend": "spherevec.training.place:make_backend",
+    "random vectors": "spherevec.training.trainer:fill",
+    "epochs": "spherevec.training.run:Run._train_epoch",
+    "check vectors": "spherevec.training.run:Run._check_all",
+    "weights": "spherevec.engine.cpu.word_weights:word_weights",
+    "moments": "spherevec.engine.backends:negative_moments",
+    "fit documents": "spherevec.training.run:Run.refit_documents",
+    "count terms": "spherevec.training.beside:counted_terms",
+    "find pulls": "spherevec.training.words:Pulls.find",
+    "build": "spherevec.training.trainer:build_model",
+    "· smooth": "spherevec.training.words:smoothed",
+    "save": "spherevec.model.folder:save",
+    "· write files": "spherevec.model.folder:write_together",
+    "· · one file": "spherevec.storage.together:_written",
+    "· · one checksum": "spherevec.storage.together:_sha256",
+    "· sync again": "spherevec.storage.files:sync",
+}
 
 
 class Clock:
@@ -38,10 +70,10 @@ class Clock:
         return {name: stop - self.began[name] for name, stop in zip(names, stops, strict=True)}
 
 
-def whole_run(text: Path, folder: Path, epochs: int, device: str) -> dict[str, float]:
+def whole_run(text: Path, folder: Path, epochs: int, device: str, threads: int) -> dict[str, float]:
     clock = Clock()
     start = time.perf_counter()
-    model = spherevec.train(text, epochs=epochs, device=device, progress=clock, workdir=folder)
+    model = spherevec.train(text, epochs=epochs, device=device, threads=threads, progress=clock, workdir=folder)
     trained = time.perf_counter()
     model.save(folder / "model")
     end = time.perf_counter()
@@ -82,6 +114,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--streaming", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--parts", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     report: dict[str, Any] = {"runs": []}
@@ -91,9 +125,13 @@ def main() -> None:
         if arguments.text is None:
             write_text(text, arguments.words, threads=usable_cores())
         for _ in range(arguments.repeats):
-            report["runs"].append(whole_run(text, folder, arguments.epochs, arguments.device))
+            with clocks(PARTS if arguments.parts else {}) as spent:
+                run = whole_run(text, folder, arguments.epochs, arguments.device, arguments.threads)
+            report["runs"].append(run)
             if not arguments.json:
-                print("  ".join(f"{name} {value:.2f}" for name, value in report["runs"][-1].items()), flush=True)
+                print("  ".join(f"{name} {value:.2f}" for name, value in run.items()), flush=True)
+                if arguments.parts:
+                    print(shown(spent), flush=True)
         if arguments.streaming and arguments.device == "cuda":
             report["tokens_per_second"] = streaming(text, folder, arguments.epochs)
             if not arguments.json:
