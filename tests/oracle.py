@@ -21,7 +21,7 @@ from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, TrainingData
 from spherevec.engine.figures import Sums
-from spherevec.engine.fit import FitPlan
+from spherevec.engine.fit import FitPlan, exponents
 
 Doubles = NDArray[np.float64]
 Row = tuple[str, int]  # table, row
@@ -414,7 +414,10 @@ def fitted_document(words: NDArray[np.int32], inputs: NDArray[np.float64], plan:
     assert plan.tables is not None
     tables, config = plan.tables, plan.config
     kappa, bias = config.concentration, plan.bias
-    rows, weights = inputs[words].astype(np.float64), tables.weights[words].astype(np.float64)
+    known, times = np.unique(words, return_counts=True)
+    damping, sharpening = exponents(len(words), tables.by_length)
+    rows, weights = inputs[known].astype(np.float64), tables.weights[known].astype(np.float64) ** sharpening
+    weights = weights * times**damping
     mean, covariance = tables.mean.astype(np.float64), tables.covariance.astype(np.float64)
     start = weights @ rows
     if np.linalg.norm(start) < 1e-6:

@@ -2,14 +2,16 @@
 
 Two ways exist. Where the words have weights, a document is the maximum of its expected likelihood: every word pulls by
 its weight, and negative samples push by their expectation, of which the first two moments are known. Nothing is random
-and the order of words does not matter. The hinges, and models of release 0.1.0, are fitted by sampled steps.
+and the order of words does not matter. The longer a document is, the less a repeated word adds, and the more the words
+that say much stand out: a title has to live on all of its words, a long text can do with the best of them. The hinges,
+and models of release 0.1.0, are fitted by sampled steps.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,13 @@ from spherevec.config import TrainConfig
 from spherevec.engine.sampling import UNIGRAM_POWER
 
 Floats = NDArray[np.float32]
+
+# A word of weight w that occurs c times in a document pulls by c^damping · w^sharpening. Both exponents are 1 up to
+# SHORT words; with each doubling beyond it one falls and the other grows by the shares in `FitTables.by_length`.
+SHORT = 16
+LEAST_DAMPING, MOST_SHARPENING = 0.5, 2.5
+BY_LENGTH: Floats = np.array([0.125, 0.3], np.float32)
+BY_LENGTH.setflags(write=False)
 
 _ROWS_AT_ONCE = 1 << 11
 
@@ -28,6 +37,7 @@ class FitTables(NamedTuple):
     weights: Floats  # (V,) how much each word says of its document; 1 on average over the text
     mean: Floats  # (dim,) of the input vectors of negative samples
     covariance: Floats  # (dim, dim)
+    by_length: Floats = BY_LENGTH  # (2,) how the exponents of counts and weights change as a document gets twice as long
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,13 @@ class FitPlan:
     bias: float
     least_steps: int = 0
     tables: FitTables | None = None
+
+
+def exponents(lengths: Any, by_length: Floats) -> tuple[Any, Any]:
+    """The exponents of counts and of weights in documents of so many words, (N,); `lengths` may lie on any device."""
+    doublings = np.maximum(np.log2(np.maximum(lengths, 1) / SHORT), 0)
+    damping, sharpening = by_length.tolist()
+    return np.maximum(1 - damping * doublings, LEAST_DAMPING), np.minimum(1 + sharpening * doublings, MOST_SHARPENING)
 
 
 def negative_moments(inputs: Floats, counts: NDArray[np.int64], threads: int = 1) -> tuple[Floats, Floats]:

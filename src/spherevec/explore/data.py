@@ -54,6 +54,7 @@ class Fit:
         objective: "vmf", "hinge" or "joint".
         weights: what each embedded word says of its document; its keep probability where the model has no weights.
         moments: (dim + 1, dim) covariance and mean of negative samples; (0, dim) where the model has no weights.
+        by_length: how the exponents of counts and weights change with a document's length; see `spherevec.engine.fit`.
         negatives: (m, dim) input vectors of words sampled as training samples negatives, where it has none.
         alpha, epochs, least_steps: how far a pass goes and how many there are; the schedule of learning rates.
         concentration, bias: of the von Mises–Fisher likelihood; margin: of the hinges.
@@ -64,6 +65,7 @@ class Fit:
     weights: Floats
     moments: Floats
     negatives: Floats
+    by_length: Sequence[float]
     alpha: float
     epochs: int
     least_steps: int

@@ -193,19 +193,20 @@ def fit_of(model: Model, embedded: int) -> Fit:
     if model.fit is None:
         counts = np.ones(len(model.words), np.int64) if model.counts is None else np.maximum(model.counts, 1)
         weights = keep_shares(model)[:embedded].astype(np.float32)
-        moments = np.zeros((0, dim), np.float32)
+        moments, by_length = np.zeros((0, dim), np.float32), np.zeros(2, np.float32)
         # Evenly spaced in the cumulated distribution: each word as often as its probability says, within one.
         share = np.cumsum(counts**UNIGRAM_POWER)
         negatives = np.searchsorted(share, (np.arange(NEGATIVES) + 0.5) / NEGATIVES * share[-1])
     else:
         weights = model.fit.weights[:embedded]
         moments = np.vstack([model.fit.covariance, model.fit.mean[None, :]])
-        negatives = np.zeros(0, np.intp)
+        negatives, by_length = np.zeros(0, np.intp), model.fit.by_length
     return Fit(
         objective=config.objective,
         weights=weights,
         moments=moments,
         negatives=np.asarray(model.inputs.vectors)[negatives],
+        by_length=by_length.tolist(),
         alpha=config.alpha,
         epochs=config.epoch_count,
         least_steps=INFERENCE_STEPS,

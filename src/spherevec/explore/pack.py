@@ -88,7 +88,7 @@ def sections(data: PageData, budget: Budget | None = None) -> Iterator[str]:
 
 def _fit_settings(data: PageData) -> dict[str, Any]:
     assert data.fit is not None
-    names = ("objective", "alpha", "epochs", "least_steps", "concentration", "bias", "margin", "negative")
+    names = ("objective", "alpha", "epochs", "least_steps", "concentration", "bias", "margin", "negative", "by_length")
     return {name: getattr(data.fit, name) for name in names}
 
 

@@ -250,7 +250,8 @@ def _read_fit(path: Path, file: BinaryIO, tables: Mapping[str, KeyedVectors]) ->
     """What documents are fitted with, of the shapes that suit the words."""
     tensors = read_tensors(path, memory_map=False, opened=file)
     words, dim = tables["words"].vectors.shape if "words" in tables else (0, 0)
-    shapes = FitTables((words,), (dim,), (dim, dim))._asdict()  # type: ignore[arg-type]
+    tensors.setdefault("by_length", np.zeros(2, np.float32))  # models that were saved before it was known
+    shapes = FitTables((words,), (dim,), (dim, dim), (2,))._asdict()  # type: ignore[arg-type]
     for name, shape in shapes.items():
         found = tensors.get(name)
         if found is None or found.dtype != np.float32 or found.shape != shape or not np.isfinite(found).all():

@@ -247,7 +247,7 @@ def _learn(
         if made is None or model.fit is None:
             return None
         made.weights[known] = model.fit.weights
-        return made
+        return made._replace(by_length=model.fit.by_length)
 
     def made(learned: Learned) -> bool:
         biases = learned.biases

@@ -18,7 +18,7 @@ from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenizer import Tokenizer
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu import backend as cpu
-from spherevec.engine.fit import FitPlan, FitTables, negative_moments
+from spherevec.engine.fit import BY_LENGTH, FitPlan, FitTables, exponents, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.model import KeyedVectors, Model, inference
@@ -130,6 +130,23 @@ def test_documents_are_fitted_with_weights_as_a_textbook_would(settings):
         ids[::-1].copy(), (offsets[-1] - offsets[::-1]).copy()
     )
     np.testing.assert_allclose(turned[::-1], ours, atol=1e-5)
+
+
+def test_long_documents_damp_counts_and_sharpen_weights():
+    damping, sharpening = exponents(np.array([0, 1, 16, 32, 256, 10**6]), BY_LENGTH)
+    np.testing.assert_allclose(damping, [1, 1, 1, 0.875, 0.5, 0.5])
+    np.testing.assert_allclose(sharpening, [1, 1, 1, 1.3, 2.2, 2.5], rtol=1e-6)
+    words, counts = unit_rows(5, 6, seed=4), np.arange(1, 6)
+    tables = FitTables(np.array([1, 0.1, 1, 1, 1], np.float32), *negative_moments(words, counts))
+    before = tables._replace(by_length=np.zeros(2, np.float32))
+    text = np.array([0, 1] * 100, np.int32)
+
+    def nearness(given: FitTables) -> float:
+        fitter = DocumentFitter(words, counts, TrainConfig(vector_size=6), 0.7, lambda: words[0], given)
+        found = fitter.fit(text, np.array([0, len(text)], np.int64))[0]
+        return float(found @ words[0] - found @ words[1])
+
+    assert nearness(tables) > nearness(before) + 0.01
 
 
 def test_moments_of_negative_samples_are_theirs(monkeypatch):

@@ -188,15 +188,18 @@ def _weighted_fit(
     assert plan.tables is not None
     config, tables, dim = plan.config, plan.tables, plan.config.vector_size
     settings = WeightedFit(
-        config.epoch_count, config.alpha, config.concentration, float(plan.bias), float(config.negative)
-    )
+        config.epoch_count, config.alpha, config.concentration, float(plan.bias), float(config.negative),
+        *tables.by_length.tolist(),
+    )  # fmt: skip
     moments: Floats = padded_rows(dim + 1, dim)
     moments[:dim, :dim], moments[dim, :dim] = tables.covariance, tables.mean
     weights = np.ascontiguousarray(tables.weights)
 
     def fit(slice_: tuple[int, int]) -> None:
+        longest = int(np.diff(corpus.offsets[slice_[0] : slice_[1] + 1]).max(initial=0))
+        room = np.empty(longest, np.int32), np.empty(longest, np.float32)
         scratch = padded_rows(3, dim)
-        fit_weighted(corpus.ids, corpus.offsets, inputs, docs, *slice_, weights, moments, scratch, settings)
+        fit_weighted(corpus.ids, corpus.offsets, inputs, docs, *slice_, weights, moments, scratch, *room, settings)
 
     return fit
 

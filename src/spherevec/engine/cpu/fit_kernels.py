@@ -13,6 +13,7 @@ import numpy as np
 from spherevec.compiling import njit
 from spherevec.engine.cpu.kernels import FASTMATH
 from spherevec.engine.cpu.vector_ops import blend_rows, prefetch, row_address, row_product, store_scaled
+from spherevec.engine.fit import LEAST_DAMPING, MOST_SHARPENING, SHORT
 
 compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
 inner = njit(nogil=True, fastmath=FASTMATH, inner=True)
@@ -31,6 +32,8 @@ class WeightedFit(NamedTuple):
     concentration: float
     bias: float
     negative: float
+    damping: float  # how much less the exponent of a count is in a document twice as long
+    sharpening: float  # how much more that of a weight is
 
 
 @inner
@@ -53,11 +56,50 @@ def weighted_sum(ids, start, stop, inputs, weights, scratch, row):
     return square
 
 
+@inner
+def sort_words(words, count):
+    """Put the first words in order: Shell's sort, by gaps of 3^k / 2."""
+    gap = 1
+    while 3 * gap + 1 < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for place in range(gap, count):
+            word, at = words[place], place
+            while at >= gap and words[at - gap] > word:
+                words[at] = words[at - gap]
+                at -= gap
+            words[at] = word
+        gap //= 3
+
+
+@inner
+def different_words(ids, start, stop, weights, settings, words, pulls):
+    """The different words of a document, in order, and how much each of them pulls; returns how many there are."""
+    count = stop - start
+    for place in range(count):
+        words[place] = ids[start + place]
+    sort_words(words, count)
+    doublings = max(math.log2(max(count, 1) / SHORT), 0.0)
+    damping = max(1.0 - settings.damping * doublings, LEAST_DAMPING)
+    sharpening = min(1.0 + settings.sharpening * doublings, MOST_SHARPENING)
+    different, place = 0, 0
+    while place < count:
+        word, after = words[place], place + 1
+        while after < count and words[after] == word:
+            after += 1
+        pull = weights[word] ** sharpening
+        if after - place > 1:
+            pull *= (after - place) ** damping
+        words[different], pulls[different] = word, pull
+        different, place = different + 1, after
+    return different
+
+
 @compiled
-def fit_weighted(ids, offsets, inputs, docs, first, last, weights, moments, scratch, settings):
+def fit_weighted(ids, offsets, inputs, docs, first, last, weights, moments, scratch, words, pulls, settings):
     """Fit documents [first, last) to fixed input vectors; one whose words have no direction is left as it is.
 
-    The expected log-likelihood of a document d with words w of weight a_w, for K negatives n a word, is
+    The expected log-likelihood of a document d with words w that pull by a_w, for K negatives n a word, is
         sum over w of a_w (log sigmoid(kappa u_w·d - b) + K E[log sigmoid(b - kappa u_n·d)]).
     u_n·d is taken as normal with mean m and variance s²: E[sigmoid(kappa u_n·d - b)] = sigmoid((kappa m - b) / r) with
     r² = 1 + pi kappa² s² / 8, nearly. A pass takes a share of a step along the Riemannian gradient, whose length is
@@ -66,6 +108,7 @@ def fit_weighted(ids, offsets, inputs, docs, first, last, weights, moments, scra
     Args:
         moments: (dim + 1, stride) the covariance of negative samples, and their mean in the last row.
         scratch: (3, stride)
+        words, pulls: room for the longest document.
     """
     stride, width = inputs.shape[1], moments.shape[0] - 1
     one = np.float32(1.0)
@@ -73,23 +116,25 @@ def fit_weighted(ids, offsets, inputs, docs, first, last, weights, moments, scra
     mean = row_address(moments, width)
     own, spread = row_address(scratch, 0), row_address(scratch, 2)
     for document in range(first, last):
-        start, stop = offsets[document], offsets[document + 1]
-        square = weighted_sum(ids, start, stop, inputs, weights, scratch, 0)
+        different = different_words(ids, offsets[document], offsets[document + 1], weights, settings, words, pulls)
+        clear_row(scratch, 0)
+        square, total = np.float32(0.0), np.float32(0.0)
+        for place in range(different):
+            if place + AHEAD < different:
+                prefetch(row_address(inputs, np.int64(words[place + AHEAD])), stride)
+            square = blend_rows(row_address(inputs, np.int64(words[place])), pulls[place], one, scratch, 0, stride)
+            total += pulls[place]
         if not square > _NO_LENGTH:
             continue
         store_scaled(scratch, 0, one / np.float32(math.sqrt(square)), own, stride)
-        total = np.float32(0.0)
-        for place in range(start, stop):
-            total += weights[ids[place]]
         for _ in range(settings.passes):
             clear_row(scratch, 1)
             clear_row(scratch, 2)
             square = np.float32(0.0)
-            for place in range(start, stop):
-                word = np.int64(ids[place])
-                address = row_address(inputs, word)
+            for place in range(different):
+                address = row_address(inputs, np.int64(words[place]))
                 score = kappa * row_product(address, own, stride) - bias
-                pull = weights[word] / (one + np.float32(math.exp(score)))
+                pull = pulls[place] / (one + np.float32(math.exp(score)))
                 square = blend_rows(address, pull, one, scratch, 1, stride)
             for d in range(width):
                 blend_rows(row_address(moments, d), scratch[0, d], one, scratch, 2, stride)

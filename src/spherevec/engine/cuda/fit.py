@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spherevec.config import TrainConfig
 from spherevec.engine.base import Floats, Sampling
 from spherevec.engine.cuda.build import Layout, compiled_module, compiler_options, cupy_with_gpu, inference_macros
-from spherevec.engine.fit import FitPlan
+from spherevec.engine.fit import FitPlan, FitTables, exponents
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ def fit_documents(
     launch = (min(teams, count),), (32 * layout.team,)
     following = cupy.zeros(1, np.uint64)
     if plan.tables is not None:
+        words_of, offsets, pulls = _different_words(cupy, ids, offsets - shift, plan.tables)
         moments = cupy.zeros((layout.width + 1, layout.stride), np.float32)
         moments[: layout.width, : layout.width] = cupy.asarray(plan.tables.covariance)
         moments[layout.width, : layout.width] = cupy.asarray(plan.tables.mean)
-        weights = cupy.asarray(np.ascontiguousarray(plan.tables.weights))
         module.get_function("fit")(
             *launch,
             (
-                ids, offsets, order, weights, moments, words, documents, following, np.int64(count), np.int64(shift),
+                words_of, offsets, order, pulls, moments, words, documents, following, np.int64(count),
                 np.int32(layout.width), np.int32(config.epoch_count), np.float32(config.alpha),
                 np.float32(config.concentration), np.float32(plan.bias), np.float32(config.negative),
             ),
@@ -70,6 +70,28 @@ def fit_documents(
             np.float32(config.margin),
         ),
     )  # fmt: skip
+
+
+def _different_words(cupy: Any, ids: Any, offsets: Any, tables: FitTables) -> tuple[Any, Any, Any]:
+    """The different words of documents, one document after another, and how much each pulls; see `exponents`.
+
+    Args:
+        offsets: (N + 1,) of the documents in `ids`.
+
+    Returns:
+        Words (M,), offsets (N + 1,) and pulls (M,).
+    """
+    first, last = int(offsets[0]), int(offsets[-1])
+    documents = cupy.searchsorted(offsets, cupy.arange(first, last), side="right") - 1
+    pairs = documents << 32 | ids[first:last]
+    pairs.sort()
+    places = cupy.flatnonzero(cupy.concatenate([cupy.ones(1, bool), pairs[1:] != pairs[:-1]])[: len(pairs)])
+    times = cupy.diff(cupy.concatenate([places, cupy.asarray([len(pairs)])])).astype(np.float32)
+    documents, found = pairs[places] >> 32, (pairs[places] & 0xFFFFFFFF).astype(np.int32)
+    damping, sharpening = exponents(cupy.diff(offsets)[documents].astype(np.float32), tables.by_length)
+    pulls = cupy.asarray(tables.weights)[found] ** sharpening * times**damping
+    starts = cupy.searchsorted(documents, cupy.arange(len(offsets)))
+    return found, starts, pulls.astype(np.float32)
 
 
 class DocumentFit:

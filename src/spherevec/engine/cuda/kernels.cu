@@ -1390,12 +1390,13 @@ struct FitTeam {
     int document;
 };
 
-// Fit documents to the words by expected likelihood, as fit_weighted of cpu/fit_kernels.py; arguments as above.
-// `moments` holds the covariance of negative samples, `width` rows, and their mean in the row after it.
+// Fit documents to the words by expected likelihood, as fit_weighted of cpu/fit_kernels.py. `ids` holds the different
+// words of each document, `pulls` how much each of them pulls, `moments` the covariance of negative samples, `width` rows,
+// and their mean in the row after it; other arguments as above.
 extern "C" __global__ void __launch_bounds__(32 * TEAM) fit(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const i64* __restrict__ order,
-    const float* __restrict__ weights, float* moment_rows, float* word_rows, float* document_rows, u64* next, i64 count,
-    i64 shift, int width, int passes, float share, float kappa, float bias, float negative) {
+    const float* __restrict__ pulls, float* moment_rows, float* word_rows, float* document_rows, u64* next, i64 count,
+    int width, int passes, float share, float kappa, float bias, float negative) {
     __shared__ FitTeam team;
     int lane = threadIdx.x % 32, turn = 0;
     int own_floats = threadIdx.x / 32 * SLICE + lane * VEC;
@@ -1410,14 +1411,15 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) fit(
         team_barrier();
         int document = team.document;
         if (document < 0) return;
-        i64 start = offsets[document] - shift, length = offsets[document + 1] - offsets[document];
+        i64 start = offsets[document], length = offsets[document + 1] - start;
         const int* text = ids + start;
+        const float* own_pulls = pulls + start;
 
         Part own = nothing();
         float total = 0;
         for (i64 from = 0; from < length; from += 32) {
             int word = from + lane < length ? text[from + lane] : 0;
-            float weight = from + lane < length ? weights[word] : 0.f;
+            float weight = from + lane < length ? own_pulls[from + lane] : 0.f;
             int here = min(32ll, length - from);
 #pragma unroll 4
             for (int i = 0; i < here; i++) {
@@ -1435,7 +1437,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM) fit(
             Part pulled = nothing(), spread = nothing();
             for (i64 from = 0; from < length; from += 32) {
                 int word = from + lane < length ? text[from + lane] : 0;
-                float weight = from + lane < length ? weights[word] : 0.f;
+                float weight = from + lane < length ? own_pulls[from + lane] : 0.f;
                 int here = min(32ll, length - from);
                 for (int i = 0; i < here; i += 4) {
                     Part rows[4];

@@ -5,6 +5,7 @@
 // fixed set of negative samples, along the same schedule of learning rates: the same vector, without the noise.
 
 const MICRO_STEPS = 4; // steps of the model's schedule that one step here stands for
+const SHORT = 16, LEAST_DAMPING = 0.5, MOST_SHARPENING = 2.5; // of the exponents of counts and weights in long texts
 
 // The length of each row of int8 numbers; rows of zeros count as 1.
 export function rowLengths(rows, dim) {
@@ -83,7 +84,10 @@ export function fitText(known, words, { weights: all, moments, negatives }, sett
   const times = new Map();
   for (const word of known) times.set(word, (times.get(word) ?? 0) + 1);
   const rows = [...times.keys()];
-  const weights = rows.map((row) => times.get(row) * all[row]);
+  const doublings = Math.max(Math.log2(known.length / SHORT), 0);
+  const damping = Math.max(1 - settings.by_length[0] * doublings, LEAST_DAMPING);
+  const sharpening = Math.min(1 + settings.by_length[1] * doublings, MOST_SHARPENING);
+  const weights = rows.map((row) => times.get(row) ** damping * all[row] ** sharpening);
   const start = new Float64Array(words.dim);
   rows.forEach((row, i) => addRow(words, row, weights[i], start));
   const place = normalized(start);
