@@ -94,7 +94,9 @@ def small_page(
         "place_names": np.arange(min(60, words), dtype=np.int32),
         "word_places": places.words,
         "tokenizer": description(tokenizer_of("words-0.1"), False),
-        "fit": Fit("vmf", np.ones(words, np.float32), moments, vectors[:0], (0.0, 0.0), 0.7, 4, 1000, 6.0, 2.5, 0.15, 5),
+        "fit": Fit(
+            "vmf", np.ones(words, np.float32), moments, vectors[:0], (0.0, 0.0), 0.7, 4, 1000, 6.0, 2.5, 0.15, 5
+        ),
         "vocabulary": words,
         "model_facts": [(texts[0], texts[1])] if texts else [("Documents", str(n))],
         "settings": [(texts[2], texts[1])] if texts else [("objective", "vmf")],

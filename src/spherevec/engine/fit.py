@@ -37,7 +37,7 @@ class FitTables(NamedTuple):
     weights: Floats  # (V,) how much each word says of its document; 1 on average over the text
     mean: Floats  # (dim,) of the input vectors of negative samples
     covariance: Floats  # (dim, dim)
-    by_length: Floats = BY_LENGTH  # (2,) how the exponents of counts and weights change as a document gets twice as long
+    by_length: Floats = BY_LENGTH  # (2,) what twice the length takes from the one exponent and adds to the other
 
 
 @dataclass(frozen=True)
