@@ -422,7 +422,7 @@ def fitted_document(words: NDArray[np.int32], inputs: NDArray[np.float64], plan:
     start = weights @ rows
     if np.linalg.norm(start) < 1e-6:
         return None
-    vector = start / np.linalg.norm(start)
+    vector: NDArray[np.float64] = start / np.linalg.norm(start)
     for _ in range(config.epoch_count):
         pull = (weights * _sigmoid(bias - kappa * rows @ vector)) @ rows
         spread = covariance @ vector
