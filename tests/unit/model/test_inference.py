@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from typing import NamedTuple
 
 import numpy as np
 import pandas
@@ -25,7 +26,6 @@ from spherevec.model import KeyedVectors, Model, inference
 from spherevec.model.inference import DocumentFitter, fitter_of, infer_batches, vocabulary_of
 from spherevec.objectives import OBJECTIVES
 from spherevec.storage.npy_rows import write_rows
-from spherevec.storage.tensors import write_tensors
 
 SETTINGS = {
     "vector_size": 20, "epochs": 30, "alpha": 0.03, "min_count": 1, "sample": 0.01, "window": 5, "threads": 1,
@@ -228,9 +228,16 @@ def test_a_loaded_model_infers_the_same_bits(default_model, new_texts, tmp_path)
 # --- words that the model does not know -------------------------------------------------------------------------------
 
 
+class OldTables(NamedTuple):
+    weights: np.ndarray
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
 def test_a_model_saved_before_lengths_counted_infers_as_it_did(default_model, new_texts, tmp_path, monkeypatch):
-    monkeypatch.setattr("spherevec.model.folder.write_tensors", _without_lengths)
-    default_model.save(tmp_path / "model")
+    with monkeypatch.context() as before:
+        before.setattr(default_model, "fit", OldTables(*default_model.fit[:3]))
+        default_model.save(tmp_path / "model")
     loaded = spherevec.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.fit.by_length, np.zeros(2))
     text = " ".join(new_texts)
@@ -241,10 +248,6 @@ def test_a_model_saved_before_lengths_counted_infers_as_it_did(default_model, ne
     np.testing.assert_allclose(found, fitted_document(words, loaded.inputs.vectors, plan), atol=1e-5)
     assert len(words) > 2 * SHORT
     assert np.abs(found - default_model.infer([text])[0]).max() > 1e-3
-
-
-def _without_lengths(path, tensors):
-    write_tensors(path, {name: rows for name, rows in tensors.items() if name != "by_length"})
 
 
 def test_unknown_words_are_skipped_and_their_share_is_told(default_model):
