@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from spherevec.corpus.joining import columns_role, joined_columns, source_columns
 from spherevec.corpus.options import ReadOptions
+from spherevec.corpus.parts import Piece, find_parts
 from spherevec.corpus.readers import open_source
+from spherevec.corpus.staging import staged_pieces
 from spherevec.corpus.summary import CorpusSummary
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, told
 from spherevec.distributed.crew import MOST_DEATHS
-from spherevec.distributed.gathering import columns_role, joined_columns, source_columns
-from spherevec.distributed.parts import Piece, find_parts
 from spherevec.distributed.reading import PartAbout
-from spherevec.distributed.staging import staged_pieces
 from spherevec.engine.base import Floats
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
@@ -134,7 +134,7 @@ def infer_files(
     if ids_file is not None:
         columns = joined_columns(tables)
         if columns_role(columns, 0) != "id":
-            columns |= source_columns(parts, abouts)
+            columns |= source_columns(parts, [about.rows for about in abouts])
         with atomic_file(ids_file, overwrite=overwrite) as file, file.open("w", encoding="utf-8") as lines:
             lines.writelines(f"{id}\n" for id in DocumentTable(columns).ids)
     return rows, [*notes, *(note for about in abouts for note in about.summary.notes)]

@@ -10,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Runs of documents for each worker. A text is often sorted, by topic or by date: many runs, dealt out in turns, give
-# each worker some of everything.
-PARTS_A_WORKER = 16
+from spherevec.corpus.parts import PARTS_A_WORKER
 
 
 class Run(NamedTuple):

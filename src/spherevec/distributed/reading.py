@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode
+from spherevec.corpus.parts import Piece
 from spherevec.corpus.ranking import CountedWords
 from spherevec.corpus.rewriting import Part, rewrite
+from spherevec.corpus.staging import staged_pieces
 from spherevec.corpus.summary import CorpusSummary
 from spherevec.distributed.counting import merge_counts
-from spherevec.distributed.parts import Piece
-from spherevec.distributed.staging import staged_pieces
 from spherevec.storage.text_column import TextColumn
 
 

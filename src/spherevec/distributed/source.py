@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spherevec.config import default_min_count
-from spherevec.corpus import EncodedCorpus
+from spherevec.corpus import EncodedCorpus, Vocabulary, encoded
+from spherevec.corpus.encoder import write_words
+from spherevec.corpus.joining import Columns, columns_role, joined_columns, source_columns
 from spherevec.corpus.options import ReadOptions
-from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
+from spherevec.corpus.parts import Piece, find_parts
+from spherevec.corpus.rare import RareWords
+from spherevec.corpus.rare_counts import RareCounts
+from spherevec.corpus.records import KeptField
+from spherevec.corpus.spill import writable
+from spherevec.corpus.summary import CorpusSummary
+from spherevec.corpus.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import threads_a_worker
 from spherevec.distributed.counting import BUCKET, choose, merge_counts, merged_as_a_tree, vocabulary_of
 from spherevec.distributed.crew import Crew
-from spherevec.distributed.gathering import gather
 from spherevec.distributed.layout import Layout
-from spherevec.distributed.parts import Piece, find_parts
 from spherevec.distributed.reading import EncodedPart, PartAbout
 from spherevec.errors import ConfigError
+from spherevec.storage.tensors import write_tensors
 
 
 def read_on_workers(
@@ -78,7 +87,7 @@ def read_on_workers(
 
     numbered = 0
 
-    def encoded() -> Iterator[EncodedPart]:
+    def numbered_parts() -> Iterator[EncodedPart]:
         nonlocal numbered
         for numbered, some in enumerate(rounds):
             yield from crew.do("renumber", numbered, sent)[: len(some)]
@@ -92,7 +101,7 @@ def read_on_workers(
     notes += [note for about in abouts for note in about.summary.notes]
     figures = {"min_count": min_count, "distinct_words": total, "notes": notes}
     keep = ReadOptions(**reading).kept
-    corpus = gather(folder, encoded(), abouts, parts, vocabulary, rare, splitter, figures, keep)
+    corpus = _gather(folder, numbered_parts(), abouts, parts, vocabulary, rare, splitter, figures, keep)
     sizes = [about.summary.documents for about in abouts]
     return corpus, Layout(workers, sizes)
 
@@ -103,3 +112,73 @@ def _counted(crew: Crew, buckets: int, min_count: int) -> Iterator[Any]:
         counts = crew.do("counts", bucket, buckets)
         total = merged_as_a_tree(counts, lambda number, *parts: crew.merge(number, merge_counts, *parts))
         yield crew.ray.get(crew.merge(bucket, choose, total, min_count))
+
+
+def _gather(
+    folder: Path,
+    parts: Iterable[EncodedPart],
+    abouts: Sequence[PartAbout],
+    pieces: Sequence[Sequence[Piece]],
+    vocabulary: Vocabulary,
+    rare_counts: RareCounts,
+    tokenizer: Tokenizer,
+    figures: Mapping[str, Any],
+    keep: Sequence[KeptField],
+) -> EncodedCorpus:
+    """Write an encoded corpus on the driver's machine, as if that had read the text.
+
+    Args:
+        parts: in the order of the text.
+        figures: `min_count`, `distinct_words` and `notes`.
+        keep: further fields of the documents.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    n_tokens = n_documents = unknown = 0
+    tables: list[tuple[int, Columns]] = []
+    with RareWords(folder) as rare:
+        with (
+            writable(folder),
+            (folder / encoded.IDS).open("wb") as ids,
+            (folder / encoded.OFFSETS).open("wb") as ends,
+        ):
+            ends.write(np.zeros(1, encoded.OFFSET_TYPE).data)
+            for part in parts:
+                ids.write(part.ids.astype(encoded.ID_TYPE, copy=False).data)
+                ends.write((np.cumsum(part.lengths) + n_tokens).astype(encoded.OFFSET_TYPE).data)
+                rare.add(np.ascontiguousarray(part.hashes), (part.rows + n_documents).astype(np.int32))
+                tables.append((len(part.lengths), part.columns))
+                n_tokens += len(part.ids)
+                n_documents += len(part.lengths)
+                unknown += part.unknown
+        with writable(folder):
+            rare.write(folder / encoded.RARE)
+            rare_counts.save(folder / encoded.RARE_COUNTS)
+            columns = joined_columns(tables, keep)
+            if columns_role(columns, 0) != "id":
+                columns |= source_columns(pieces, [about.rows for about in abouts])
+            write_tensors(folder / encoded.DOCUMENTS, columns)
+    raw_tokens = sum(about.summary.tokens for about in abouts)
+    summary = CorpusSummary(
+        n_documents,
+        sum(about.summary.empty for about in abouts),
+        unknown,
+        raw_tokens,
+        raw_tokens - n_tokens,
+        figures["distinct_words"],
+        len(vocabulary),
+        figures["min_count"],
+        tuple(figures["notes"]),
+    )
+    about = {
+        "format": encoded.FORMAT,
+        "tokenizer": tokenizer.description(),
+        "phrases": False,
+        "raw_tokens": raw_tokens,
+        "n_tokens": n_tokens,
+        "n_documents": n_documents,
+        "summary": summary.as_dict(),
+    }
+    write_words(folder, about, vocabulary)
+    corpus = EncodedCorpus.open(folder)
+    corpus.tokenizer = tokenizer
+    return corpus

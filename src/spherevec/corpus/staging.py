@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.parts import Piece, filesystem, told_by_fsspec
 from spherevec.corpus.streams import COMPRESSED, readable
-from spherevec.distributed.parts import Piece, filesystem, told_by_fsspec
 from spherevec.errors import CorpusError, MissingExtraError
 from spherevec.storage.locks import told_in_one_line
 

@@ -16,9 +16,11 @@ from typing import Any
 from spherevec.corpus.objects import paths_of
 from spherevec.corpus.sources import TABLE_ENDINGS, TEXT_ENDINGS, Item, ending, items_of, refuse
 from spherevec.corpus.streams import COMPRESSED, STDIN
-from spherevec.distributed.layout import PARTS_A_WORKER
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 
+# Parts for each worker. A text is often sorted, by topic or by date: many parts, dealt out in turns, give each worker
+# some of everything.
+PARTS_A_WORKER = 16
 LEAST_PART = 1 << 18  # bytes: a smaller one is not worth its own reading
 _SPLIT_KINDS = ("text", "jsonl")
 _WHOLE_ENCODINGS = ("utf16", "utf32", "utf_16", "utf_32", "utf-16", "utf-32")

@@ -1,100 +1,20 @@
-"""What the workers have read, put together on the driver's machine: an encoded corpus as if one machine had read it."""
+"""The tables of documents of several parts of a text as one table; `spherevec.corpus.records` describes the arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus import EncodedCorpus, Vocabulary, encoded
-from spherevec.corpus.encoder import write_words
 from spherevec.corpus.field_types import MISSING_DATE, KindFinder
-from spherevec.corpus.rare import RareWords
-from spherevec.corpus.rare_counts import RareCounts
+from spherevec.corpus.parts import Piece
 from spherevec.corpus.records import KeptField, schema_array, schema_of, text_arrays
-from spherevec.corpus.spill import writable
-from spherevec.corpus.summary import CorpusSummary
-from spherevec.corpus.tokenizer import Tokenizer
-from spherevec.distributed.parts import Piece
-from spherevec.distributed.reading import EncodedPart, PartAbout
 from spherevec.errors import CorpusError
-from spherevec.storage.tensors import write_tensors
 from spherevec.storage.text_column import TextColumn
 
 Columns = Mapping[str, NDArray[Any]]
-
-
-def gather(
-    folder: Path,
-    parts: Iterable[EncodedPart],
-    abouts: Sequence[PartAbout],
-    pieces: Sequence[Sequence[Piece]],
-    vocabulary: Vocabulary,
-    rare_counts: RareCounts,
-    tokenizer: Tokenizer,
-    figures: Mapping[str, Any],
-    keep: Sequence[KeptField],
-) -> EncodedCorpus:
-    """Write an encoded corpus.
-
-    Args:
-        parts: in the order of the text.
-        figures: `min_count`, `distinct_words` and `notes`.
-        keep: further fields of the documents.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    n_tokens = n_documents = unknown = 0
-    tables: list[tuple[int, Columns]] = []
-    with RareWords(folder) as rare:
-        with (
-            writable(folder),
-            (folder / encoded.IDS).open("wb") as ids,
-            (folder / encoded.OFFSETS).open("wb") as ends,
-        ):
-            ends.write(np.zeros(1, encoded.OFFSET_TYPE).data)
-            for part in parts:
-                ids.write(part.ids.astype(encoded.ID_TYPE, copy=False).data)
-                ends.write((np.cumsum(part.lengths) + n_tokens).astype(encoded.OFFSET_TYPE).data)
-                rare.add(np.ascontiguousarray(part.hashes), (part.rows + n_documents).astype(np.int32))
-                tables.append((len(part.lengths), part.columns))
-                n_tokens += len(part.ids)
-                n_documents += len(part.lengths)
-                unknown += part.unknown
-        with writable(folder):
-            rare.write(folder / encoded.RARE)
-            rare_counts.save(folder / encoded.RARE_COUNTS)
-            columns = joined_columns(tables, keep)
-            if not any(name.startswith("0.") and columns_role(columns, 0) == "id" for name in columns):
-                columns |= source_columns(pieces, abouts)
-            write_tensors(folder / encoded.DOCUMENTS, columns)
-    raw_tokens = sum(about.summary.tokens for about in abouts)
-    summary = CorpusSummary(
-        n_documents,
-        sum(about.summary.empty for about in abouts),
-        unknown,
-        raw_tokens,
-        raw_tokens - n_tokens,
-        figures["distinct_words"],
-        len(vocabulary),
-        figures["min_count"],
-        tuple(figures["notes"]),
-    )
-    about = {
-        "format": encoded.FORMAT,
-        "tokenizer": tokenizer.description(),
-        "phrases": False,
-        "raw_tokens": raw_tokens,
-        "n_tokens": n_tokens,
-        "n_documents": n_documents,
-        "summary": summary.as_dict(),
-    }
-    write_words(folder, about, vocabulary)
-    corpus = EncodedCorpus.open(folder)
-    corpus.tokenizer = tokenizer
-    return corpus
 
 
 def columns_role(columns: Columns, number: int) -> str:
@@ -174,15 +94,20 @@ def _texts(rows: int, kind: str, arrays: Columns) -> TextColumn:
     return column
 
 
-def source_columns(pieces: Sequence[Sequence[Piece]], abouts: Sequence[PartAbout]) -> dict[str, NDArray[Any]]:
-    """Where documents come from, by which they are told apart where they have no ids; none of a single file."""
+def source_columns(pieces: Sequence[Sequence[Piece]], rows: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
+    """Where documents come from, by which they are told apart where they have no ids; none of a single file.
+
+    Args:
+        pieces: of each part.
+        rows: how many documents each piece has.
+    """
     sources: list[tuple[str, int, bool]] = []
     row = 0
-    for part, about in zip(pieces, abouts, strict=True):
-        for piece, rows in zip(part, about.rows, strict=True):
+    for part, counts in zip(pieces, rows, strict=True):
+        for piece, count in zip(part, counts, strict=True):
             if not sources or sources[-1][0] != piece.name:
                 sources.append((piece.name, row, piece.whole))
-            row += rows
+            row += count
     if len(sources) == 1 and not sources[0][2]:
         return {}
     names = text_arrays(TextColumn.of(name for name, _, _ in sources))
