@@ -40,7 +40,7 @@ def wire(mbit: float) -> Iterator[None]:
             for device in ("lo", name):
                 _ip("-n", name, "link", "set", device, "up")
             _ip("-n", name, "route", "add", "default", "dev", name)  # by which Ray finds its own address
-            limit = ["rate", f"{mbit}mbit", "burst", "256kb", "latency", "400ms"]
+            limit = ["rate", f"{mbit}mbit", "burst", f"{max(256, int(2 * mbit))}kb", "latency", "400ms"]
             _ip("netns", "exec", name, "tc", "qdisc", "add", "dev", name, "root", "tbf", *limit)
         yield
     finally:

@@ -33,7 +33,7 @@ LEG = 4
 ROWS_SENT = 1 << 16  # vectors of one message
 # A new worker starts from the last snapshot of all vectors and goes through the exchanges since. There is a new one
 # after so many seconds of training, or times what a snapshot costs, or bytes of exchanges.
-MOST_SECONDS, _TIMES_THE_COST, MOST_BYTES = 60.0, 20.0, 4 << 30
+MOST_SECONDS, TIMES_THE_COST, MOST_BYTES = 60.0, 20.0, 4 << 30
 
 
 @dataclass
@@ -159,7 +159,7 @@ class ClusterBackend:
         if agreed:
             self._crew.do("absorb", *agreed, times=1)
             self._settled = True
-        if self._since > max(MOST_SECONDS, _TIMES_THE_COST * self._cost) or self._bytes > MOST_BYTES:
+        if self._since > max(MOST_SECONDS, TIMES_THE_COST * self._cost) or self._bytes > MOST_BYTES:
             self._snapshot()
 
     def _exchange(self, task: Task, known: list[object]) -> list[object]:

@@ -12,8 +12,10 @@ from experiments.distributed.inline import inline_machines
 from spherevec.cli import cli
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
+from spherevec.distributed import backend
 from spherevec.distributed.cluster import check_workers, connected, told
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError, TrainingError
+from spherevec.model import KeyedVectors
 from spherevec.training import train_corpus
 
 
@@ -77,12 +79,15 @@ def test_any_objective_trains_on_workers(tmp_path, workers, settings):
     assert np.isfinite(model.words.vectors).all() and (model.docs is None) == (plain.docs is None)
 
 
-@pytest.mark.parametrize(("workers", "interval"), [(3, None), (2, 3000)])
-def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, workers, interval):
+@pytest.mark.parametrize(("workers", "interval", "snapshots"), [(3, None, False), (2, 3000, False), (3, None, True)])
+def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, monkeypatch, workers, interval, snapshots):
     """The same as with a killed process, in this one: a new worker is brought up in the middle of a run.
 
-    With the longer interval, workers train ahead.
+    With the longer interval, workers train ahead. It starts from the beginning, or from a snapshot after every leg.
     """
+    if snapshots:
+        monkeypatch.setattr(backend, "MOST_SECONDS", 0.0)
+        monkeypatch.setattr(backend, "TIMES_THE_COST", 0.0)
     config = TrainConfig(epochs=3, vector_size=8, deterministic=True, threads=1, min_count=1)
     found = []
     for dies in (False, True):
@@ -109,6 +114,16 @@ def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, workers,
     for table in ("words", "docs"):
         first, second = (getattr(model, table).vectors for model in found)
         np.testing.assert_array_equal(first, second)
+
+
+def test_workers_start_from_given_words_as_one_machine_does(tmp_path):
+    config = TrainConfig(epochs=1, vector_size=8, deterministic=True, threads=1, min_count=1)
+    with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_machines(1) as machines:
+        known = KeyedVectors(corpus.vocabulary.words[5:50], np.eye(8, dtype=np.float32)[np.arange(45) % 8])
+        model = train_corpus(corpus, config, place_of=machines.place, initial=known)
+        corpus.spread = {}
+        plain = train_corpus(corpus, config, initial=known)
+    np.testing.assert_array_equal(model.words.vectors, plain.words.vectors)
 
 
 def test_a_run_goes_on_with_as_many_workers(tmp_path):
