@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,7 +106,8 @@ class ClusterBackend:
         # What a new worker starts from: rows of one worker (None for all), and every exchange since, with all slices.
         self._filled, self._settled = False, True  # settled: the last exchange is with all workers
         self._start: list[tuple[int | None, str, int, object]] = []
-        self._log: list[tuple[Task, object]] = []
+        self._log: list[tuple[Task, Future[object]]] = []
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix="spherevec")
         self._cost = self._since = self._bytes = 0.0
         self._refits: list[tuple[dict[int, list[tuple[int, int]]], object]] = []
         self.costs = Costs()
@@ -156,6 +158,8 @@ class ClusterBackend:
             alpha, ahead = self._schedule.alpha(epoch, step), self._ahead and step + 1 < block.last
             task = Task(epoch, step, self._schedule.exchanges, alpha, *self._learned, sums, ahead)
             agreed = self._exchange(task, agreed)
+            if len(self._log) > 1:
+                self._log[-2][1].result()  # kept, or there is no room
         if agreed:
             self._crew.do("absorb", *agreed, times=1)
             self._settled = True
@@ -188,7 +192,7 @@ class ClusterBackend:
         merges, slices = ([], []) if self._alone else self._merged(task.alpha, shipped, begin)
         merged = time.perf_counter()
         reports: list[Report] = crew.ask(finish, times=1)
-        self._log.append((task, crew.put(slices)))
+        self._log.append((task, self._aside.submit(crew.put, slices)))  # the workers go on meanwhile
         self._settled = self._alone
         self._sums = reports[0].sums if self._alone else total([self._sums, *(one.sums for one in reports)])
         words, documents, sent, training = (
@@ -278,6 +282,7 @@ class ClusterBackend:
             taken[table] = self._room(table, (rows, self._config.vector_size))
             for start, some in self._chunks(table):
                 taken[table][start : start + len(some)] = some
+        self._aside.shutdown()
         return taken
 
     def _room(self, table: str, shape: tuple[int, int]) -> Floats:
@@ -320,7 +325,7 @@ class ClusterBackend:
         for task, slices in self._log:
             do("train", task, *known, returns=1 + self._crew.workers)
             do("finish")
-            known = self._crew.ray.get(slices)
+            known = self._crew.ray.get(slices.result())
         if self._settled:
             do("absorb", *known)
         for runs, plan in self._refits:
