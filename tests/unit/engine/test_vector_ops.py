@@ -22,10 +22,10 @@ def scores_and_steps(anchors, targets, scores, keep_anchor, keep_target, pull, p
     for a in range(0, anchors.size, ops.ANCHOR_TILE):
         for t in range(0, width, ops.TARGET_TILE):
             ops.tile_scores(anchors, a, targets, t, scores, width, stride)
-            ops.combine_anchors(anchors, a, keep_anchor, targets, t, pull, width, 1, new_anchors, squares[0], stride)
+        ops.combine_anchors(anchors, a, keep_anchor, targets, width, pull, width, 1, new_anchors, squares[0], stride)
+    every = anchors.size
     for t in range(0, width, ops.TARGET_TILE):
-        for a in range(0, anchors.size, ops.ANCHOR_TILE):
-            ops.combine_targets(targets, t, keep_target, anchors, a, push, 1, width, new_targets, squares[1], stride)
+        ops.combine_targets(targets, t, keep_target, anchors, every, push, 1, width, new_targets, squares[1], stride)
 
 
 @njit
@@ -33,7 +33,7 @@ def row_scores_and_step(anchor, targets, scores, keep, pull, new, squares):
     stride = new.shape[1]
     for t in range(0, targets.size, ops.TARGET_TILE):
         ops.row_scores(anchor, 0, targets, t, scores, targets.size, stride)
-        ops.combine_row(anchor, 0, keep, targets, t, pull, targets.size, 1, new, squares, stride)
+    ops.combine_row(anchor, 0, keep, targets, targets.size, pull, targets.size, 1, new, squares, stride)
 
 
 @njit

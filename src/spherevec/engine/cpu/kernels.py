@@ -409,17 +409,15 @@ def move_batch(scratch, word, rows, used, stride, geodesic):
         scratch.keep_anchor[a] = stays
 
     for a in range(0, used, ANCHOR_TILE):
-        for t in range(0, width, TARGET_TILE):
-            combine_anchors(
-                anchors, a, scratch.keep_anchor, targets, t, scratch.pull, width, 1,
-                scratch.new_anchors, scratch.anchor_scales, stride,
-            )  # fmt: skip
+        combine_anchors(
+            anchors, a, scratch.keep_anchor, targets, width, scratch.pull, width, 1,
+            scratch.new_anchors, scratch.anchor_scales, stride,
+        )  # fmt: skip
     for t in range(0, width, TARGET_TILE):
-        for a in range(0, used, ANCHOR_TILE):
-            combine_targets(
-                targets, t, scratch.keep_target, anchors, a, scratch.push, 1, width,
-                scratch.new_targets, scratch.target_scales, stride,
-            )  # fmt: skip
+        combine_targets(
+            targets, t, scratch.keep_target, anchors, used, scratch.push, 1, width,
+            scratch.new_targets, scratch.target_scales, stride,
+        )  # fmt: skip
     negative = scratch.negatives.size
     if geodesic:
         for a in range(rows):
@@ -705,8 +703,7 @@ def train_joint(corpus, vectors, scratch, sums, span, settings):
                     weights[20], weights[21] = -document_step, document_step
                     keep[0], keep[1] = one - word_step * near, one + negative_step * far
                     keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
-                    combine_anchors(rows, 0, keep, others, 0, weights, 6, 1, new_rows, scales, stride)
-                    combine_anchors(rows, 0, keep, others, 3, weights, 6, 1, new_rows, scales, stride)
+                    combine_anchors(rows, 0, keep, others, 6, weights, 6, 1, new_rows, scales, stride)
                     if geodesic:
                         for r in range(4):
                             scales[r] = along_geodesic(rows[r], new_rows, r, scales[r], stride)
@@ -913,11 +910,10 @@ def infer_documents(corpus, word_vectors, document_vectors, scratch, first, last
                 for t in range(width):
                     stays -= pull[t] * scores[t]
                 scratch.keep_anchor[0] = stays
-                for t in range(0, width, TARGET_TILE):
-                    combine_row(
-                        anchors, 0, scratch.keep_anchor, targets, t, pull, width, 1,
-                        scratch.new_anchors, scratch.anchor_scales, stride,
-                    )  # fmt: skip
+                combine_row(
+                    anchors, 0, scratch.keep_anchor, targets, width, pull, width, 1,
+                    scratch.new_anchors, scratch.anchor_scales, stride,
+                )  # fmt: skip
                 if settings.geodesic:
                     scratch.anchor_scales[0] = along_geodesic(
                         anchors[0], scratch.new_anchors, 0, scratch.anchor_scales[0], stride

@@ -124,33 +124,32 @@ def _scores_code(anchor_count, target_count):
     return code
 
 
-def _combine_code(rows, others):
-    """Code that adds `others` weighted rows to `rows` rows at once; all weights stay in registers."""
+def _combine_code(rows, tile):
+    """Code that adds weighted rows to `rows` rows at once, a tile of them after the other; the sums stay in registers."""
 
     def code(context, builder, signature, arguments):
-        own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride = arguments
+        own, first, keep, other, others, weights, own_step, other_step, new, squares, stride = arguments
         own, keep, other, weights, new, squares = (
             _data(context, builder, signature.args[i], arguments[i]) for i in (0, 2, 3, 5, 8, 9)
         )
         places = [builder.add(first, _constant(r)) for r in range(rows)]
-        columns = [builder.mul(builder.add(first_other, _constant(o)), other_step) for o in range(others)]
-        cells = [[builder.add(builder.mul(place, own_step), column) for column in columns] for place in places]
-        spread = [[_splat(builder, builder.load(builder.gep(weights, [cell]))) for cell in row] for row in cells]
-        new_rows = _block_rows(builder, new, first, stride, rows)
-        other_rows = _read_addresses(builder, other, first_other, others)
-        norms = _accumulators(builder, rows)
-        # The first rows added find keep * own in place of a sum; later ones find the sum so far.
-        fresh = builder.icmp_signed("==", first_other, _constant(0))
+        starts = [builder.gep(weights, [builder.mul(place, own_step)]) for place in places]
+        keeps = [_splat(builder, builder.load(builder.gep(keep, [place]))) for place in places]
         own_rows = _read_addresses(builder, own, first, rows)
-        starts = [builder.select(fresh, mine, sofar) for mine, sofar in zip(own_rows, new_rows, strict=True)]
-        kept = [builder.load(builder.gep(keep, [place])) for place in places]
-        keeps = [_splat(builder, builder.select(fresh, k, ir.Constant(_FLOAT, 1.0))) for k in kept]
+        new_rows = _block_rows(builder, new, first, stride, rows)
+        norms, sums = _accumulators(builder, rows), _accumulators(builder, rows)
         with _over_lanes(builder, stride) as (index, _):
-            numbers = [_load(builder, row, index) for row in other_rows]
             for r in range(rows):
-                total = builder.fmul(keeps[r], _load(builder, starts[r], index), flags=_FAST)
-                for o in range(others):
-                    total = _multiply_add(builder, spread[r][o], numbers[o], total)
+                builder.store(builder.fmul(keeps[r], _load(builder, own_rows[r], index), flags=_FAST), sums[r])
+            with cgutils.for_range_slice(builder, _constant(0), others, _constant(tile)) as (at, _):
+                for o, row in enumerate(_read_addresses(builder, other, at, tile)):
+                    numbers = _load(builder, row, index)
+                    cell = builder.mul(builder.add(at, _constant(o)), other_step)
+                    for r in range(rows):
+                        weight = _splat(builder, builder.load(builder.gep(starts[r], [cell])))
+                        builder.store(_multiply_add(builder, weight, numbers, builder.load(sums[r])), sums[r])
+            for r in range(rows):
+                total = builder.load(sums[r])
                 _store(builder, total, new_rows[r], index)
                 builder.store(_multiply_add(builder, total, total, builder.load(norms[r])), norms[r])
         for r in range(rows):
@@ -316,23 +315,23 @@ def _combine_signature(own, keep, other, weights, new, squares):
 
 
 @intrinsic
-def combine_anchors(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
-    """Step a tile of anchors towards a tile of targets, and note the squared norms of what results.
+def combine_anchors(typing, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
+    """Step a tile of anchors towards all targets, whole tiles of them, and note the squared norms of what results.
 
-    new[r] = keep[r] * own[r] + sum over o of weights[r * own_step + o * other_step] * other[o], where `other` comes
-    tile by tile: the tile at 0 starts the sum, later ones add to it. squares[r] = |new[r]|².
+    new[r] = keep[r] * own[r] + sum over o < others of weights[r * own_step + o * other_step] * other[o];
+    squares[r] = |new[r]|².
     """
     return _combine_signature(own, keep, other, weights, new, squares), _combine_code(ANCHOR_TILE, TARGET_TILE)
 
 
 @intrinsic
-def combine_targets(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
+def combine_targets(typing, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
     """As `combine_anchors`, with the roles exchanged."""
     return _combine_signature(own, keep, other, weights, new, squares), _combine_code(TARGET_TILE, ANCHOR_TILE)
 
 
 @intrinsic
-def combine_row(typing, own, first, keep, other, first_other, weights, own_step, other_step, new, squares, stride):
+def combine_row(typing, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
     """As `combine_anchors`, for one anchor."""
     return _combine_signature(own, keep, other, weights, new, squares), _combine_code(1, TARGET_TILE)
 
