@@ -146,7 +146,7 @@ def _overlay_prefetch_code(context, builder, signature, arguments):
     slot = view.short(view.slots, row)
     fresh = _is_negative(builder, slot)
     start = builder.select(fresh, view.row(view.table, row), view.row(view.copies, slot))
-    return _prefetch_code(context, builder, signature, (builder.ptrtoint(start, _INT), stride))
+    return _prefetch_code(context, builder, signature, (builder.ptrtoint(start, _INT), stride), for_writing=True)
 
 
 class _OwnView:
@@ -202,7 +202,7 @@ def _own_row_code(context, builder, signature, arguments):
 def _own_prefetch_code(context, builder, signature, arguments):
     rows, row, stride = arguments
     place = _OwnView(context, builder, signature.args[0], rows).place(row)
-    return _prefetch_code(context, builder, signature, (builder.ptrtoint(place, _INT), stride))
+    return _prefetch_code(context, builder, signature, (builder.ptrtoint(place, _INT), stride), for_writing=True)
 
 
 def _own_count_code(context, builder, signature, arguments):
@@ -237,7 +237,7 @@ def _own_together_code(context, builder, signature, arguments):
 def _table_prefetch_code(context, builder, signature, arguments):
     table, row, stride = arguments
     address = _address_code(context, builder, signature, (table, row))
-    return _prefetch_code(context, builder, signature, (address, stride))
+    return _prefetch_code(context, builder, signature, (address, stride), for_writing=True)
 
 
 def _count_code(context, builder, signature, arguments):
@@ -269,7 +269,10 @@ def row_of(typing, table, row):
 
 @intrinsic
 def prefetch_row(typing, table, row, stride):
-    """Ask for the cache lines of a row of words or contexts before it is needed."""
+    """Ask for the cache lines of a row of words or contexts before it is needed, to write to them.
+
+    A line that is only read would be asked for twice where another thread wrote to it last.
+    """
     code = _code_for(table, _table_prefetch_code, _own_prefetch_code, _overlay_prefetch_code)
     return types.void(table, types.int64, types.int64), code
 

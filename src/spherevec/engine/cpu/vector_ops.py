@@ -125,7 +125,7 @@ def _scores_code(anchor_count, target_count):
 
 
 def _combine_code(rows, tile):
-    """Code that adds weighted rows to `rows` rows at once, a tile of them after the other; the sums stay in registers."""
+    """Code that adds weighted rows to `rows` rows at once, one tile after another; sums stay in registers."""
 
     def code(context, builder, signature, arguments):
         own, first, keep, other, others, weights, own_step, other_step, new, squares, stride = arguments
@@ -267,16 +267,16 @@ def _triple_step_code(context, builder, signature, arguments):
     return context.get_dummy_value()
 
 
-def _prefetch_code(context, builder, signature, arguments):
+def _prefetch_code(context, builder, signature, arguments, for_writing=False):
     address, stride = arguments
     byte = ir.IntType(8)
     start = builder.inttoptr(address, byte.as_pointer())
     kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer()] + [ir.IntType(32)] * 3)
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    for_writing, keep, data_cache = (ir.Constant(ir.IntType(32), n) for n in (0, 3, 1))
+    how = [ir.Constant(ir.IntType(32), n) for n in (int(for_writing), 3, 1)]  # to stay in the data cache
     with _over_lanes(builder, stride) as (index, _):
         line = builder.gep(start, [builder.mul(index, _constant(LINE // LANES))])
-        builder.call(function, [line, for_writing, keep, data_cache])
+        builder.call(function, [line, *how])
     return context.get_dummy_value()
 
 
