@@ -11,7 +11,7 @@ The arrays of the file, for n documents and v words:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,6 +28,7 @@ _TOKENS_COUNTED = 1 << 19  # at a time
 _CHECKED_AT_ONCE = 1 << 22
 _LEAST_COUNTED = 1 << 17
 _POSTINGS_HELD = 1 << 23  # at a time, of 5 bytes each
+_SHARES_HELD = 32 << 20  # bytes of counts by word, one for each thread that makes postings
 _READ_INTO_MEMORY = 1 << 22  # bytes: a smaller file is no burden
 _TYPES = {
     "starts": "<i8", "words": "<i4", "counts": "<i4", "places": "<i8", "rows": "<i4", "often": "u1", "lengths": "<i4",
@@ -164,24 +165,30 @@ def count_terms(
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)
     words_file, counts_file = folder / "terms-words.bin", folder / "terms-counts.bin"
-    pairs_of_word = np.zeros(n_words, np.int64)
+    # All threads together hold about as many words as one would.
+    chunks = _document_chunks(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
+    # Postings are made of some chunks by one thread each, which must know how many come before its own.
+    shares = max(1, min(threads, _SHARES_HELD // (8 * max(n_words, 1))))
+    pairs_of_word = np.zeros((shares, n_words), np.int64)
+    share_of = np.arange(len(chunks)) * shares // max(len(chunks), 1)
     with words_file.open("wb") as words_out, counts_file.open("wb") as counts_out:
-        # All threads together hold about as many words as one would.
-        chunks = _document_chunks(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
 
         def work(_: int, chunk: tuple[int, int]) -> tuple[Any, ...]:
             counted = _counted(ids, offsets, *chunk)
-            return *chunk, *counted, np.bincount(counted[0], minlength=n_words)
+            drop_pages(ids[offsets[chunk[0]] : offsets[chunk[1]]])
+            return *chunk, *counted
 
-        for first, last, words, counts, ends, pairs in in_order(chunks, work, threads):
-            pairs_of_word += pairs
+        counting = zip(share_of.tolist(), in_order(chunks, work, threads), strict=True)
+        for share, (first, last, words, counts, ends) in counting:
+            pairs_of_word[share] += np.bincount(words, minlength=n_words)
             starts[first + 1 : last + 1] = starts[first] + ends
             words_out.write(words.data)
             counts_out.write(counts.data)
-            drop_pages(ids)
     words, counts = _stored(words_file, np.int32), _stored(counts_file, np.int32)
-    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word)])
-    rows, often = _postings(starts, words, counts, places, folder, threads)
+    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word.sum(axis=0))])
+    spans = [[chunk for chunk, own in zip(chunks, share_of, strict=True) if own == share] for share in range(shares)]
+    cursors = np.cumsum(pairs_of_word, axis=0) - pairs_of_word + places[:-1]
+    rows, often = _postings(starts, words, counts, places, cursors, spans, folder)
     lengths = np.diff(offsets).astype(np.int32)
     hashes, rare_rows = rare if rare is not None else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
     lengths += np.bincount(rare_rows, minlength=n).astype(np.int32)
@@ -219,12 +226,15 @@ def _postings(
     words: NDArray[np.int32],
     counts: NDArray[np.int32],
     places: NDArray[np.int64],
+    cursors: NDArray[np.int64],
+    shares: Sequence[Sequence[tuple[int, int]]],
     folder: Path,
-    threads: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Rows and counts by word; as many words at a time as memory may hold, each time over all documents.
 
-    Each thread takes some of the words, and looks at all documents.
+    Args:
+        shares: chunks of documents, some for each thread.
+        cursors: (shares, words) where the postings of each word of these begin.
     """
     from spherevec.model.terms_kernel import fill_postings
 
@@ -237,20 +247,19 @@ def _postings(
             high = min(max(high, low + 1), n_words)
             size = int(places[high] - places[low])
             rows, often = np.empty(size, np.int32), np.empty(size, np.uint8)
-            edges = np.searchsorted(places, np.linspace(int(places[low]), int(places[high]), threads + 1)[1:-1])
-            own = sorted({low, high, *np.clip(edges, low, high).tolist()})
 
-            def work(_: int, span: tuple[int, int], rows: Any = rows, often: Any = often, low: int = low) -> None:
-                begin, end = span
-                cursors = places[begin:end] - places[low]
-                for first, last in _document_chunks(starts):
+            def work(
+                _: int, share: int, rows: Any = rows, often: Any = often, low: int = low, high: int = high
+            ) -> None:
+                own = cursors[share, low:high] - places[low]
+                for first, last in shares[share]:
                     here = slice(int(starts[first]), int(starts[last]))
                     some = words[here], counts[here]
-                    fill_postings(starts[first : last + 1], *some, first, begin, cursors, rows, often)
-                    drop_pages(words)
-                    drop_pages(counts)
+                    fill_postings(starts[first : last + 1], *some, first, low, own, rows, often)
+                    for array in some:
+                        drop_pages(array)
 
-            for _ in in_order(pairwise(own), work, threads):
+            for _ in in_order(range(len(shares)), work, len(shares)):
                 pass
             rows_out.write(rows.data)
             often_out.write(often.data)

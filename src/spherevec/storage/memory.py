@@ -25,13 +25,19 @@ def available_memory() -> float:
 
 
 def drop_pages(array: Any) -> None:
-    """Let go of the memory behind a mapped file, whole; what is needed again is read again. Other arrays stay."""
-    if isinstance(array, np.ndarray) and not array.flags.writeable and hasattr(mmap, "MADV_DONTNEED"):
-        owner: Any = array
-        while isinstance(owner, np.ndarray | memoryview):
-            owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
-        if isinstance(owner, mmap.mmap):
-            owner.madvise(mmap.MADV_DONTNEED)
+    """Let go of the memory behind an array that lies in a mapped file; what is needed again is read again.
+
+    Arrays that lie elsewhere stay. Threads should drop only what they alone use: each page costs all of them.
+    """
+    if not isinstance(array, np.ndarray) or array.flags.writeable or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    owner: Any = array
+    while isinstance(owner, np.ndarray | memoryview):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    if isinstance(owner, mmap.mmap) and array.size:
+        start = array.ctypes.data - np.frombuffer(owner, np.uint8, 1).ctypes.data
+        first = start // mmap.PAGESIZE * mmap.PAGESIZE
+        owner.madvise(mmap.MADV_DONTNEED, first, start + array.nbytes - first)
 
 
 def give_memory_back() -> None:

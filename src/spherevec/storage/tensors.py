@@ -74,8 +74,9 @@ def tensor_bytes(name: str, tensors: Mapping[str, Rows], edge: int = 8) -> Itera
     for array in tensors.values():
         step = max(1, _BYTES_PER_WRITE * len(array) // max(array.nbytes, 1))
         for start in range(0, len(array), step):
-            yield np.ascontiguousarray(array[start : start + step]).reshape(-1).view(np.uint8).data
-            drop_pages(array)
+            some = array[start : start + step]
+            yield np.ascontiguousarray(some).reshape(-1).view(np.uint8).data
+            drop_pages(some)
 
 
 def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> dict[str, NDArray[Any]]:

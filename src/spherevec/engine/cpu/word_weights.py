@@ -95,11 +95,11 @@ def coherence(
         cosines, seen, direction = (np.zeros(size, np.int64) for size in (words, words, stride + 1))
         room, times = np.empty(longest, np.int32), np.zeros(words, np.int32)
         for first in range(0, len(part), _DOCUMENTS_AT_ONCE):
+            some = part[first : first + _DOCUMENTS_AT_ONCE]
             add_coherence(
-                ids, offsets, part[first : first + _DOCUMENTS_AT_ONCE], inputs, weights, cosines, seen, direction,
-                padded_rows(1, stride), room, times,
-            )  # fmt: skip
-            drop_pages(ids)
+                ids, offsets, some, inputs, weights, cosines, seen, direction, padded_rows(1, stride), room, times
+            )
+            drop_pages(ids[offsets[some[0]] : offsets[some[-1] + 1]])
         return cosines, seen, direction
 
     with ThreadPoolExecutor(workers, thread_name_prefix="spherevec") as pool:
