@@ -32,7 +32,7 @@ ALIKE_ENOUGH = 0.7  # likeness of spelling from which on a word pulls with full 
 MOST_ALIKE = 30  # words that pull
 MOST_WORDS = 1_000_000  # of a vocabulary: beyond it, spellings would take more memory than vectors should
 _COMPARED_AT_ONCE = 1024  # words, each with those spelled most alike
-_SUMMED_AT_ONCE = 64  # words, each with all that pull at it
+_SUMMED_AT_ONCE = 128  # words, each with all that pull at it
 _COMMON = 50  # n-grams that one of so many words has say little, and cost most of the time
 
 
@@ -76,7 +76,7 @@ class Pulls:
 
     def __init__(self, words: Sequence[str], counts: NDArray[np.int64], threads: int = 1) -> None:
         plain = [at for at, word in enumerate(words) if word.isalpha() or not any(map(str.isdigit, word))]
-        self._places, self._threads = np.array(plain, np.intp), threads
+        self._places, self.threads = np.array(plain, np.intp), threads
         self._often = counts[self._places].astype(np.float64)
         self._rare = np.flatnonzero(self._often < SETTLED)
         self._names = [words[place] for place in plain] if len(self._rare) else []
@@ -84,23 +84,23 @@ class Pulls:
 
     def find(self) -> None:
         """Find them all now and keep them; otherwise they are found as they are asked for, and forgotten."""
-        self._found = list(self.each(lambda pull: pull))
+        self._found = list(self.each(lambda _, pull: pull))
 
-    def each(self, use: Callable[[Pull], Result]) -> Iterator[Result]:
-        """What `use`, called on several threads, makes of all pulls, some words at a time."""
+    def each(self, use: Callable[[int, Pull], Result]) -> Iterator[Result]:
+        """What `use` makes of all pulls, some words at a time; it gets the number of its thread, too."""
         if self._found is not None:
-            yield from in_order(self._found, lambda _, pull: use(pull), self._threads)
+            yield from in_order(self._found, use, self.threads)
             return
         if not len(self._rare):
             return
-        spellings = Spellings(self._names, self._threads)
-        rooms = [spellings.room() for _ in range(self._threads)]
+        spellings = Spellings(self._names, self.threads)
+        rooms = [spellings.room() for _ in range(self.threads)]
         starts = range(0, len(self._rare), _COMPARED_AT_ONCE)
 
         def work(worker: int, start: int) -> Result:
-            return use(self._pull(self._rare[start : start + _COMPARED_AT_ONCE], spellings, rooms[worker]))
+            return use(worker, self._pull(self._rare[start : start + _COMPARED_AT_ONCE], spellings, rooms[worker]))
 
-        yield from in_order(starts, work, self._threads)
+        yield from in_order(starts, work, self.threads)
 
     def _pull(self, rare: NDArray[np.intp], spellings: Spellings, room: Any) -> Pull:
         names = self._names
@@ -127,18 +127,25 @@ def smoothed(
     Args:
         pulls: of these words and counts, where they are known already.
     """
+    pulls = pulls or Pulls(words, counts, threads)
     moved = vectors.copy()
+    # Memory that is taken anew for each step would keep the threads waiting for each other.
+    size = (_SUMMED_AT_ONCE * (MOST_ALIKE + 1), vectors.shape[1])
+    rooms = [(np.empty(size, np.float32), np.empty(size)) for _ in range(pulls.threads)]
 
-    def move(pull: Pull) -> None:
+    def move(worker: int, pull: Pull) -> None:
         for first in range(0, len(pull.places), _SUMMED_AT_ONCE):
             some = slice(first, first + _SUMMED_AT_ONCE)
-            places = pull.places[some]
-            guesses = np.einsum("nk,nkd->nd", pull.weights[some], vectors[pull.others[some]].astype(np.float64))
+            places, others = pull.places[some], pull.others[some]
+            single, double = (room[: others.size] for room in rooms[worker])
+            np.take(vectors, others.reshape(-1), axis=0, out=single, mode="clip")
+            np.copyto(double, single)
+            guesses = np.einsum("nk,nkd->nd", pull.weights[some], double.reshape(*others.shape, -1))
             lengths = np.linalg.norm(guesses, axis=1)
             sums = vectors[places] + (pull.strength[some] / np.maximum(lengths, 1e-9))[:, None] * guesses
             known = (lengths > 1e-9) & (np.linalg.norm(sums, axis=1) > 1e-6)
             moved[places[known]] = sphere.normalize(sums[known])
 
-    for _ in (pulls or Pulls(words, counts, threads)).each(move):
+    for _ in pulls.each(move):
         pass
     return moved

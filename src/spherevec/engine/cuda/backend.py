@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -38,6 +40,8 @@ DEVICE = DEVICES["cuda"]
 SEGMENT = 256  # tokens that a team takes at a time; few enough that the last ones of a launch end together
 RESIDENT_SHARE = 0.8  # of the memory that the vectors leave free which the ids of a corpus may take
 ROWS_COPIED = 1 << 16  # between host and device in one go
+COPYING_THREADS = 4  # new memory of the host takes longer than the copy itself
+ROWS_MADE = 1 << 14  # of random numbers, by one thread in one go
 ROUNDS = 4  # a launch has so many segments of full length for every team, at least
 WORDS_A_TEAM = 8  # and the vocabulary so many words
 # How far those teams may move the row together, if they agree: the most that learning rate times concentration times
@@ -134,6 +138,30 @@ class CudaBackend:
         with self._training:
             self._vectors[first : first + len(rows), : self._layout.width] = self._cupy.asarray(rows)
         self._training.synchronize()
+
+    def fill(self) -> None:
+        """Random directions for every vector, made by all threads of the host and normalised here."""
+        width, loading = self._layout.width, threading.Lock()
+
+        def load(first: int) -> None:
+            last = min(first + ROWS_MADE, self._zero_row)
+            rng = np.random.default_rng((self._config.seed, first))
+            numbers = rng.standard_normal((last - first, width), dtype=np.float32)
+            with loading, self._training:
+                self._vectors[first:last, :width] = self._cupy.asarray(numbers)
+                self._training.synchronize()
+
+        with ThreadPoolExecutor(self._config.thread_count, thread_name_prefix="spherevec") as pool:
+            for _ in pool.map(load, range(0, self._zero_row, ROWS_MADE)):
+                pass
+        self._unit_rows = False
+        self._normalise_all()
+
+    def finite(self, table: str) -> bool:
+        """Whether all vectors of a table are finite."""
+        first = self._starts[table]
+        with self._reading:
+            return math.isfinite(float(self._vectors[first : first + self._sizes[table]].sum()))
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         first, last = (self._starts[table] + min(row, self._sizes[table]) for row in (start, stop))
@@ -247,12 +275,18 @@ class CudaBackend:
 
     def take(self) -> dict[str, Floats]:
         self._normalise_all()
-        tables = {}
-        for name, rows in self._sizes.items():
-            table = np.empty((rows, self._layout.width), np.float32)
-            for start in range(0, rows, ROWS_COPIED):
-                table[start : start + ROWS_COPIED] = self.read(name, start, start + ROWS_COPIED)
-            tables[name] = table
+        width = self._layout.width
+        tables: dict[str, Floats] = {name: np.empty((rows, width), np.float32) for name, rows in self._sizes.items()}
+
+        def copy(table: str, start: int) -> None:
+            part, first = tables[table][start : start + ROWS_COPIED], self._starts[table] + start
+            with self._reading:
+                self._cupy.asnumpy(self._vectors[first : first + len(part), :width], out=part)
+
+        places = [(name, start) for name, rows in self._sizes.items() for start in range(0, rows, ROWS_COPIED)]
+        with ThreadPoolExecutor(COPYING_THREADS, thread_name_prefix="spherevec") as pool:
+            for _ in pool.map(copy, *zip(*places, strict=True)):
+                pass
         del self._vectors, self._corpus
         return tables
 
