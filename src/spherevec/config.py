@@ -32,7 +32,7 @@ SMALLEST_SAMPLE = 3e-5
 MIN_COUNT, SMALL_TEXT, MIN_COUNT_OF_SMALL_TEXTS = 5, 200_000, 2
 
 # Fitting a document to fixed words that have weights: passes over it, and how far each goes.
-WEIGHTED_EPOCHS, WEIGHTED_ALPHA = 4, 0.7
+WEIGHTED_EPOCHS, WEIGHTED_ALPHA = 6, 0.7
 # Fitting it by sampled steps: passes over it, but at least so many steps.
 INFERENCE_EPOCHS, INFERENCE_STEPS = 10, 1000
 # The likelihood is fitted with a share of `sample`: frequent words say little of a document.

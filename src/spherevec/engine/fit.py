@@ -24,8 +24,8 @@ Floats = NDArray[np.float32]
 # A word of weight w that occurs c times in a document pulls by c^damping · w^sharpening. Both exponents are 1 up to
 # SHORT words; with each doubling beyond it one falls and the other grows by the shares in `FitTables.by_length`.
 SHORT = 16
-LEAST_DAMPING, MOST_SHARPENING = 0.5, 2.5
-BY_LENGTH: Floats = np.array([0.125, 0.3], np.float32)
+LEAST_DAMPING, MOST_SHARPENING = 0.5, 3.0
+BY_LENGTH: Floats = np.array([0.125, 0.4], np.float32)
 BY_LENGTH.setflags(write=False)
 
 _ROWS_AT_ONCE = 1 << 11

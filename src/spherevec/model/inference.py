@@ -128,7 +128,7 @@ class DocumentFitter:
         """Unit vectors of documents, (N, dim); document d has the words ids[offsets[d]:offsets[d + 1]].
 
         A document starts at the weighted mean direction of its words and takes `epochs` passes over them, by default
-        four. Without tables the weight is a word's keep probability, and there are ten passes by default, and more if
+        six. Without tables the weight is a word's keep probability, and there are ten passes by default, and more if
         that makes less than a thousand steps.
         """
         config = self.settings(epochs, alpha, threads, device)

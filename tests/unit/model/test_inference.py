@@ -136,7 +136,7 @@ def test_documents_are_fitted_with_weights_as_a_textbook_would(settings):
 def test_long_documents_damp_counts_and_sharpen_weights():
     damping, sharpening = exponents(np.array([0, 1, 16, 32, 256, 10**6]), BY_LENGTH)
     np.testing.assert_allclose(damping, [1, 1, 1, 0.875, 0.5, 0.5])
-    np.testing.assert_allclose(sharpening, [1, 1, 1, 1.3, 2.2, 2.5], rtol=1e-6)
+    np.testing.assert_allclose(sharpening, [1, 1, 1, 1.4, 2.6, 3], rtol=1e-6)
     words, counts = unit_rows(5, 6, seed=4), np.arange(1, 6)
     tables = FitTables(np.array([1, 0.1, 1, 1, 1], np.float32), *negative_moments(words, counts))
     before = tables._replace(by_length=np.zeros(2, np.float32))

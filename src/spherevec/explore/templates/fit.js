@@ -5,7 +5,7 @@
 // fixed set of negative samples, along the same schedule of learning rates: the same vector, without the noise.
 
 const MICRO_STEPS = 4; // steps of the model's schedule that one step here stands for
-const SHORT = 16, LEAST_DAMPING = 0.5, MOST_SHARPENING = 2.5; // of the exponents of counts and weights in long texts
+const SHORT = 16, LEAST_DAMPING = 0.5, MOST_SHARPENING = 3; // of the exponents of counts and weights in long texts
 
 // The length of each row of int8 numbers; rows of zeros count as 1.
 export function rowLengths(rows, dim) {
