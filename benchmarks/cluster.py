@@ -110,6 +110,16 @@ def slice_of_wiki(documents: int) -> list[str]:
     return [str(text) for _, text in zip(range(documents), texts, strict=False)]
 
 
+def encoded(folder: str, documents: int, made_up: int = 0) -> EncodedCorpus:
+    """Paragraphs of Wikipedia, or as many documents of 100 made-up words, of so many different ones."""
+    if not made_up:
+        return encode(slice_of_wiki(documents), folder)
+    ids, offsets = zipf_text(made_up, 100 * documents, np.random.default_rng(0))
+    ids[:made_up] = np.arange(made_up)  # each at least once
+    texts = (" ".join(f"w{number}" for number in ids[start : start + 100]) for start in offsets[:-1].tolist())
+    return encode(texts, folder, min_count=1)
+
+
 def epochs_of(corpus: EncodedCorpus, config: TrainConfig, machines: Machines | None = None) -> tuple[float, float]:
     """Seconds and processor seconds of the epochs, those of a worker included, without what comes before and after."""
     marks: dict[str, tuple[float, float]] = {}
@@ -145,13 +155,14 @@ def alone(documents: int, epochs: int, repeats: int) -> dict[str, Any]:
 
 
 def real(
-    documents: int, epochs: int, workers: int, exchange_tokens: int | None, ray: str, ahead: float, dim: int
-) -> dict[str, Any]:
+    documents: int, epochs: int, workers: int, exchange_tokens: int | None, ray: str, ahead: float, dim: int,
+    made_up: int = 0,
+) -> dict[str, Any]:  # fmt: skip
     """A real run of Ray with one thread a worker: where its time went, and the memory of each worker."""
     interval.AHEAD = ahead
     config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False, vector_size=dim)
     places: list[ClusterPlace] = []
-    with tempfile.TemporaryDirectory() as folder, encode(slice_of_wiki(documents), folder) as corpus:
+    with tempfile.TemporaryDirectory() as folder, encoded(folder, documents, made_up) as corpus:
         with machines(ray, workers, config, exchange_tokens=exchange_tokens) as crew:
 
             def place(corpus: EncodedCorpus, config: TrainConfig) -> ClusterPlace:
@@ -177,12 +188,13 @@ def plain_peak(folder: str, epochs: int, dim: int) -> int:
     return int(done.stdout)
 
 
-def memory(documents: int, epochs: int, dim: int) -> dict[str, Any]:
+def memory(documents: int, epochs: int, dim: int, made_up: int) -> dict[str, Any]:
     """Megabytes of a plain run, of one worker, and of each of two workers, on the same text."""
-    with tempfile.TemporaryDirectory() as folder, encode(slice_of_wiki(documents), folder) as corpus:
+    with tempfile.TemporaryDirectory() as folder, encoded(folder, documents, made_up) as corpus:
         about = {"documents": documents, "words": len(corpus.vocabulary), "tokens": corpus.n_tokens}
         plain = plain_peak(folder, epochs, dim)
-    ours = [real(documents, epochs, workers, None, "local", interval.AHEAD, dim)["peak_mb"] for workers in (1, 2)]
+    how = (None, "local", interval.AHEAD, dim, made_up)
+    ours = [real(documents, epochs, workers, *how)["peak_mb"] for workers in (1, 2)]
     return {**about, "dim": dim, "plain": plain, "one_worker": ours[0], "two_workers": ours[1]}
 
 
@@ -197,6 +209,7 @@ def main() -> None:
     parser.add_argument("--ray", default="local")
     parser.add_argument("--ahead", type=float, default=interval.AHEAD)
     parser.add_argument("--documents", type=int, default=10_000)
+    parser.add_argument("--made-up", type=int, default=0, help="different words of a made-up text, not Wikipedia")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
@@ -204,9 +217,9 @@ def main() -> None:
         for entry in parts(arguments.words, arguments.tokens, arguments.dim, arguments.workers):
             print(json.dumps(entry), flush=True)
     elif arguments.what == "memory":
-        print(json.dumps(memory(arguments.documents, arguments.epochs, arguments.dim)), flush=True)
+        print(json.dumps(memory(arguments.documents, arguments.epochs, arguments.dim, arguments.made_up)), flush=True)
     elif arguments.what == "real":
-        how = (arguments.interval, arguments.ray, arguments.ahead, arguments.dim)
+        how = (arguments.interval, arguments.ray, arguments.ahead, arguments.dim, arguments.made_up)
         print(json.dumps(real(arguments.documents, arguments.epochs, arguments.workers, *how)), flush=True)
     else:
         print(json.dumps(alone(arguments.documents, arguments.epochs, arguments.repeats)), flush=True)

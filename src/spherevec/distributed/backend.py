@@ -32,6 +32,7 @@ REFIT_STEPS = 8
 # saved or interrupted.
 LEG = 4
 ROWS_SENT = 1 << 16  # vectors of one message
+SEEN_SECONDS = 2.0  # after which rows are asked for again that figures of progress need
 # A new worker starts from the last snapshot of all vectors and goes through the exchanges since. There is a new one
 # after so many seconds of training, or times what a snapshot costs, or bytes of exchanges.
 MOST_SECONDS, TIMES_THE_COST, MOST_BYTES = 60.0, 20.0, 4 << 30
@@ -110,6 +111,8 @@ class ClusterBackend:
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="spherevec")
         self._cost = self._since = self._bytes = 0.0
         self._refits: list[tuple[dict[int, list[tuple[int, int]]], object]] = []
+        self._training = False  # what is read meanwhile is for figures of progress
+        self._seen: tuple[object, float, Floats] = (None, 0.0, np.zeros((0, 0), np.float32))
         self.costs = Costs()
         crew.bring_up = self._bring_up
 
@@ -133,14 +136,20 @@ class ClusterBackend:
         self._crew.do("load", table, start, sent, numbers=None if worker is None else [worker])
 
     def read(self, table: str, start: int, stop: int) -> Floats:
-        """Rows of all workers' documents, or of the first one's words; also while they train."""
+        """Rows of all workers' documents, or of the first one's words; while they train, as they were a moment ago."""
         stop = min(stop, self._sizes[table])
+        asked, now = (table, start, stop), time.monotonic()
+        if self._training and self._seen[0] == asked and now < self._seen[1] + SEEN_SECONDS:
+            return self._seen[2]
         runs = [(0, start, stop)]
         if table == "docs":
             runs = [(run.worker, run.local, run.local + run.size) for run in self._layout.between(start, stop)]
         nothing: Floats = np.zeros((0, self._config.vector_size), np.float32)
         parts = [self._crew.do("read", table, *run, numbers=[worker], aside=True, times=1)[0] for worker, *run in runs]
-        return np.concatenate([nothing, *parts])
+        rows = np.concatenate([nothing, *parts])
+        if self._training:
+            self._seen = (asked, now, rows)
+        return rows
 
     def finite(self, table: str) -> bool:
         """Whether all vectors of a table are finite, where they are."""
@@ -153,16 +162,20 @@ class ClusterBackend:
         """A leg: between two exchanges all workers train, and then agree on what they have learned."""
         epoch, self._learned = block.order_key, (block.word_bias, block.document_bias)
         agreed: list[object] = []
-        for step in range(block.first, block.last):
-            sums = self._sums if self._alone else Sums()
-            alpha, ahead = self._schedule.alpha(epoch, step), self._ahead and step + 1 < block.last
-            task = Task(epoch, step, self._schedule.exchanges, alpha, *self._learned, sums, ahead)
-            agreed = self._exchange(task, agreed)
-            if len(self._log) > 1:
-                self._log[-2][1].result()  # kept, or there is no room
-        if agreed:
-            self._crew.do("absorb", *agreed, times=1)
-            self._settled = True
+        self._training = True
+        try:
+            for step in range(block.first, block.last):
+                sums = self._sums if self._alone else Sums()
+                alpha, ahead = self._schedule.alpha(epoch, step), self._ahead and step + 1 < block.last
+                task = Task(epoch, step, self._schedule.exchanges, alpha, *self._learned, sums, ahead)
+                agreed = self._exchange(task, agreed)
+                if len(self._log) > 1:
+                    self._log[-2][1].result()  # kept, or there is no room
+            if agreed:
+                self._crew.do("absorb", *agreed, times=1)
+                self._settled = True
+        finally:
+            self._training = False
         if self._since > max(MOST_SECONDS, TIMES_THE_COST * self._cost) or self._bytes > MOST_BYTES:
             self._snapshot()
 
