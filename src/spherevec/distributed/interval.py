@@ -12,7 +12,7 @@ from spherevec.errors import ConfigError
 
 BANDWIDTH = 10.0  # Gbit/s that machines have between them, unless the user says
 LEAST_TOKENS = 250_000  # of a worker between two exchanges, where an epoch has that many
-LEAST_EXCHANGES = 8  # of an epoch of four workers or more, where it has that many rounds; two need half of them
+LEAST_EXCHANGES = 16  # of an epoch of eight workers or more, where it has that many rounds; fewer need two for each
 SHARE = 0.1  # of the time that an exchange may take, besides sending
 AHEAD = 0.25  # of what is trained between two exchanges, while rows are on their way: more than they should take
 # Of a worker of sixteen cores, measured: tokens that it trains in a second with few words, seconds for each number that

@@ -21,11 +21,15 @@ from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan, blank_tables
-from spherevec.engine.schedule import CHUNK_ROWS, epoch_blocks
+from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
 from spherevec.storage.memory import available_memory
 from spherevec.training.run import refit_plan, rows_are_finite
 from spherevec.training.trainer import random_rows, training_data
 from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
+
+# Shards of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
+# and smaller rounds between two exchanges.
+_SMALLEST_EPOCH = 512
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,8 @@ class Shard:
 
     def _blocks(self, epoch: int) -> list[Block]:
         if self._epoch != epoch:
-            self._own_blocks = epoch_blocks(self._data, self._config, epoch) if self._data.units else []
+            smallest = SMALLEST_EPOCH if self._workers < 3 else _SMALLEST_EPOCH
+            self._own_blocks = epoch_blocks(self._data, self._config, epoch, smallest) if self._data.units else []
             self._epoch = epoch
         return self._own_blocks
 

@@ -45,11 +45,15 @@ def further_pieces(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(np.concatenate(found))
 
 
-def epoch_blocks(data: TrainingData, config: TrainConfig, epoch: int) -> list[Block]:
-    """The work of an epoch. Alpha falls linearly from block to block, over all epochs."""
+def epoch_blocks(data: TrainingData, config: TrainConfig, epoch: int, smallest: int = SMALLEST_EPOCH) -> list[Block]:
+    """The work of an epoch. Alpha falls linearly from block to block, over all epochs.
+
+    Args:
+        smallest: shards that an epoch of a deterministic run has at least, where there are enough units.
+    """
     tokens = DEVICES[config.device].block_tokens
     if config.deterministic:
-        tokens = max(1, min(SHARD_TOKENS, len(data.ids) // SMALLEST_EPOCH))
+        tokens = max(1, min(SHARD_TOKENS, len(data.ids) // smallest))
     edges = block_edges(data, tokens, in_file_order=config.order == "file")
     order_key, sample_key = np.random.SeedSequence((config.seed, epoch)).generate_state(2, np.uint64).tolist()
     if config.order == "file":
