@@ -32,7 +32,7 @@ PARTS = {
     "rank": "spherevec.corpus.encoder:choose_words",
     "renumber": "spherevec.corpus.encoder:write_numbers",
     "rare": "spherevec.corpus.rare:RareWords.write",
-    "warn": "spherevec.corpus.encoder:_warnings",
+    "warn": "spherevec.corpus.encoder:_looks",
     "json": "spherevec.corpus.encoder:write_words",
 }
 

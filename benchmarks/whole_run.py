@@ -33,7 +33,7 @@ PARTS = {
     "· renumber": "spherevec.corpus.encoder:write_numbers",
     "· rare": "spherevec.corpus.rare:RareWords.write",
     "· records": "spherevec.corpus.records:RecordBuilder.write",
-    "· warnings": "spherevec.corpus.encoder:_warnings",
+    "· warnings": "spherevec.corpus.encoder:_looks",
     "· words": "spherevec.corpus.encoder:write_words",
     "prepare": "spherevec.training.trainer:prepare",
     "backend": "spherevec.training.place:make_backend",

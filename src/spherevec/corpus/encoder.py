@@ -109,12 +109,14 @@ def encode(
         rare = stack.enter_context(RareWords(folder))
         numbered = counted.numbered(numbers, rare, marks=phrases or breaks, threads=workers)
         n_words = len(chosen)
+        looks = aside.submit(_looks, counted)
         words = aside.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
         if phrases:
             vocabulary = words.result()
             vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
         else:
-            n_tokens, n_documents = write_numbers(folder, numbered, breaks=encoded.BREAKS if breaks else None)
+            marks = encoded.BREAKS if breaks else None
+            n_tokens, n_documents = write_numbers(folder, numbered, breaks=marks, threads=min(workers, 2))
             vocabulary = words.result()
         summary = CorpusSummary(
             n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
@@ -126,6 +128,7 @@ def encode(
             rare.write(folder / encoded.RARE, workers)
             for written in beside:
                 written.result()
+        warnings = warnings_about(summary, **looks.result(), divided=tokenizer.divides_unspaced)
         about = {
             "format": encoded.FORMAT,
             "tokenizer": tokenizer.description(),
@@ -133,7 +136,7 @@ def encode(
             "raw_tokens": raw_tokens,
             "n_tokens": n_tokens,
             "n_documents": n_documents,
-            "summary": summary.with_(warnings=_warnings(summary, counted, tokenizer)).as_dict(),
+            "summary": summary.with_(warnings=tuple(warnings)).as_dict(),
         }
         write_words(folder, about, vocabulary)
         # What was written a moment ago needs no check.
@@ -206,23 +209,20 @@ def _write_rare_counts(folder: Path, words: CountedWords, numbers: npt.NDArray[n
     RareCounts.left_out(words, numbers).save(folder / encoded.RARE_COUNTS)
 
 
-def _warnings(summary: CorpusSummary, counted: _Counted, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """What looks wrong, by some of the distinct words and some of the long ones."""
+def _looks(counted: _Counted) -> dict[str, Any]:
+    """What words look like, by some of the distinct ones and some of the long ones; see `warnings_about`."""
     words, counts = counted.words.words, counted.words.counts
     places, _ = _some(np.arange(len(counts)), counted.hashes)
     candidates, share = _some(np.flatnonzero(np.diff(words.offsets) >= LONG_WORD), counted.hashes)
     found = zip(counts[candidates].tolist(), counted.words.at(candidates), strict=True)
     long = [(count, word) for count, word in found if len(word) >= LONG_WORD]
-    return tuple(
-        warnings_about(
-            summary,
-            long_words=round(sum(count for count, _ in long) * share),
-            longest=max(long, key=lambda one: (len(one[1]), one[1]))[1] if long else "",
-            unspaced=unspaced_share(counted.words.at(places), counts[places].tolist()),
-            numbers=numbers_share(counted.words.at(places), counts[places].tolist()),
-            divided=tokenizer.divides_unspaced,
-        )
-    )
+    names, often = list(counted.words.at(places)), counts[places].tolist()
+    return {
+        "long_words": round(sum(count for count, _ in long) * share),
+        "longest": max(long, key=lambda one: (len(one[1]), one[1]))[1] if long else "",
+        "unspaced": unspaced_share(names, often),
+        "numbers": numbers_share(names, often),
+    }
 
 
 def _some(places: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], float]:

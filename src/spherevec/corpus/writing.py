@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from spherevec.corpus import encoded
 from spherevec.corpus.marks import BREAK_BIT, ID_MASK
+from spherevec.corpus.ordered import in_order
 from spherevec.corpus.phrases import LEAST_COUNT, PhraseFinder, find_phrases
 from spherevec.corpus.spill import writable
 from spherevec.corpus.vocabulary import Vocabulary, ranked
@@ -27,27 +29,42 @@ def write_numbers(
     ids_name: str = encoded.IDS,
     offsets_name: str = encoded.OFFSETS,
     breaks: str | None = None,
+    threads: int = 1,
 ) -> tuple[int, int]:
     """Write blocks one after another; returns how many words and documents were written.
 
-    With `breaks`, the marks of punctuation go from the ids into a file of that name, one byte a word.
+    With `breaks`, the marks of punctuation go from the ids into a file of that name, one byte a word. Other threads may
+    write ids, each block to its place.
     """
-    n_tokens, n_documents = 0, 0
-    with (
-        writable(folder),
-        (folder / breaks).open("wb") if breaks else nullcontext() as breaks_file,
-        (folder / ids_name).open("wb") as ids_file,
-        (folder / offsets_name).open("wb") as ends_file,
-    ):
+    n_tokens = n_documents = 0
+
+    def placed() -> Iterator[tuple[int, npt.NDArray[np.int32]]]:
+        nonlocal n_tokens, n_documents
         ends_file.write(np.zeros(1, encoded.OFFSET_TYPE).data)
         for ids, ends in blocks:
             if breaks_file is not None:
                 breaks_file.write(((ids & BREAK_BIT) != 0).view(np.uint8).data)
                 ids = ids & ID_MASK
-            ids_file.write(ids.astype(encoded.ID_TYPE, copy=False).data)
             ends_file.write((ends + n_tokens).astype(encoded.OFFSET_TYPE, copy=False).data)
-            n_tokens += len(ids)
-            n_documents += len(ends)
+            before, n_tokens, n_documents = n_tokens, n_tokens + len(ids), n_documents + len(ends)
+            yield before, ids.astype(encoded.ID_TYPE, copy=False)
+
+    def write(_: int, some: tuple[int, npt.NDArray[np.int32]]) -> None:
+        position, left = some[0] * encoded.ID_TYPE.itemsize, some[1].view(np.uint8).data
+        while left:
+            one = threads == 1
+            count = ids_file.write(left) or 0 if one else os.pwrite(ids_file.fileno(), left, position)
+            position, left = position + count, left[count:]
+
+    threads = threads if hasattr(os, "pwrite") else 1
+    with (
+        writable(folder),
+        (folder / breaks).open("wb") if breaks else nullcontext() as breaks_file,
+        (folder / ids_name).open("wb", buffering=0) as ids_file,
+        (folder / offsets_name).open("wb") as ends_file,
+    ):
+        for _ in in_order(placed(), write, threads):
+            pass
     return n_tokens, n_documents
 
 
