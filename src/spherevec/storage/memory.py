@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SYSTEM, _PROCESS, _GROUPS = Path("/proc/meminfo"), Path("/proc/self"), Path("/sys/fs/cgroup")
 
@@ -38,6 +39,17 @@ def drop_pages(array: Any) -> None:
         start = array.ctypes.data - np.frombuffer(owner, np.uint8, 1).ctypes.data
         first = start // mmap.PAGESIZE * mmap.PAGESIZE
         owner.madvise(mmap.MADV_DONTNEED, first, start + array.nbytes - first)
+
+
+def discard(array: NDArray[Any]) -> None:
+    """Give back the memory of a contiguous array whose content nobody needs any more; it may read as zeros then."""
+    start = -(-array.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - start
+    if size > 0 and hasattr(mmap, "MADV_DONTNEED"):
+        with suppress(OSError, AttributeError, TypeError):
+            call = ctypes.CDLL(None).madvise
+            call.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+            call(start, size, mmap.MADV_DONTNEED)
 
 
 def give_memory_back() -> None:

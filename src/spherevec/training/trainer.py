@@ -193,7 +193,9 @@ def train_corpus(
     saved: list[bool] = []
 
     def build(learned: Learned) -> bool:
+        give_memory_back()
         built.append(build_model(learned, corpus, config, beside()))
+        give_memory_back()
         if finish is not None:
             finish(built[0])
             saved.append(True)

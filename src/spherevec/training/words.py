@@ -20,6 +20,7 @@ from spherevec.corpus.ordered import in_order
 from spherevec.corpus.vocabulary import Vocabulary
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.model.subwords import POWER, Spellings
+from spherevec.storage.memory import give_memory_back
 from spherevec.training.finishing import directions_of_sums
 
 Floats = NDArray[np.float32]
@@ -32,7 +33,7 @@ ALIKE_ENOUGH = 0.7  # likeness of spelling from which on a word pulls with full 
 MOST_ALIKE = 30  # words that pull
 MOST_WORDS = 1_000_000  # of a vocabulary: beyond it, spellings would take more memory than vectors should
 _COMPARED_AT_ONCE = 1024  # words, each with those spelled most alike
-_SUMMED_AT_ONCE = 128  # words, each with all that pull at it
+_SUMMED_AT_ONCE = 64  # words, each with all that pull at it
 _COMMON = 50  # n-grams that one of so many words has say little, and cost most of the time
 
 
@@ -44,10 +45,11 @@ def word_vectors(
     Args:
         pulls: of the vocabulary, where they are known already.
     """
+    words, counts = vocabulary.words, vocabulary.counts
+    if pulls is None and pulls_wanted(vocabulary, config):
+        pulls = Pulls(words, counts, config.thread_count)  # which takes most memory in the beginning
     vectors = directions_of_sums(inputs, contexts) if config.add_contexts else inputs
-    if not pulls_wanted(vocabulary, config):
-        return vectors
-    return smoothed(vectors, vocabulary.words, vocabulary.counts, config.thread_count, pulls)
+    return vectors if pulls is None else smoothed(vectors, words, counts, config.thread_count, pulls)
 
 
 def pulls_wanted(vocabulary: Vocabulary, config: TrainConfig) -> bool:
@@ -78,22 +80,24 @@ class Pulls:
         plain = [at for at, word in enumerate(words) if word.isalpha() or not any(map(str.isdigit, word))]
         self._places, self.threads = np.array(plain, np.intp), threads
         self._often = counts[self._places].astype(np.float64)
+        self._trust = self._often / (self._often + TRUSTED)
         self._rare = np.flatnonzero(self._often < SETTLED)
         self._names = [words[place] for place in plain] if len(self._rare) else []
+        self._spellings = Spellings(self._names, threads)
         self._found: list[Pull] | None = None
+        give_memory_back()
 
     def find(self) -> None:
         """Find them all now and keep them; otherwise they are found as they are asked for, and forgotten."""
         self._found = list(self.each(lambda _, pull: pull))
+        del self._spellings
 
     def each(self, use: Callable[[int, Pull], Result]) -> Iterator[Result]:
         """What `use` makes of all pulls, some words at a time; it gets the number of its thread, too."""
         if self._found is not None:
             yield from in_order(self._found, use, self.threads)
             return
-        if not len(self._rare):
-            return
-        spellings = Spellings(self._names, self.threads)
+        spellings = self._spellings
         rooms = [spellings.room() for _ in range(self.threads)]
         starts = range(0, len(self._rare), _COMPARED_AT_ONCE)
 
@@ -111,8 +115,8 @@ class Pulls:
         likeness[rows == rare[:, None]] = 0
         often = self._often[rare]
         strength = HALFWAY / (HALFWAY + often) * np.minimum(likeness.max(axis=1) / ALIKE_ENOUGH, 1)
-        trust = self._often / (self._often + TRUSTED)
-        return Pull(self._places[rare], self._places[rows].astype(np.int32), likeness**POWER * trust[rows], strength)
+        weights = likeness**POWER * self._trust[rows]
+        return Pull(self._places[rare], self._places[rows].astype(np.int32), weights, strength)
 
 
 def smoothed(

@@ -23,7 +23,7 @@ from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.figures import SLOTS, Sums
 from spherevec.engine.fit import FitPlan
 from spherevec.objectives import NEGATIVE_RULES
-from spherevec.storage.memory import available_memory
+from spherevec.storage.memory import available_memory, discard
 
 OWN_ROWS = 1000  # of the most frequent words, that each of several threads has a copy of
 SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
@@ -153,6 +153,7 @@ def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
         for start in range(0, rows, block):
             stop = min(start + block, rows)
             flat[start * width : stop * width] = padded[start:stop, :width].reshape(-1)
+        discard(flat[rows * width :])
     return flat[: rows * width].reshape(rows, width)
 
 
