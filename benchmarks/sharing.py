@@ -36,7 +36,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu import kernels as kernel
-from spherevec.engine.cpu.backend import _KERNELS, settings_of
+from spherevec.engine.cpu.backend import kernel_of, settings_of
 from spherevec.engine.cpu.overlay_ops import OwnRows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.figures import SLOTS
@@ -121,7 +121,7 @@ class Experiment:
     def rate(self, name: str, threads: int, seconds: float) -> float:
         """Tokens a second of some threads."""
         config, units = self.config, self.data.units
-        train = _KERNELS[config.objective_info.kernel_for(config.batch)]
+        train = kernel_of(config)
         settings = settings_of(config)._replace(word_bias=config.bias, document_bias=config.bias)
         shares = self.variant(name, threads)
         sums = np.zeros((threads, 64))

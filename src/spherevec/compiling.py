@@ -113,6 +113,17 @@ class _StampedCache(FunctionCache):  # type: ignore[misc]
             super().save_overload(signature, result)
 
 
+def is_compiled(dispatcher: Any) -> bool:
+    """Whether some compiled form of a function is in the cache; also if none could be kept there."""
+    cached = getattr(dispatcher, "_cache", None)
+    if not isinstance(cached, _StampedCache):
+        return True
+    try:
+        return bool(cached._cache_file._load_index())
+    except Exception:  # damaged
+        return False
+
+
 def read_only(array: Array) -> Array:
     """A view for kernels that only read: mapped files and arrays in memory are then of one type, compiled once."""
     view = array.view()

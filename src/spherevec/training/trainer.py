@@ -32,6 +32,7 @@ from spherevec.storage.memory import give_memory_back
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.beside import Beside, made_beside
 from spherevec.training.finishing import settle_empty_documents
+from spherevec.training.first_run import compiled_beside
 from spherevec.training.place import Place, ThisMachine
 from spherevec.training.progress import Progress, ProgressCallback, careful
 from spherevec.training.progress_bar import chosen_progress
@@ -131,6 +132,7 @@ def train(
         # What a killed process has left there is removed on the way.
         folder = stack.enter_context(working_folder(workdir))
         report(Progress("reading", 0.0))
+        compiled = stack.enter_context(compiled_beside(config)) if machines is None else None
         encoder = encode if machines is None else machines.encode
         corpus = encoder(
             source,
@@ -153,6 +155,9 @@ def train(
         corpus.forget_files()
         give_memory_back()
         with corpus:
+            if compiled is not None:
+                report(Progress("compiling"))
+                compiled()
             model = train_corpus(corpus, config, progress=report, initial=initial, workdir=workdir, **saving)
     tell_text(model, progress)
     return model

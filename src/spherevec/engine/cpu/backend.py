@@ -29,7 +29,16 @@ OWN_ROWS = 1000  # of the most frequent words, that each of several threads has 
 SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
 
 
-_KERNELS = {"batches": kernel.train_batches, "triples": kernel.train_triples, "joint": kernel.train_joint}
+_KERNELS: dict[str, Callable[..., None]] = {
+    "batches": kernel.train_batches,
+    "triples": kernel.train_triples,
+    "joint": kernel.train_joint,
+}
+
+
+def kernel_of(config: TrainConfig) -> Callable[..., None]:
+    """The compiled function that trains a block."""
+    return _KERNELS[config.objective_info.kernel_for(config.batch)]
 
 
 class CpuBackend:
@@ -53,7 +62,7 @@ class CpuBackend:
         self._tables["docs"] = document_rows(documents, self._width, room, workdir)
         self._settings = settings_of(config)
         objective = config.objective_info
-        self._train = _KERNELS[objective.kernel_for(config.batch)]
+        self._train = kernel_of(config)
         self._corpus = kernel.Corpus(
             read_only(data.ids),
             read_only(data.offsets),

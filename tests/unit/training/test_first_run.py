@@ -1,0 +1,77 @@
+"""What a second process compiles on the first run."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from helpers import posix
+from spherevec.config import TrainConfig
+from spherevec.training import first_run
+
+# Compiles nothing, so that it is quick; leaves what it was given, and stays until it is killed if it is to.
+STAND_IN = "import os, pathlib, sys, time; pathlib.Path({!r}).write_text(sys.argv[2]); time.sleep({})"
+
+
+@pytest.fixture
+def first(monkeypatch):
+    """As on a machine with a core to spare, where nothing is compiled yet."""
+    from spherevec import compiling
+
+    monkeypatch.delenv("SPHEREVEC_COMPILES", raising=False)
+    monkeypatch.setattr(first_run, "usable_cores", lambda: 2)
+    monkeypatch.setattr(compiling, "is_compiled", lambda kernel: False)
+
+
+def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, monkeypatch):
+    monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 0))
+    with first_run.compiled_beside(TrainConfig.recipe("paper")) as wait:
+        assert wait() == 0
+    told = json.loads((tmp_path / "told").read_text())
+    assert told == {"objective": "hinge", "batch": 1, "deterministic": False, "documents": True}
+
+
+@posix
+def test_it_ends_with_a_run_that_fails(first, tmp_path, monkeypatch):
+    monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 1000))
+    started, popen = [], subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[0])
+    with pytest.raises(ValueError, match="no such file"), first_run.compiled_beside(TrainConfig()):
+        raise ValueError("no such file")
+    assert started[0].returncode is not None
+
+
+@pytest.mark.parametrize("why", ["compiled", "one core", "inside", "frozen", "cuda"])
+def test_most_runs_start_none(first, why, monkeypatch):
+    from spherevec import compiling
+
+    if why == "compiled":
+        monkeypatch.setattr(compiling, "is_compiled", lambda kernel: True)
+    if why == "one core":
+        monkeypatch.setattr(first_run, "usable_cores", lambda: 1)
+    if why == "inside":
+        monkeypatch.setenv("SPHEREVEC_COMPILES", "1")
+    if why == "frozen":
+        monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with first_run.compiled_beside(TrainConfig(device="cuda" if why == "cuda" else "cpu")) as wait:
+        wait()
+
+
+def test_where_no_process_can_be_started_this_one_compiles(first, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with first_run.compiled_beside(TrainConfig()) as wait:
+        wait()
+
+
+def test_what_it_trains_is_what_runs_train(monkeypatch):
+    """The kernels that the other process compiles have the types that a run calls them with."""
+    from spherevec.engine.cpu.backend import kernel_of
+    from spherevec.training import train
+
+    config = TrainConfig(threads=2)
+    train([f"a b c{number % 7} d e" for number in range(50)], epochs=1, min_count=1, threads=2, progress=False)
+    before = set(kernel_of(config).signatures)
+    first_run.main(json.dumps({"objective": "vmf", "batch": 8, "deterministic": False, "documents": True}))
+    assert set(kernel_of(config).signatures) == before and before
