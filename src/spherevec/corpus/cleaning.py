@@ -37,11 +37,11 @@ def clean_block(block: bytes) -> bytes:
 
 def normalise_block(block: bytes) -> bytes:
     """The block in NFC. Only words that NFC may change are looked at by Python; a block ends at white space."""
-    if block.isascii():
+    data = np.frombuffer(block, np.uint8)
+    if data.max(initial=0) < 0x80:  # as `isascii`, but other threads go on meanwhile
         return block
     from spherevec.corpus import cleaning_kernel as kernel
 
-    data = np.frombuffer(block, np.uint8)
     places = np.flatnonzero(data >= _FIRST_LEAD)
     segments = np.empty((len(block) // _SEGMENT_BYTES + 1, 2), np.int64)
     found = kernel.unnormalised(data, places, combining_classes(), segments) if len(places) else 0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spherevec.corpus.budget import Unfolding, bounded
+from spherevec.corpus.budget import Unfolding, bounded, newlines_in
 from spherevec.corpus.options import ReadOptions
 from spherevec.corpus.sources import Item
 from spherevec.corpus.streams import (
@@ -33,7 +33,7 @@ from spherevec.corpus.streams import (
 )
 from spherevec.errors import CorpusError
 
-_LOOKED_AT = 1 << 16  # bytes that are read at a time to find the end of a line
+_LOOKED_AT = 1 << 14  # bytes that are read at a time to find the end of a line
 # Decompressing takes about a fifth of the time of reading compressed text: with fewer files, one thread that
 # decompresses for all workers is faster than workers that each read a file.
 _FILES_FOR_WORKERS = 6
@@ -107,18 +107,22 @@ class Range:
         return blocks(self._pieces(size), size, str(self.item.path))
 
     def _pieces(self, size: int) -> Iterator[bytes]:
+        """Usually one: a byte before the range tells whether a line begins with it, some behind it end the last."""
         with readable(self.item.path):
+            before = 1 if self.start else 0
+            length = self.stop - self.start + before
+            piece = self.file.read(self.start - before, length + _LOOKED_AT)
+            begin = 0
             if self.start == 0:
-                piece = self.file.read(0, self.stop)
                 check_beginning(self.item.path, piece[:size], "utf-8")
-                piece = piece.removeprefix(codecs.BOM_UTF8)
+                begin = len(codecs.BOM_UTF8) if piece.startswith(codecs.BOM_UTF8) else 0
             else:
-                piece = self.file.read(self.start - 1, self.stop - self.start + 1)
-                begin = piece.find(b"\n", 0, self.stop - self.start) + 1
+                begin = piece.find(b"\n", 0, length - 1) + 1
                 if not begin:
                     return
-                piece = piece[begin:]
-            place = self.stop
+            end = piece.find(b"\n", max(begin, length - 1)) + 1 or len(piece)
+            place = self.start - before + len(piece)
+            piece = piece[begin:end]
             while piece and not piece.endswith(b"\n"):
                 yield piece
                 piece = self.file.read(place, _LOOKED_AT)
@@ -146,7 +150,7 @@ class Files:
             found.sources.append(source)
             text = text_of(item, utf8_pieces(item.path, self.encoding, size, found.meter, found.notes))
             for piece in bounded(text, item.path):
-                source.documents += piece.count(b"\n")
+                source.documents += newlines_in(piece)
                 source.size += len(piece)
                 yield piece
 

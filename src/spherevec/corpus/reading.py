@@ -63,7 +63,7 @@ def read_portion(portion: Portion, table: WordTable, spill: Spill, keep_text: in
             out, ends = np.empty(len(data), np.uint8), np.empty(newlines, np.int64)
             filled, taken = line_beginnings(data, keep_text, taken, out, ends)
             lines.append(spill.append_lines(out[:filled], ends))
-        counted.append(spill.append(*table.feed(block)))
+        counted.append(spill.append(*table.feed(block, newlines)))
         fresh = data[-1] == 0x0A
     if not portion.checked:
         found.sources[0].documents, found.sources[0].size = documents, total

@@ -16,7 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
-from spherevec.corpus.budget import Unfolding
+from spherevec.corpus.budget import Unfolding, newlines_in
 from spherevec.corpus.html_cleaning import LONGEST_TAG
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 
@@ -244,7 +244,7 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
             if old_mac:
                 piece = piece.replace(b"\r", b"\n")
             if piece:
-                lines += piece.count(b"\n")
+                lines += newlines_in(piece)
                 last = piece[-1:]
                 yield piece
             if not raw:

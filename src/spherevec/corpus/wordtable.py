@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus import tokenizer_kernel as kernel
+from spherevec.corpus.budget import newlines_in
 from spherevec.corpus.compiled import block_tokenizer
 from spherevec.corpus.marks import ID_MASK, Fed
 from spherevec.corpus.ranking import CountedWords
@@ -50,13 +51,13 @@ class WordTable:
         """Where the words are found by their hashes."""
         return self._slots
 
-    def feed(self, block: bytes) -> Fed:
-        """Count the words of a block."""
+    def feed(self, block: bytes, newlines: int | None = None) -> Fed:
+        """Count the words of a block; `newlines` is how many it has, where that is known."""
         block = self._tokenizer.prepared(block)
         data = np.frombuffer(block, np.uint8)
         self._reserve_arena(2 * len(data) + 16)  # pairs of characters are written twice, the rest lengthens less
         ids = np.empty(len(data) // 2 + 2, np.int32)
-        ends = np.empty(block.count(b"\n"), np.int64)
+        ends = np.empty(newlines_in(block) if newlines is None else newlines, np.int64)
         cursor = np.zeros(7, np.int64)
         cursor[kernel.N_WORDS], cursor[kernel.WORD_END], cursor[kernel.COVERED] = self._n_words, -1, -1
         finished = False
