@@ -20,18 +20,19 @@ from spherevec.config import TrainConfig
 from spherevec.distributed.backend import LEG
 from spherevec.distributed.interval import AHEAD, exchanges_an_epoch
 
-# Tokens a second of one thread, and its seconds for each number of a row that moved (found, added up, applied), by the
-# size of the vocabulary: larger tables fit no cache. Medians of benchmarks.cluster parts; beyond, the last one.
+# Tokens a second of one thread, its seconds for each number of a row that moved (found, added up, applied), and the
+# dimension it was measured with, by the size of the vocabulary: larger tables fit no cache. benchmarks.cluster parts.
 MEASURED = {
-    20_000: (793_000.0, 7.7e-9),
-    50_000: (707_000.0, 5.8e-9),
-    200_000: (486_000.0, 12.2e-9),
-    500_000: (394_000.0, 16.4e-9),
+    20_000: (1_062_000.0, 5.9e-9, 100),
+    50_000: (913_000.0, 7.8e-9, 100),
+    200_000: (650_000.0, 12.2e-9, 100),
+    500_000: (515_000.0, 8.9e-9, 100),
+    5_000_000: (461_000.0, 23.1e-9, 50),
 }
 WAIT = 0.05  # seconds of an exchange that nothing of it explains: Ray's calls, and waiting for the slowest; assumed
 
 
-def constants(words: int) -> tuple[float, float]:
+def constants(words: int) -> tuple[float, float, int]:
     """The measured ones of the nearest vocabulary."""
     return MEASURED[min(MEASURED, key=lambda known: abs(math.log(known / words)))]
 
@@ -45,8 +46,11 @@ class Cluster:
     workers: int
     cores: int = 16
     gbit: float = 10.0
-    dim: int = 100
     moved: float = 1.0  # share of all rows that move between two exchanges
+
+    @property
+    def dim(self) -> int:
+        return constants(self.words)[2]
 
     @property
     def exchanges(self) -> int:
@@ -57,7 +61,7 @@ class Cluster:
 
     def times(self) -> tuple[float, float]:
         """Seconds of an epoch that are training, and seconds of exchanges."""
-        speed, number = constants(self.words)
+        speed, number, _ = constants(self.words)
         training = self.tokens / (self.workers * self.cores * speed)
         rows = 2 * self.words * self.moved
         if self.workers == 1:

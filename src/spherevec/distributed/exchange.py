@@ -39,23 +39,19 @@ def packed(rows: NDArray[np.int32], steps: NDArray[np.int32], now: Floats, befor
 
     Args:
         now: (n, dim) where they are.
-        before: (V, dim) where all were.
+        before: (V, at least dim) where all were.
     """
+    moved = Moved(rows, steps, np.empty(len(rows), np.float32), np.empty(now.shape, np.int16))
+    pack_into(moved, now, before, threads)
+    return moved
+
+
+def pack_into(moved: Moved, now: Floats, before: Floats, threads: int) -> None:
+    """Set `scale` and `way`, as `packed`."""
     from spherevec.distributed.kernels import pack
 
-    scale, way = np.empty(len(rows), np.float32), np.empty(now.shape, np.int16)
-    _spread(lambda first, last: pack(now, before, rows, first, last, scale, way), len(rows), threads)
-    return Moved(rows, steps, scale, way)
-
-
-def sliced(moved: Slice, workers: int) -> list[Slice]:
-    """A slice for each worker to add up; rows are in the order of frequency, so they are dealt out in turns."""
-
-    def part(one: Moved, number: int) -> Moved:
-        mine = np.flatnonzero(one.rows % workers == number)
-        return Moved(one.rows[mine], one.steps[mine], one.scale[mine], np.take(one.way, mine, axis=0))
-
-    return [{table: part(one, number) for table, one in moved.items()} for number in range(workers)]
+    _, _, scale, way = moved
+    _spread(lambda first, last: pack(now, before, moved.rows, first, last, scale, way), len(moved.rows), threads)
 
 
 def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.distributed import interval
-from spherevec.distributed.exchange import SHARED, Moved, Slice, followed, go_on, merged, packed, sliced
+from spherevec.distributed.exchange import SHARED, Moved, Slice, followed, go_on, merged, pack_into
 from spherevec.engine.backends import make_backend
 from spherevec.engine.base import Block, DeterministicBackend, Floats
 from spherevec.engine.bias import Biases
@@ -30,6 +30,7 @@ from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
 # Shards of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
 # and smaller rounds between two exchanges.
 _SMALLEST_EPOCH = 512
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Shard:
         self.finding = 0.0  # CPU seconds that it took last to find what has moved
         # What the workers agreed on last; a worker alone agrees with itself.
         self._agreed: dict[str, Floats] = {}
-        self._sent: Slice = {}  # what was sent last, while it is being exchanged
+        self._sent: list[Slice] = []  # what was sent last, while it is being exchanged
         self._left: list[Block] = []  # of the task, to be trained meanwhile
         self._ahead, self._seconds, self._epoch = False, 0.0, -1
         self._own_blocks: list[Block] = []  # of the epoch
@@ -144,8 +145,7 @@ class Shard:
     def warm_up(self) -> None:
         """Compile all kernels of a run."""
         self._backend.warm_up()
-        for table in self._agreed:
-            moved = self._moved(table)
+        for table, moved in (self._slices()[0] if self._agreed else {}).items():
             self.absorb(merged([{table: moved}] * 2, 0.0))
             followed(*(moved.way[:0].astype(np.float32),) * 3, moved.rows[:0], moved)
         if self._config.documents and self._config.refit:
@@ -155,16 +155,17 @@ class Shard:
     def absorb(self, *agreed: Slice) -> None:
         """Go to what the workers agreed on: every row that any of them has moved."""
         threads, width = self._config.thread_count, self._config.vector_size
-        for part in agreed:
-            for table, moved in part.items():
-                late = self._trained_since(table, moved.rows)
-                rows, before = moved.rows[late], self._agreed[table][moved.rows[late], :width]
-                ended = go_on(self._agreed[table], moved, threads)
-                if len(rows):
-                    now = self._backend.read_rows(table, rows)
-                    ended[late] = followed(now, before, ended[late], rows, self._sent[table], threads)
-                self._backend.load_rows(table, moved.rows, ended)
-        self._sent, self._ahead = {}, False
+        for number, part in enumerate(agreed):
+            for table, whole in part.items():
+                for moved in _some_rows(whole):
+                    late = self._trained_since(table, moved.rows)
+                    rows, before = moved.rows[late], self._agreed[table][moved.rows[late], :width]
+                    ended = go_on(self._agreed[table], moved, threads)
+                    if len(rows):
+                        now = self._backend.read_rows(table, rows)
+                        ended[late] = followed(now, before, ended[late], rows, self._sent[number][table], threads)
+                    self._backend.load_rows(table, moved.rows, ended)
+        self._sent, self._ahead = [], False
 
     def _trained_since(self, table: str, rows: NDArray[np.int32]) -> NDArray[np.intp]:
         """Which of some rows may have moved since this worker sent what it had learned."""
@@ -191,20 +192,18 @@ class Shard:
         self._left, self._ahead = blocks[middle:last], False
         self._train(blocks[first:middle])
         trained = time.thread_time()
-        moved: Slice = {table: self._moved(table) for table in self._agreed}
-        self._sent = moved
-        slices = sliced(moved, self._workers)
+        self._sent = self._slices()
         self.finding = time.thread_time() - trained
-        return None, *slices
+        return None, *self._sent
 
     def finish(self) -> Report:
         """Train what is left of the task."""
-        sent = sum(one.nbytes for one in self._sent.values())
+        sent = sum(moved.nbytes for part in self._sent for moved in part.values())
         if self._left:
             self._ahead = True
             self._train(self._left)
         else:
-            self._sent = {}
+            self._sent = []
         return Report(self._backend.sums(), self._biases.words, self._biases.documents, sent, self._seconds)
 
     def _train(self, blocks: list[Block]) -> None:
@@ -219,16 +218,36 @@ class Shard:
             train_blocks(self._backend, queues, self._biases, **how)
         self._seconds += time.perf_counter() - started
 
-    def _moved(self, table: str) -> Moved:
-        before = self._agreed[table]
-        if self._counted is None:
-            rows, steps = self._compared(table)
-        else:
-            counts = self._counted[table]
-            rows = np.flatnonzero(counts).astype(np.int32)
-            steps = counts[rows]
-            counts[rows] = 0
-        return packed(rows, steps, self._backend.read_rows(table, rows), before, self._config.thread_count)
+    def _slices(self) -> list[Slice]:
+        """What has moved, a slice for each worker to add up; rows are in the order of frequency, so they are dealt out.
+
+        Some rows at a time, as in `absorb`: a copy of all would take as much memory as the tables.
+        """
+        found = {
+            table: self._counted_steps(table) if self._counted else self._compared(table) for table in self._agreed
+        }
+        return [
+            {table: self._packed(table, *(one[rows % self._workers == number] for one in (rows, steps)))
+             for table, (rows, steps) in found.items()}
+            for number in range(self._workers)
+        ]  # fmt: skip
+
+    def _packed(self, table: str, rows: NDArray[np.int32], steps: NDArray[np.int32]) -> Moved:
+        way = np.empty((len(rows), self._config.vector_size), np.int16)
+        moved = Moved(rows, steps, np.empty(len(rows), np.float32), way)
+        for some in _some_rows(moved):
+            now = self._backend.read_rows(table, some.rows)
+            pack_into(some, now, self._agreed[table], self._config.thread_count)
+        return moved
+
+    def _counted_steps(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The rows that have moved, and their steps, where the engine counts them."""
+        assert self._counted is not None
+        counts = self._counted[table]
+        rows = np.flatnonzero(counts).astype(np.int32)
+        steps = counts[rows]
+        counts[rows] = 0
+        return rows, steps
 
     def _compared(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The rows that differ from what was agreed on, where the engine does not count their steps.
@@ -255,6 +274,13 @@ class Shard:
         own = replace(plan, config=plan.config.with_(threads=self._config.threads))
         for first, last in runs:
             self._backend.refit_documents(first, last, own)
+
+
+def _some_rows(moved: Moved) -> Iterator[Moved]:
+    """Views of some rows at a time; one of none where there are none."""
+    for start in range(0, max(1, len(moved.rows)), _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        yield Moved(moved.rows[some], moved.steps[some], moved.scale[some], moved.way[some])
 
 
 def seed_of(seed: int, number: int) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spherevec import sphere
-from spherevec.distributed.exchange import followed, go_on, merged, packed, sliced
+from spherevec.distributed.exchange import followed, go_on, merged, packed
 
 
 def some(rng, rows, dim=6):
@@ -49,17 +49,6 @@ def test_few_steps_add_up_and_many_are_averaged():
     once, often = (packed(rows, np.array([steps], np.int32), way, nothing) for steps in (1, 10**6))
     assert ways(merged([{"inputs": once}] * 2, 1e-6)["inputs"])[0, 0] == pytest.approx(0.5, rel=1e-3)
     assert ways(merged([{"inputs": often}] * 2, 0.01)["inputs"])[0, 0] == pytest.approx(0.25, rel=1e-3)
-
-
-def test_slices_are_disjoint_and_complete():
-    moved = {"inputs": some(np.random.default_rng(0), 25), "contexts": some(np.random.default_rng(1), 3)}
-    slices = sliced(moved, 3)
-    for table, whole in moved.items():
-        rows = np.concatenate([part[table].rows for part in slices])
-        assert sorted(rows.tolist()) == whole.rows.tolist()
-        order = np.argsort(rows)
-        np.testing.assert_array_equal(np.concatenate([part[table].way for part in slices])[order], whole.way)
-        np.testing.assert_array_equal(np.concatenate([part[table].scale for part in slices])[order], whole.scale)
 
 
 def test_rows_stay_on_the_sphere():

@@ -67,6 +67,25 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(corpus):
         np.testing.assert_array_equal(one.read(table, 0, words), other.read(table, 0, words))
 
 
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 16])
+def test_slices_hold_every_row_that_moved_once(corpus, monkeypatch, at_once):
+    """However many are packed at a time."""
+    monkeypatch.setattr("spherevec.distributed.shard._ROWS_AT_ONCE", at_once)
+    config = TrainConfig(vector_size=16, deterministic=True, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
+    shard = shards_of(corpus, config, 3)[0]
+    before = {table: shard.read(table, 0, len(corpus.vocabulary)) for table in SHARED}
+    slices = shard.train(Task(0, 0, 4, config.alpha, config.bias, config.bias))[1:]
+    for table in SHARED:
+        now = shard.read(table, 0, len(corpus.vocabulary))
+        for number, part in enumerate(slices):
+            moved = part[table]
+            assert (np.diff(moved.rows) > 0).all() and (moved.rows % 3 == number).all()
+            way = now[moved.rows] - before[table][moved.rows]
+            np.testing.assert_allclose(moved.scale[:, None] * moved.way, way, atol=np.abs(way).max() / 30_000)
+        rows = np.concatenate([part[table].rows for part in slices])
+        assert set(np.flatnonzero((now != before[table]).any(axis=1))) <= set(rows.tolist())
+
+
 @pytest.mark.parametrize("ahead", [False, True])
 def test_engines_that_count_no_steps_exchange_too(corpus, ahead):
     """As a GPU does: what has moved is found by comparing."""
