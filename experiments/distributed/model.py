@@ -29,7 +29,7 @@ MEASURED = {
     500_000: (515_000.0, 8.9e-9, 100),
     5_000_000: (461_000.0, 23.1e-9, 50),
 }
-WAIT = 0.05  # seconds of an exchange that nothing of it explains: Ray's calls, and waiting for the slowest; assumed
+WAIT = 0.1  # seconds of an exchange that nothing else explains: Ray's calls and copies, and waiting for the slowest
 
 
 def constants(words: int) -> tuple[float, float, int]:

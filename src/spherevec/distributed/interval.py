@@ -17,7 +17,7 @@ SHARE = 0.1  # of the time that an exchange may take, besides sending
 AHEAD = 0.25  # of what is trained between two exchanges, while rows are on their way: more than they should take
 # Of a worker of sixteen cores, measured: tokens that it trains in a second with few words, seconds for each number that
 # it exchanges with many, and seconds of an exchange besides.
-_TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 11_000_000.0, 1e-9, 0.05
+_TOKENS_A_SECOND, _SECONDS_A_NUMBER, _SECONDS = 11_000_000.0, 1e-9, 0.1
 
 
 def check_interval(exchange_tokens: int | None, bandwidth: float, worker_timeout: float) -> None:
