@@ -116,7 +116,7 @@ def encode(
             vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
         else:
             marks = encoded.BREAKS if breaks else None
-            n_tokens, n_documents = write_numbers(folder, numbered, breaks=marks, threads=min(workers, 2))
+            n_tokens, n_documents = write_numbers(folder, numbered, breaks=marks, threads=2 if workers > 2 else 1)
             vocabulary = words.result()
         summary = CorpusSummary(
             n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,

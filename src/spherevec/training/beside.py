@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.devices import DEVICES
+from spherevec.errors import SpherevecError
 from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.storage.files import working_folder
-from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.memory import give_memory_back
 from spherevec.training.words import Pulls, pulls_wanted
 
@@ -59,12 +59,17 @@ def counted_terms(corpus: EncodedCorpus, workdir: str | Path | None, threads: in
 
     A disk without room for them costs search by words, never the vectors that are trained.
     """
-    # What is mapped from the folder lives on without a name.
-    with working_folder(workdir) as folder, told_in_one_line(folder):
+    with ExitStack() as stack:
         try:
-            rare = corpus.rare_words()
-            return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, rare, threads)
-        except OSError as error:
-            reason = f"{folder}: {error.strerror or error}"
-            warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)
-            return None
+            # What is mapped from the folder lives on without a name.
+            folder = stack.enter_context(working_folder(workdir))
+        except SpherevecError as error:
+            reason = str(error)
+        else:
+            try:
+                rare = corpus.rare_words()
+                return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, rare, threads)
+            except OSError as error:
+                reason = f"{folder}: {error.strerror or error}"
+        warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)
+        return None

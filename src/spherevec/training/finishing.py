@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.engine.schedule import CHUNK_ROWS
+from spherevec.engine.schedule import COPIED_ROWS
 
 
 def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
     """u + v back on the sphere, (n, dim): better on word similarity than either, and without their common direction."""
     sums = np.empty_like(inputs)
-    for start in range(0, len(inputs), CHUNK_ROWS):
-        here = slice(start, start + CHUNK_ROWS)
+    for start in range(0, len(inputs), COPIED_ROWS):
+        here = slice(start, start + COPIED_ROWS)
         both = inputs[here] + contexts[here]
         opposite = np.linalg.norm(both, axis=1) < 1e-6  # these have no direction
         both[opposite] = inputs[here][opposite]
@@ -23,17 +23,17 @@ def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32
 
 def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
     """A document without a known word gets the mean direction of the others, rather than the noise it started from."""
-    starts = range(0, len(vectors), CHUNK_ROWS)
+    starts = range(0, len(vectors), COPIED_ROWS)
 
     def empty(start: int) -> NDArray[np.bool_]:
-        return np.asarray(np.diff(offsets[start : start + CHUNK_ROWS + 1]) == 0)
+        return np.asarray(np.diff(offsets[start : start + COPIED_ROWS + 1]) == 0)
 
     if not any(empty(start).any() for start in starts):
         return
     total = np.zeros(vectors.shape[1])
     for start in starts:
-        total += vectors[start : start + CHUNK_ROWS][~empty(start)].sum(axis=0, dtype=np.float64)
+        total += vectors[start : start + COPIED_ROWS][~empty(start)].sum(axis=0, dtype=np.float64)
     if np.linalg.norm(total) > 1e-6 * len(vectors):  # otherwise there are no others, or they have no common direction
         common = sphere.normalize(total).astype(np.float32)
         for start in starts:
-            vectors[start : start + CHUNK_ROWS][empty(start)] = common
+            vectors[start : start + COPIED_ROWS][empty(start)] = common

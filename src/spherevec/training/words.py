@@ -82,15 +82,19 @@ class Pulls:
         self._often = counts[self._places].astype(np.float64)
         self._trust = self._often / (self._often + TRUSTED)
         self._rare = np.flatnonzero(self._often < SETTLED)
-        self._names = [words[place] for place in plain] if len(self._rare) else []
-        self._spellings = Spellings(self._names, threads)
+        self._names = [words[place] for place in plain]
+        self._spellings = Spellings(self._names, threads) if len(self) else None
         self._found: list[Pull] | None = None
         give_memory_back()
+
+    def __len__(self) -> int:
+        """How many words are pulled at."""
+        return len(self._rare)
 
     def find(self) -> None:
         """Find them all now and keep them; otherwise they are found as they are asked for, and forgotten."""
         self._found = list(self.each(lambda _, pull: pull))
-        del self._spellings
+        self._spellings = None
 
     def each(self, use: Callable[[int, Pull], Result]) -> Iterator[Result]:
         """What `use` makes of all pulls, some words at a time; it gets the number of its thread, too."""
@@ -98,6 +102,8 @@ class Pulls:
             yield from in_order(self._found, use, self.threads)
             return
         spellings = self._spellings
+        if spellings is None:
+            return
         rooms = [spellings.room() for _ in range(self.threads)]
         starts = range(0, len(self._rare), _COMPARED_AT_ONCE)
 
@@ -131,10 +137,12 @@ def smoothed(
     Args:
         pulls: of these words and counts, where they are known already.
     """
-    pulls = pulls or Pulls(words, counts, threads)
+    pulls = Pulls(words, counts, threads) if pulls is None else pulls
+    if not len(pulls):
+        return vectors
     moved = vectors.copy()
     # Memory that is taken anew for each step would keep the threads waiting for each other.
-    size = (_SUMMED_AT_ONCE * (MOST_ALIKE + 1), vectors.shape[1])
+    size = (min(_SUMMED_AT_ONCE, len(pulls)) * (MOST_ALIKE + 1), vectors.shape[1])
     rooms = [(np.empty(size, np.float32), np.empty(size)) for _ in range(pulls.threads)]
 
     def move(worker: int, pull: Pull) -> None:

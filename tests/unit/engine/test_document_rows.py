@@ -71,7 +71,7 @@ def child(script, *arguments):
 )
 def test_a_file_changes_no_bit(corpus, tmp_path, monkeypatch, settings):
     monkeypatch.setattr(schedule, "CHUNK_ROWS", 64)
-    monkeypatch.setattr(finishing, "CHUNK_ROWS", 64)  # several of them
+    monkeypatch.setattr(finishing, "COPIED_ROWS", 64)  # several of them
     in_memory = spherevec.train(corpus, **SETTINGS | settings)
     monkeypatch.setattr(document_table, "SHARE_OF_MEMORY", 0.0)
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)
@@ -123,7 +123,7 @@ def test_a_model_on_disk_does_what_others_do(corpus, tmp_path, no_memory):
 
 
 def test_empty_documents_get_the_direction_of_the_others(monkeypatch):
-    monkeypatch.setattr(finishing, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(finishing, "COPIED_ROWS", 4)
     rng = np.random.default_rng(1)
     vectors = rng.standard_normal((11, 5)).astype(np.float32)
     lengths = np.array([2, 0, 1, 3, 1, 1, 1, 1, 0, 0, 5])  # none, one and two of a chunk are empty
@@ -229,6 +229,7 @@ BOUNDED = """
     small.write_text("a b c\\n" * 20)
     for deterministic in (False, True):
         spherevec.train(small, **settings, deterministic=deterministic)  # all libraries, and all kernels
+    memory.give_memory_back()
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (used + (64 << 20),) * 2)
     assert 0 < memory.available_memory() <= 64 << 20
@@ -255,7 +256,7 @@ BOUNDED = """
     model = spherevec.train(text, **settings, deterministic=True)
     assert lies_in_a_file(model.docs.vectors)
     del model
-    document_table.SHARE_OF_MEMORY = 10.0
+    document_table.SHARE_OF_MEMORY = 100.0
     try:
         spherevec.train(text, **settings)
     except TrainingError as error:
