@@ -25,7 +25,8 @@ def flat(documents):
 
 def by_the_book(documents, inputs, counts):
     found = keep_probabilities(counts, weights.FIRST_SAMPLE) / 2.0**32
-    plain = found / (found @ counts / counts.sum())
+    kept = keep_probabilities(counts, weights.PLAIN_SAMPLE) / 2.0**32
+    plain = kept / (kept @ counts / counts.sum())
     looked_at = [document for document in documents if len(document) > 1]
     for _ in range(weights.ROUNDS):
         nearness, seen = word_nearness(looked_at, inputs.astype(float), found)
@@ -73,7 +74,7 @@ def test_text_without_topics_weighs_words_as_subsampling_does():
     shares = 1 / np.arange(1, 401)
     ids, offsets = flat([rng.choice(400, size=200, p=shares / shares.sum()).tolist() for _ in range(50)])
     counts = np.maximum(np.bincount(ids, minlength=400), 1)
-    kept = keep_probabilities(counts, weights.FIRST_SAMPLE) / 2.0**32
+    kept = keep_probabilities(counts, weights.PLAIN_SAMPLE) / 2.0**32
     found = weights.word_weights(ids, offsets, counts, padded(inputs), 1)
     np.testing.assert_allclose(found, kept / (kept @ counts / counts.sum()), rtol=0.05)
 

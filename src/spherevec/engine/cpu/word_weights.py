@@ -3,7 +3,7 @@
 A topical word is close to the rest of its documents; a function word is no closer to them than to all others, however
 rare or frequent it is. That difference of mean cosines is the weight of a word where documents are fitted. In a text
 without topics hardly any word is nearer to its documents than to others; there the differences are noise, and words
-have the weights that mild subsampling gives them.
+have the weights that subsampling gives them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from spherevec.storage.memory import drop_pages
 ROUNDS = 2  # the second weighs the rest of a document by the weights of the first
 FIRST_SAMPLE = 1e-3  # the first by the share of each word that a mild subsampling would keep
 MOST_TOKENS = 10_000_000  # of documents that are looked at, evenly spread over the text
+PLAIN_SAMPLE = 1e-4  # where no word says much, they have the weights that this subsampling gives them
 TOPICAL, STEEPNESS = 0.1, 8  # the mean difference at which topics and subsampling have equal shares in the weights
 LEAST_WEIGHT = 0.02  # so that a text of function words alone has a direction, too
 _ROOM = 64 << 20  # bytes of sums, for all threads together
@@ -64,8 +65,10 @@ def weights_of(coherence_with: Callable[[Floats], Coherence], counts: NDArray[np
         coherence_with: what `coherence` says of the text, given weights of the words. Sums of whole numbers: those of
             several parts of a text may be added up.
     """
-    weights = (keep_probabilities(counts, FIRST_SAMPLE) / 2.0**32).astype(np.float32)
-    plain = weights / np.float32((weights * counts).sum() / counts.sum())
+    weights, plain = (
+        (keep_probabilities(counts, sample) / 2.0**32).astype(np.float32) for sample in (FIRST_SAMPLE, PLAIN_SAMPLE)
+    )
+    plain /= np.float32((plain * counts).sum() / counts.sum())
     average = 0.0
     for _ in range(ROUNDS):
         weights, average = _weighed(coherence_with(weights), counts, inputs)
