@@ -88,8 +88,9 @@ def train(
         ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
         delimiter: what stands between the cells of a CSV file; found out when not given.
         encoding: of text files.
-        workdir: where the encoded corpus is kept while training (4 to 8 bytes a word), and document vectors that would
-            not fit into memory, as long as the model is used; the system's folder for temporary files by default.
+        workdir: where the encoded corpus is kept while training (4 to 8 bytes a word) and, as long as the model is
+            used, the words of each document (up to 13 bytes a word) and document vectors that would not fit into
+            memory; the system's folder for temporary files by default.
         progress: a function that is called a few times a second with a `Progress`; True for a bar, False for silence;
             by default a bar on terminals and in notebooks. An exception in it is warned about once and does not end
             training; `KeyboardInterrupt` does, after a checkpoint.
