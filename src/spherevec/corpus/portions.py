@@ -34,6 +34,7 @@ from spherevec.corpus.streams import (
 from spherevec.errors import CorpusError
 
 _LOOKED_AT = 1 << 14  # bytes that are read at a time to find the end of a line
+_SMALLEST = 8  # ranges at the end of a file that make one of the usual size
 # Decompressing takes about a fifth of the time of reading compressed text: with fewer files, one thread that
 # decompresses for all workers is faster than workers that each read a file.
 _FILES_FOR_WORKERS = 6
@@ -211,7 +212,7 @@ def portions_of(
                 yield Files(group, encoding)
                 group, held = [], 0
             cut = _can_be_cut(item, encoding, size)
-            yield from _ranges(item, encoding, size) if cut else _streamed(item, options, size, meter, notes)
+            yield from _ranges(item, encoding, size, workers) if cut else _streamed(item, options, size, meter, notes)
             continue
         group.append(item)
         held += item.size or 0
@@ -234,12 +235,16 @@ def _can_be_cut(item: Item, encoding: str, size: int) -> bool:
         return not ends_lines_with_returns(file.read(size).removeprefix(codecs.BOM_UTF8))
 
 
-def _ranges(item: Item, encoding: str, size: int) -> Iterator[Range]:
+def _ranges(item: Item, encoding: str, size: int, workers: int) -> Iterator[Range]:
+    """A file from its beginning to its end, in smaller ranges towards it: all workers are to end at the same time."""
     with readable(item.path):
         file = SharedFile(item.path)
         before = file.stat()
-    for start in range(0, max(before.st_size, 1), size):
-        yield Range(item, file, start, min(start + size, before.st_size), before, encoding)
+    start, end = 0, before.st_size
+    while start < max(end, 1):
+        step = size if workers == 1 else min(size, max((end - start) // (2 * workers), size // _SMALLEST, 1))
+        yield Range(item, file, start, min(start + step, end), before, encoding)
+        start += step
 
 
 def _streamed(item: Item, options: ReadOptions, size: int, meter: Meter, notes: list[str]) -> Iterator[Text]:
