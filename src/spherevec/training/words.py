@@ -91,6 +91,11 @@ class Pulls:
         """How many words are pulled at."""
         return len(self._rare)
 
+    @property
+    def found(self) -> bool:
+        """Whether all are known already."""
+        return self._found is not None
+
     def find(self) -> None:
         """Find them all now and keep them; otherwise they are found as they are asked for, and forgotten."""
         self._found = list(self.each(lambda _, pull: pull))
@@ -142,12 +147,14 @@ def smoothed(
         return vectors
     moved = vectors.copy()
     # Memory that is taken anew for each step would keep the threads waiting for each other.
-    size = (min(_SUMMED_AT_ONCE, len(pulls)) * (MOST_ALIKE + 1), vectors.shape[1])
+    # Short steps take less of it; threads that do nothing else would wait for Python's lock between them.
+    step = min(_SUMMED_AT_ONCE * (4 if pulls.found else 1), len(pulls))
+    size = (step * (MOST_ALIKE + 1), vectors.shape[1])
     rooms = [(np.empty(size, np.float32), np.empty(size)) for _ in range(pulls.threads)]
 
     def move(worker: int, pull: Pull) -> None:
-        for first in range(0, len(pull.places), _SUMMED_AT_ONCE):
-            some = slice(first, first + _SUMMED_AT_ONCE)
+        for first in range(0, len(pull.places), step):
+            some = slice(first, first + step)
             places, others = pull.places[some], pull.others[some]
             single, double = (room[: others.size] for room in rooms[worker])
             np.take(vectors, others.reshape(-1), axis=0, out=single, mode="clip")
