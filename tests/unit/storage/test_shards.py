@@ -4,6 +4,7 @@ import gc
 import math
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,11 @@ import pytest
 
 import spherevec
 from spherevec.errors import FormatError
+from spherevec.storage import checksums
+from spherevec.storage.memory import discard, drop_pages
 from spherevec.storage.shards import SHARD_EDGE, read_shards, shard_names, sharded
-from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.storage.tensors import read_tensors, tensor_bytes, write_tensors
+from spherevec.storage.together import write_together
 
 
 def opened(folder, count):
@@ -97,3 +101,31 @@ def test_a_model_in_shards_is_a_model(tmp_path):
     assert not list((tmp_path / "model").glob("docs-*"))
     done = subprocess.run([sys.executable, "-m", "spherevec", "check", str(tmp_path / "model")], capture_output=True)
     assert done.returncode == 0
+
+
+def test_files_written_together_are_what_was_given(tmp_path):
+    table = np.random.default_rng(0).normal(size=(300_000, 2)).astype(np.float32)
+    contents = {
+        "large": partial(tensor_bytes, "large", {"vectors": table}),
+        "small": lambda: [b"some", b"", memoryview(b" words")],
+        "empty": list,
+    }
+    entries = write_together(tmp_path, contents)
+    for name in contents:
+        with (tmp_path / name).open("rb") as file:
+            assert entries[name] == checksums.entry(file)
+    np.testing.assert_array_equal(read_tensors(tmp_path / "large")["vectors"], table)
+    assert (tmp_path / "small").read_bytes() == b"some words"
+    with pytest.raises(ZeroDivisionError):
+        write_together(tmp_path, {"large": contents["large"], "bad": lambda: [bytes(1 // 0)]})
+
+
+def test_pages_that_are_dropped_are_read_again(tmp_path):
+    numbers = np.arange(100_000, dtype=np.int64)
+    numbers.tofile(tmp_path / "n")
+    mapped = np.memmap(tmp_path / "n", np.int64, "r")
+    for array in (mapped, mapped[777:50_001], mapped[5:5], numbers, numbers[3:]):
+        drop_pages(array)
+    np.testing.assert_array_equal(mapped, numbers)
+    discard(numbers[60_000:])
+    np.testing.assert_array_equal(numbers[:60_000], mapped[:60_000])

@@ -10,7 +10,7 @@ from spherevec import TrainConfig, sphere
 from spherevec.model.subwords import POWER, Spellings
 from spherevec.training import words as module
 from spherevec.training.finishing import directions_of_sums
-from spherevec.training.words import smoothed
+from spherevec.training.words import Pulls, smoothed
 
 STEMS = ("invest", "refund", "travel", "paint", "garden")
 ENDINGS = ("", "s", "ed", "ing", "er", "ment")
@@ -55,6 +55,9 @@ def test_rare_words_move_as_the_twin_says(table, threads, monkeypatch):
     found = smoothed(vectors, WORDS, counts, threads)
     np.testing.assert_allclose(found, by_pairs(vectors, counts), atol=1e-6)
     np.testing.assert_array_equal(found, smoothed(vectors, WORDS, counts, 1))
+    pulls = Pulls(WORDS, counts, threads)
+    pulls.find()
+    np.testing.assert_array_equal(found, smoothed(vectors, WORDS, counts, threads, pulls))
     assert np.abs(found - vectors).max() > 0.1
 
 
