@@ -26,6 +26,7 @@ from spherevec.engine.cpu.vector_ops import (
     TARGET_TILE,
     blend_rows,
     combine_anchors,
+    combine_joint,
     combine_row,
     combine_targets,
     inverse_roots,
@@ -703,7 +704,7 @@ def train_joint(corpus, vectors, scratch, sums, span, settings):
                     weights[20], weights[21] = -document_step, document_step
                     keep[0], keep[1] = one - word_step * near, one + negative_step * far
                     keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
-                    combine_anchors(rows, 0, keep, others, 6, weights, 6, 1, new_rows, scales, stride)
+                    combine_joint(rows, 0, keep, others, 6, weights, 6, 1, new_rows, scales, stride)
                     if geodesic:
                         for r in range(4):
                             scales[r] = along_geodesic(rows[r], new_rows, r, scales[r], stride)

@@ -80,6 +80,13 @@ def _multiply_add(builder, x, y, total):
     return builder.fadd(total, builder.fmul(x, y, flags=_FAST), flags=_FAST)
 
 
+def _fused(builder, x, y, total):
+    """x * y + total, rounded once where the processor can; never in another order."""
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+    return builder.call(function, [x, y, total])
+
+
 def _sum_lanes(builder, vector):
     signature = ir.FunctionType(_FLOAT, [_FLOAT, _VECTOR])
     function = cgutils.get_or_insert_function(builder.module, signature, f"llvm.vector.reduce.fadd.v{LANES}f32")
@@ -124,8 +131,12 @@ def _scores_code(anchor_count, target_count):
     return code
 
 
-def _combine_code(rows, tile):
-    """Code that adds weighted rows to `rows` rows at once, one tile after another; sums stay in registers."""
+def _combine_code(rows, tile, one_by_one=False):
+    """Code that adds weighted rows to `rows` rows at once, one tile after another; sums stay in registers.
+
+    A tile is summed up before it is added; with `one_by_one`, of later tiles each row is added by itself. Both are what
+    they are for the sake of the bits of earlier releases.
+    """
 
     def code(context, builder, signature, arguments):
         own, first, keep, other, others, weights, own_step, other_step, new, squares, stride = arguments
@@ -138,16 +149,37 @@ def _combine_code(rows, tile):
         own_rows = _read_addresses(builder, own, first, rows)
         new_rows = _block_rows(builder, new, first, stride, rows)
         norms, sums = _accumulators(builder, rows), _accumulators(builder, rows)
+        one = ir.Constant(_VECTOR, [1.0] * LANES)  # Numba lets LLVM change the order of plain additions
+
+        def tile_at(at, index):
+            """The numbers of a tile's rows, and their weights for each row that they are added to."""
+            numbers = [_load(builder, row, index) for row in _read_addresses(builder, other, at, tile)]
+            cells = [builder.mul(builder.add(at, _constant(o)), other_step) for o in range(tile)]
+            spread = [[_splat(builder, builder.load(builder.gep(start, [cell]))) for cell in cells] for start in starts]
+            return numbers, spread
+
+        def summed(numbers, weights, total=None):
+            pairs = list(zip(weights, numbers, strict=True))
+            if total is None:
+                total = builder.fmul(*pairs.pop(0))
+            for weight, number in pairs:
+                total = _fused(builder, weight, number, total)
+            return total
+
         with _over_lanes(builder, stride) as (index, _):
+            numbers, spread = tile_at(_constant(0), index)
             for r in range(rows):
-                builder.store(builder.fmul(keeps[r], _load(builder, own_rows[r], index), flags=_FAST), sums[r])
-            with cgutils.for_range_slice(builder, _constant(0), others, _constant(tile)) as (at, _):
-                for o, row in enumerate(_read_addresses(builder, other, at, tile)):
-                    numbers = _load(builder, row, index)
-                    cell = builder.mul(builder.add(at, _constant(o)), other_step)
-                    for r in range(rows):
-                        weight = _splat(builder, builder.load(builder.gep(starts[r], [cell])))
-                        builder.store(_multiply_add(builder, weight, numbers, builder.load(sums[r])), sums[r])
+                kept = _load(builder, own_rows[r], index)
+                builder.store(_fused(builder, keeps[r], kept, summed(numbers, spread[r])), sums[r])
+            with cgutils.for_range_slice(builder, _constant(tile), others, _constant(tile)) as (at, _):
+                numbers, spread = tile_at(at, index)
+                for r in range(rows):
+                    total = builder.load(sums[r])
+                    if one_by_one:
+                        total = summed(numbers, spread[r], total)
+                    else:
+                        total = _fused(builder, one, total, summed(numbers, spread[r]))
+                    builder.store(total, sums[r])
             for r in range(rows):
                 total = builder.load(sums[r])
                 _store(builder, total, new_rows[r], index)
@@ -333,7 +365,14 @@ def combine_targets(typing, own, first, keep, other, others, weights, own_step, 
 @intrinsic
 def combine_row(typing, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
     """As `combine_anchors`, for one anchor."""
-    return _combine_signature(own, keep, other, weights, new, squares), _combine_code(1, TARGET_TILE)
+    return _combine_signature(own, keep, other, weights, new, squares), _combine_code(1, TARGET_TILE, one_by_one=True)
+
+
+@intrinsic
+def combine_joint(typing, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
+    """As `combine_anchors`, for the four vectors of the joint hinge."""
+    code = _combine_code(ANCHOR_TILE, TARGET_TILE, one_by_one=True)
+    return _combine_signature(own, keep, other, weights, new, squares), code
 
 
 @intrinsic
