@@ -44,7 +44,10 @@ class BlockQueues:
         self._shares = [deque(share.tolist()) for share in np.split(numbers, edges[1:-1])]
         self._begun: list[deque[tuple[int, Block]]] = [deque() for _ in self._shares]
         self._missing: dict[int, int] = {}
-        self._parts = 1 if workers == 1 else max(min(PARTS, workers), -(-ROUNDS * workers // max(len(numbers), 1)))
+        # A text of one block is trained by one worker: the same bits each time.
+        self._parts = 1
+        if min(workers, len(blocks)) > 1:
+            self._parts = max(min(PARTS, workers), -(-ROUNDS * workers // max(len(numbers), 1)))
 
     def take(self, worker: int, count: int = 1) -> list[int]:
         """The numbers of the next blocks for a worker, at most `count`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers import devices
 from spherevec.compiling import njit
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
@@ -13,7 +14,7 @@ from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.overlay_ops import OWN_STEPS, OwnRows, count_move, row_of
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.schedule import epoch_blocks
-from spherevec.training import trainer
+from spherevec.training import train, trainer
 
 DIM, WORDS, OWN = 20, 12, 5
 
@@ -90,6 +91,7 @@ def test_training_with_copies_is_training(recipe, monkeypatch, tmp_path):
         for threads, own in ((1, 0), (2, 20)):
             monkeypatch.setattr(cpu, "OWN_ROWS", own)
             monkeypatch.setattr(cpu, "SETTLING", 1e-9)  # nobody else learns: nothing is damped
+            monkeypatch.setattr(cpu, "DEVICES", devices(block_tokens=900))  # so that several threads have work
             config = TrainConfig.recipe(recipe, vector_size=16, epochs=1, threads=threads, sample=1e-3)
             data = trainer.prepare(corpus, config)
             backend = cpu.CpuBackend(data, config)
@@ -99,3 +101,11 @@ def test_training_with_copies_is_training(recipe, monkeypatch, tmp_path):
             tables.append({name: backend.read(name, 0, 50) for name in ("inputs", "contexts", "docs")})
     for name, plain in tables[0].items():
         np.testing.assert_allclose(tables[1][name], plain, atol=2e-5)
+
+
+def test_a_short_text_has_the_same_bits_on_any_number_of_threads():
+    """One thread trains all of it, and nothing is damped for the sake of others."""
+    texts = [f"a{number % 7} b{number % 5} c d e f" for number in range(200)]
+    first, second = (train(texts, epochs=2, min_count=1, threads=threads, progress=False) for threads in (1, 5))
+    for table in ("words", "contexts", "docs"):
+        assert np.array_equal(getattr(first, table).vectors, getattr(second, table).vectors)

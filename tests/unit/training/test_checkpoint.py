@@ -137,6 +137,7 @@ def test_blocks_that_are_left():
 def test_several_workers_share_blocks_in_parts():
     blocks = [Block(16 * i, 16 * (i + 1), 7, 9, 1.0 - i / 4, 0.75 - i / 4) for i in range(4)]
     assert workers.BlockQueues(blocks, 1).take_part(0) == (0, blocks[0])
+    assert workers.BlockQueues(blocks[:1], 2).take_part(0) == (0, blocks[0])  # one worker trains a short text
     queues = workers.BlockQueues(blocks, 2)  # 16 parts for each of both: 8 of a block
     first = [queues.take_part(worker % 2) for worker in range(8)]
     assert [(number, part.first, part.last) for number, part in first] == [(0, 2 * i, 2 * i + 2) for i in range(8)]

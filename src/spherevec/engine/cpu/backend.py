@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spherevec.compiling import need_compiler, read_only
 from spherevec.config import TrainConfig
+from spherevec.devices import DEVICES
 from spherevec.engine.base import SETTLING, Block, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.document_rows import document_rows
@@ -76,6 +77,9 @@ class CpuBackend:
             kernel.BatchScratch.make(self._width, config.window, config.negative, batch, objective.code)
             for _ in range(self.workers)
         ]
+        # Threads that train at the same time: a text of one block has one (see `training.workers`).
+        blocks = round(len(data.ids) / DEVICES["cpu"].block_tokens)
+        self._together = self.workers if min(data.units, blocks) > 1 else 1
         self._own: list[tuple[Floats, Floats, NDArray[np.int32]] | None] = [None] * self.workers
         # One row a worker; rows lie cache lines apart, so that threads do not fight over one.
         self._sums = np.zeros((self.workers, 64), np.float64)[:, : len(SLOTS)]
@@ -114,11 +118,12 @@ class CpuBackend:
         copies = self._own[worker]
         fresh = copies is None
         if copies is None:
-            rows = min(OWN_ROWS, self._data.words) if self.workers > 1 else 0
+            rows = min(OWN_ROWS, self._data.words) if self._together > 1 else 0
             copies = padded_rows(rows, self._width), padded_rows(rows, self._width), np.zeros(rows, np.int32)
             self._own[worker] = copies
         rate = SETTLING * max(alpha, 1e-9)
-        share = math.expm1(-rate * self.workers * OWN_STEPS) / (self.workers * math.expm1(-rate * OWN_STEPS))
+        threads = self._together
+        share = math.expm1(-rate * threads * OWN_STEPS) / (threads * math.expm1(-rate * OWN_STEPS))
         own = OwnRows(self._tables["inputs"], *copies, share)
         if fresh:
             kernel.bring_rows_together(own)
