@@ -27,7 +27,7 @@ import numpy as np
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.corpus.readers import read_documents
+from spherevec.corpus.read.readers import read_documents
 from spherevec.distributed import interval
 from spherevec.distributed.cluster import connected
 from spherevec.distributed.exchange import merged

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.common import Report, command
 from spherevec import KeyedVectors, Model
-from spherevec.corpus.records import schema_array
+from spherevec.corpus.table.records import schema_array
 from spherevec.model.documents import DocumentTable
 
 WORDS = 20_000

@@ -64,8 +64,8 @@ def _rates(path: Path, tokenizer: str, scratch: Path) -> dict[str, float]:
 
 
 def _machine_ratio() -> float:
-    from spherevec.corpus.tokenizer import tokenizer_of
-    from spherevec.corpus.wordtable import WordTable
+    from spherevec.corpus.count.wordtable import WordTable
+    from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 
     block = b"some words to count " * 50_000
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode, read_documents
-from spherevec.corpus.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
+from spherevec.corpus.count.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
 from spherevec.engine.cuda import backend as cuda
 from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.ordered import in_order
 from spherevec.storage.text_column import TextColumn
+from spherevec.threads import in_order
 
 CHUNK = 1 << 20  # words made in one go
 VOCABULARY = 1_500_000  # words there are; as many of them occur as the length of the text allows

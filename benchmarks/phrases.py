@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from spherevec.corpus import encode
-from spherevec.corpus.phrases import find_phrases
+from spherevec.corpus.tokenize.phrases import find_phrases
 from spherevec.evaluation import find_data
 
 

@@ -23,17 +23,17 @@ from typing import Any
 from benchmarks.made_text import write_text
 from benchmarks.parts import clocks
 from spherevec.corpus import encode
-from spherevec.corpus.ordered import in_order
 from spherevec.process import usable_cores
+from spherevec.threads import in_order
 
 PARTS = {
-    "count": "spherevec.corpus.encoder:_count",
-    "merge": "spherevec.corpus.merging:MergedWords.__init__",
-    "rank": "spherevec.corpus.encoder:choose_words",
-    "renumber": "spherevec.corpus.encoder:write_numbers",
-    "rare": "spherevec.corpus.rare:RareWords.write",
-    "warn": "spherevec.corpus.encoder:_looks",
-    "json": "spherevec.corpus.encoder:write_words",
+    "count": "spherevec.corpus.count.encoder:_count",
+    "merge": "spherevec.corpus.count.merging:MergedWords.__init__",
+    "rank": "spherevec.corpus.count.encoder:choose_words",
+    "renumber": "spherevec.corpus.count.encoder:write_numbers",
+    "rare": "spherevec.corpus.count.rare:RareWords.write",
+    "warn": "spherevec.corpus.count.encoder:_looks",
+    "json": "spherevec.corpus.count.encoder:write_words",
 }
 
 

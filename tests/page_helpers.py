@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.tokenizer import tokenizer_of
+from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
 from spherevec.explore.layout import place_on_globe
 from spherevec.explore.tokenizers import description

@@ -40,8 +40,8 @@ ROOMS: tuple[str, ...] = (
     "model.search",
     "model.lexical",
     "model.editing",
-    "corpus.readers",
-    "corpus.markup",
+    "corpus.read.readers",
+    "corpus.read.markup",
 )
 ROOMS += ("evaluation.datasets", "explore.page", "explore.report", "topics.folder", "topics.names", "training.update")
 

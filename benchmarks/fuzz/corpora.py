@@ -28,13 +28,13 @@ def _text_seeds() -> list[bytes]:
 
 def _read_text(data: bytes, folder: Path) -> None:
     """The first byte picks the encoding, the size of blocks and the tokeniser; words must be those of the slow one."""
-    from spherevec.corpus import tokenize
-    from spherevec.corpus.marks import ID_MASK
-    from spherevec.corpus.options import ReadOptions
-    from spherevec.corpus.readers import open_source
-    from spherevec.corpus.streams import blocks, lines
-    from spherevec.corpus.tokenizer import tokenizer_of
-    from spherevec.corpus.wordtable import WordTable
+    from spherevec.corpus.count.wordtable import WordTable
+    from spherevec.corpus.read.options import ReadOptions
+    from spherevec.corpus.read.readers import open_source
+    from spherevec.corpus.read.streams import blocks, lines
+    from spherevec.corpus.tokenize import tokenize
+    from spherevec.corpus.tokenize.marks import ID_MASK
+    from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 
     mode = data[0] if data else 0
     encoding, size = _ENCODINGS[mode % 10], (4, 7, 64, 1 << 20)[mode // 10 % 4]
@@ -57,8 +57,8 @@ def _read_table(ending: str, **options: Any) -> Callable[[bytes, Path], None]:
     options = {"text_field": "t", "id_field": None, "title_field": None, "keep": [], **options}
 
     def read(data: bytes, folder: Path) -> None:
-        from spherevec.corpus.options import ReadOptions
-        from spherevec.corpus.readers import open_source
+        from spherevec.corpus.read.options import ReadOptions
+        from spherevec.corpus.read.readers import open_source
         from spherevec.model.documents import DocumentTable
 
         path = folder / f"t{ending}"
@@ -135,7 +135,7 @@ def _read_packed(ending: str) -> Callable[[bytes, Path], None]:
     """The first byte decides whether the rest is packed first."""
 
     def read(data: bytes, folder: Path) -> None:
-        from spherevec.corpus.readers import open_source
+        from spherevec.corpus.read.readers import open_source
 
         path = folder / f"t.txt{ending}"
         path.write_bytes(cached("packers", _packers)[ending](data[1:]) if data[:1] > b"\xe0" else data[1:])

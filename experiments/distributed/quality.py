@@ -19,7 +19,7 @@ from typing import Any
 from experiments.distributed.inline import inline_machines
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.corpus.readers import read_documents
+from spherevec.corpus.read.readers import read_documents
 from spherevec.distributed import interval
 from spherevec.evaluation import (
     evaluate_clustering,

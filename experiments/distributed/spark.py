@@ -23,8 +23,8 @@ DIM, PASSES, LEAST = 100, 5, 5
 def prepare(arguments: argparse.Namespace) -> None:
     from itertools import islice
 
-    from spherevec.corpus import tokenize
-    from spherevec.corpus.readers import read_documents
+    from spherevec.corpus.read.readers import read_documents
+    from spherevec.corpus.tokenize import tokenize
     from spherevec.evaluation import wiki_path
 
     arguments.tokens.parent.mkdir(parents=True, exist_ok=True)

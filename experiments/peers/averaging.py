@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.corpus.count.encoded import EncodedCorpus
 from spherevec.model.keyed_vectors import KeyedVectors
 
 BLOCK_TOKENS = 1 << 22  # words counted at a time: about 50 MB

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.corpus.count.encoded import EncodedCorpus
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.sphere import normalize

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.corpus.count.encoded import EncodedCorpus
 from spherevec.errors import ConfigError
 
 MOST_CELLS = 400_000_000  # 3.2 GB

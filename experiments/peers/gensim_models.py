@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.peers.averaging import document_averages
 from experiments.peers.base import Fitted, Task, document_rows, required, word_vectors
-from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.corpus.count.encoded import EncodedCorpus
 
 # gensim's defaults where the peers' authors give no other, spelt out so that the report shows them.
 _SAMPLING: dict[str, Any] = {"negative": 5, "sample": 1e-3, "alpha": 0.025, "min_alpha": 1e-4, "ns_exponent": 0.75}

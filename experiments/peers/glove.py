@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from experiments.peers.averaging import document_averages
 from experiments.peers.base import Fitted, Task, document_rows, word_vectors
 from experiments.peers.cooccurrence import count_cooccurrences
-from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.corpus.count.encoded import EncodedCorpus
 from spherevec.errors import ConfigError, TrainingError
 
 # The authors' values: 100 for billions of words, 10 in their example on 17 million.

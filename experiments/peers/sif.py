@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from experiments.peers.averaging import document_averages
 from experiments.peers.base import Fitted, Task, document_rows
 from experiments.peers.gensim_models import fit_word2vec
-from spherevec.corpus.encoded import EncodedCorpus
+from spherevec.corpus.count.encoded import EncodedCorpus
 from spherevec.model.keyed_vectors import KeyedVectors
 
 SMOOTHING = 1e-3  # the `a` of a / (a + p(w)); the authors' value

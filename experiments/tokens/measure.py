@@ -24,7 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from experiments.search.run import TOP, prepared, scores, with_error
 from experiments.search.tasks import Task
 from spherevec import Model, train
-from spherevec.corpus import tokenize
+from spherevec.corpus.tokenize import tokenize
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},

@@ -26,7 +26,7 @@ import spherevec
 from experiments.topics.corpora import SETS, load, names_of
 from experiments.topics.measuring import Results, expected_calibration_error, quality, run_rival
 from spherevec import Model
-from spherevec.corpus.tokenizer import tokenize
+from spherevec.corpus.tokenize.tokenizer import tokenize
 from spherevec.topics import find_topics
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import spherevec
 from experiments.update.measure import read
-from spherevec.corpus import tokenize
+from spherevec.corpus.tokenize import tokenize
 from spherevec.evaluation import find_data
 from spherevec.model import Model
 from spherevec.model.neighbors import top_k

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from spherevec.config import TrainConfig, describe_settings, hint_for
-from spherevec.corpus.tokenizer import TokenizerLike
+from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import CorpusError
 from spherevec.model import Model
 from spherevec.process import effective_jobs

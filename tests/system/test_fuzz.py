@@ -140,7 +140,7 @@ def test_wide_text_without_its_mark_is_told(tmp_path):
 
 PEAK = """
     import resource, sys
-    from spherevec.corpus.readers import open_source, read_documents
+    from spherevec.corpus.read.readers import open_source, read_documents
     from spherevec.errors import SpherevecError
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     length = 0
@@ -210,7 +210,7 @@ def test_a_text_without_end_is_refused(tmp_path, monkeypatch, name, field, start
 
 
 def test_a_word_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("spherevec.corpus.streams.LONGEST_TEXT", 1 << 20)
+    monkeypatch.setattr("spherevec.corpus.read.streams.LONGEST_TEXT", 1 << 20)
     path = tmp_path / "t.txt"
     path.write_bytes(b"a b\n" + b"x" * (3 << 20))
     with pytest.raises(CorpusError, match=r"t.txt: over 1 MB without a space or a line break; is this text\?"):
@@ -219,7 +219,7 @@ def test_a_word_without_end_is_refused(tmp_path, monkeypatch):
 
 def test_a_row_of_endless_cells_is_refused(tmp_path, monkeypatch):
     """Each line and each cell is short, but the row goes on."""
-    monkeypatch.setattr("spherevec.corpus.tables.LONGEST_RECORD", 1 << 16)
+    monkeypatch.setattr("spherevec.corpus.read.tables.LONGEST_RECORD", 1 << 16)
     path = tmp_path / "t.csv"
     path.write_bytes(b"t,u\n" + b'"\n",' * 100_000)
     with pytest.raises(CorpusError, match=r"t.csv, line \d+: a row of over 0 MB; split it"):

@@ -12,7 +12,7 @@ import pytest
 
 from browser_helpers import AXE, FIREFOX, PATIENCE, Visit, missing, new_context, shown, visit
 from page_helpers import HOSTILE, small_page
-from spherevec.corpus.tokenizer import tokenizer_of
+from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.explore.data import Field
 from spherevec.explore.notebook import NotebookPage
 from spherevec.explore.page import save_page

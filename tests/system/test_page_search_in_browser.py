@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser_helpers import visit
-from spherevec.corpus.tokenizer import tokenizer_of
+from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
 

@@ -16,7 +16,7 @@ from spherevec.engine.figures import REPORTED, shown
 from spherevec.terminal import visible, visible_json
 
 if TYPE_CHECKING:
-    from spherevec.corpus.summary import CorpusSummary
+    from spherevec.corpus.count.summary import CorpusSummary
     from spherevec.evaluation import AnalogyResult, SimilarityResult
     from spherevec.model import Model
     from spherevec.model.keyed_vectors import Key
@@ -64,7 +64,7 @@ def tell_summary(summary: CorpusSummary, only_warnings: bool = False) -> None:
 
 def tell_corpus(model: Model, only_warnings: bool = False) -> None:
     """What was read, what was left out and chosen, and what looks wrong."""
-    from spherevec.corpus.summary import CorpusSummary
+    from spherevec.corpus.count.summary import CorpusSummary
 
     stored = model.provenance.get("summary")
     if isinstance(stored, dict):
@@ -193,7 +193,7 @@ def print_info(about: Mapping[str, Any], as_json: bool) -> None:
     print_columns([(name, _figure(value)) for name, value in (plain | others).items()])
     read = about["provenance"].get("summary")
     if isinstance(read, dict):
-        from spherevec.corpus.summary import CorpusSummary
+        from spherevec.corpus.count.summary import CorpusSummary
 
         echo()
         echo("what was read")

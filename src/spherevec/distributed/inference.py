@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from spherevec.corpus.joining import columns_role, joined_columns, source_columns
-from spherevec.corpus.options import ReadOptions
-from spherevec.corpus.parts import Piece, find_parts
-from spherevec.corpus.readers import open_source
-from spherevec.corpus.staging import staged_pieces
-from spherevec.corpus.summary import CorpusSummary
+from spherevec.corpus.count.summary import CorpusSummary
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.parts import Piece, find_parts
+from spherevec.corpus.read.readers import open_source
+from spherevec.corpus.read.staging import staged_pieces
+from spherevec.corpus.table.joining import columns_role, joined_columns, source_columns
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, told
 from spherevec.distributed.crew import MOST_DEATHS
 from spherevec.distributed.reading import PartAbout

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode
-from spherevec.corpus.parts import Piece
-from spherevec.corpus.ranking import CountedWords
-from spherevec.corpus.rewriting import Part, rewrite
-from spherevec.corpus.staging import staged_pieces
-from spherevec.corpus.summary import CorpusSummary
+from spherevec.corpus.count.ranking import CountedWords
+from spherevec.corpus.count.rewriting import Part, rewrite
+from spherevec.corpus.count.summary import CorpusSummary
+from spherevec.corpus.read.parts import Piece
+from spherevec.corpus.read.staging import staged_pieces
 from spherevec.distributed.counting import merge_counts
 from spherevec.storage.text_column import TextColumn
 

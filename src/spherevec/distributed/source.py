@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from spherevec.config import default_min_count
-from spherevec.corpus import EncodedCorpus, Vocabulary, encoded
-from spherevec.corpus.encoder import write_words
-from spherevec.corpus.joining import Columns, columns_role, joined_columns, source_columns
-from spherevec.corpus.options import ReadOptions
-from spherevec.corpus.parts import Piece, find_parts
-from spherevec.corpus.rare import RareWords
-from spherevec.corpus.rare_counts import RareCounts
-from spherevec.corpus.records import KeptField
-from spherevec.corpus.spill import writable
-from spherevec.corpus.summary import CorpusSummary
-from spherevec.corpus.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
+from spherevec.corpus import EncodedCorpus, Vocabulary
+from spherevec.corpus.count import encoded
+from spherevec.corpus.count.encoder import write_words
+from spherevec.corpus.count.rare import RareWords
+from spherevec.corpus.count.rare_counts import RareCounts
+from spherevec.corpus.count.spill import writable
+from spherevec.corpus.count.summary import CorpusSummary
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.parts import Piece, find_parts
+from spherevec.corpus.table.joining import Columns, columns_role, joined_columns, source_columns
+from spherevec.corpus.table.records import KeptField
+from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import threads_a_worker
 from spherevec.distributed.counting import BUCKET, choose, merge_counts, merged_as_a_tree, vocabulary_of
 from spherevec.distributed.crew import Crew

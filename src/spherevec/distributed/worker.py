@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import Vocabulary
-from spherevec.corpus.parts import Piece
-from spherevec.corpus.ranking import CountedWords
+from spherevec.corpus.count.ranking import CountedWords
+from spherevec.corpus.read.parts import Piece
 from spherevec.distributed.exchange import Slice, merged
 from spherevec.distributed.reading import EncodedPart, PartAbout, PartReader
 from spherevec.distributed.shard import Shard

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from spherevec.corpus import characters
-from spherevec.corpus.html_cleaning import TAG_NAMES
-from spherevec.corpus.phrases import LONGEST
-from spherevec.corpus.tokenizer import WHITESPACE, WORDS, WORDS_01, Tokenizer
+from spherevec.corpus.tokenize import characters
+from spherevec.corpus.tokenize.html_cleaning import TAG_NAMES
+from spherevec.corpus.tokenize.phrases import LONGEST
+from spherevec.corpus.tokenize.tokenizer import WHITESPACE, WORDS, WORDS_01, Tokenizer
 
 _RANGES = {
     "unspaced": characters.UNSPACED_RANGES,

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
+from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
 from spherevec.io import (
     fasttext,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from spherevec.corpus.tokenizer import WORDS, WORDS_01, Tokenizer
+from spherevec.corpus.tokenize.tokenizer import WORDS, WORDS_01, Tokenizer
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage.files import atomic_folder

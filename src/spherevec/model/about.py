@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from spherevec._version import __version__
-from spherevec.corpus.tokenizer import stored_tokenizer
+from spherevec.corpus.tokenize.tokenizer import stored_tokenizer
 from spherevec.errors import FormatError
 from spherevec.model.folder import MANIFEST
 

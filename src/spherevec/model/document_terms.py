@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.ordered import in_order
 from spherevec.errors import FormatError
 from spherevec.storage.memory import drop_pages
 from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.threads import in_order
 
 _TOKENS_COUNTED = 1 << 19  # at a time
 _CHECKED_AT_ONCE = 1 << 22

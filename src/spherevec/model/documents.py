@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.field_types import KINDS, MISSING_DATE, as_microseconds, as_number
-from spherevec.corpus.records import schema_array, text_arrays
+from spherevec.corpus.table.field_types import KINDS, MISSING_DATE, as_microseconds, as_number
+from spherevec.corpus.table.records import schema_array, text_arrays
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.model.document_ids import ImplicitIds
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -77,7 +77,7 @@ class DocumentTable:
     """What is known of each document besides its vector, row by row.
 
     Args:
-        tensors: the arrays of the file; `spherevec.corpus.records` describes them.
+        tensors: the arrays of the file; `spherevec.corpus.table.records` describes them.
 
     >>> table = DocumentTable.of(3, ids=["a", "b", "c"], fields={"team": ["x", "y", "x"]})
     >>> table.rows_where({"team": "x"}).tolist(), table.row_of("b"), table.fields
@@ -131,7 +131,7 @@ class DocumentTable:
         """A table made in memory, for vectors from elsewhere."""
         import tempfile
 
-        from spherevec.corpus.records import Columns, KeptField, RecordBuilder, Row
+        from spherevec.corpus.table.records import Columns, KeptField, RecordBuilder, Row
 
         fields = fields or {}
         for name, values in {"ids": ids, "titles": titles, "texts": texts, **fields}.items():

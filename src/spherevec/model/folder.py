@@ -38,7 +38,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from spherevec.config import settings_of_0_1
-from spherevec.corpus.rare_counts import RareCounts
+from spherevec.corpus.count.rare_counts import RareCounts
 from spherevec.engine.fit import FitTables
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model.document_terms import DocumentTerms

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
-from spherevec.corpus import Vocabulary, encode_texts, tokenize
-from spherevec.corpus.frames import frame_rows, is_frame
-from spherevec.corpus.objects import documents_of
-from spherevec.corpus.options import ReadOptions
-from spherevec.corpus.readers import Document
-from spherevec.corpus.summary import CorpusSummary, warnings_about
-from spherevec.corpus.tokenizer import TokenizerLike
+from spherevec.corpus import Vocabulary, encode_texts
+from spherevec.corpus.count.summary import CorpusSummary, warnings_about
+from spherevec.corpus.read.frames import frame_rows, is_frame
+from spherevec.corpus.read.objects import documents_of
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.readers import Document
+from spherevec.corpus.tokenize import tokenize
+from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.fit import FitPlan, FitTables

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.rare_counts import RareCounts
-from spherevec.corpus.tokenizer import TokenizerLike, tokenizer_of
+from spherevec.corpus.count.rare_counts import RareCounts
+from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
 from spherevec.model.about import described, here_and_now, understood

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.corpus.ordered import in_order
+from spherevec.threads import in_order
 
 Floats = NDArray[np.float32]
 

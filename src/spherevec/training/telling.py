@@ -7,7 +7,7 @@ import sys
 from spherevec import process
 from spherevec.config import TrainConfig, default_min_count
 from spherevec.corpus import EncodedCorpus
-from spherevec.corpus.summary import CorpusSummary
+from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.model import Model
 from spherevec.training.progress import ProgressCallback
 from spherevec.training.progress_bar import in_notebook, shows_bar

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from spherevec import process, sphere
 from spherevec.config import KEEP_TEXT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.corpus.ordered import in_order
 from spherevec.engine.backends import check_device
 from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
 from spherevec.engine.bias import Biases
@@ -29,6 +28,7 @@ from spherevec.model.documents import DocumentTable
 from spherevec.storage.files import working_folder
 from spherevec.storage.locks import owned
 from spherevec.storage.memory import give_memory_back
+from spherevec.threads import in_order
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.beside import Beside, made_beside
 from spherevec.training.finishing import settle_empty_documents

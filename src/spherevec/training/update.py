@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import MIN_COUNT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.corpus.rewriting import Part, rewrite
+from spherevec.corpus.count.rewriting import Part, rewrite
 from spherevec.engine.backends import check_device, make_fit_tables
 from spherevec.engine.base import Backend
 from spherevec.engine.bias import Biases

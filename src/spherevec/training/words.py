@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
-from spherevec.corpus.ordered import in_order
-from spherevec.corpus.vocabulary import Vocabulary
+from spherevec.corpus.count.vocabulary import Vocabulary
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.model.subwords import POWER, Spellings
 from spherevec.storage.memory import give_memory_back
+from spherevec.threads import in_order
 from spherevec.training.finishing import directions_of_sums
 
 Floats = NDArray[np.float32]

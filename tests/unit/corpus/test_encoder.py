@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec import config
-from spherevec.corpus import EncodedCorpus, Vocabulary, encode, encode_texts, read_documents, tokenize
+from spherevec.corpus import EncodedCorpus, Vocabulary, encode, encode_texts, read_documents
+from spherevec.corpus.tokenize import tokenize
 from spherevec.errors import ConfigError, CorpusError
 
 _ONE_LINE = dict.fromkeys(map(ord, "\n\r\0\ufeff"), " ")  # what ends a line, or is no text

@@ -14,8 +14,8 @@ import pytest
 
 from spherevec.cli import main
 from spherevec.corpus import encode, read_documents
-from spherevec.corpus.markup import html_text
-from spherevec.corpus.readers import open_source
+from spherevec.corpus.read.markup import html_text
+from spherevec.corpus.read.readers import open_source
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.model.documents import DocumentTable
 
@@ -44,7 +44,7 @@ def table_of(source, tmp_path, **options):
 
 
 def notes(source, **options):
-    from spherevec.corpus.options import ReadOptions
+    from spherevec.corpus.read.options import ReadOptions
 
     opened = open_source(source, ReadOptions(**options))
     list(opened.all())

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec.corpus import Vocabulary, encode, encode_texts, merging, rare, texts
-from spherevec.corpus.ordered import in_order
-from spherevec.corpus.ranking import CountedWords
-from spherevec.corpus.survey_kernel import survey
+from spherevec.corpus import Vocabulary, encode, encode_texts
+from spherevec.corpus.count import merging, rare, texts
+from spherevec.corpus.count.ranking import CountedWords
+from spherevec.corpus.read.survey_kernel import survey
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
+from spherevec.threads import in_order
 
 FILES = ("ids.bin", "offsets.bin", "counts.bin", "words.json", "documents.safetensors", "rare.safetensors",
          "rare_counts.safetensors", "corpus.json")  # fmt: skip

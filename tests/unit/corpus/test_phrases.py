@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 import spherevec
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode, encode_texts
-from spherevec.corpus.marks import BREAK_BIT, ID_MASK
-from spherevec.corpus.phrases import PhraseFinder, count_runs, find_phrases, likelihood_ratio, phrases_of, roles
+from spherevec.corpus.tokenize.marks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.phrases import (
+    PhraseFinder,
+    count_runs,
+    find_phrases,
+    likelihood_ratio,
+    phrases_of,
+    roles,
+)
 
 WORDS = ["heart", "attack", "of", "bill", "rights", "the", "cat", "...", "new", "york"]
 DOCUMENTS = st.lists(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=12), max_size=6)

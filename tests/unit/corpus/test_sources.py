@@ -19,7 +19,7 @@ import zstandard
 
 from helpers import unprivileged
 from spherevec.corpus import EncodedCorpus, encode, read_documents
-from spherevec.corpus.streams import blocks, lines
+from spherevec.corpus.read.streams import blocks, lines
 from spherevec.errors import CorpusError, MissingExtraError
 from spherevec.model.documents import DocumentTable
 

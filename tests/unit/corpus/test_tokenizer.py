@@ -10,17 +10,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spherevec.corpus import characters as ch
-from spherevec.corpus import segmentation, tokenize
-from spherevec.corpus.cleaning import clean_block, combining_classes, normalise_block
-from spherevec.corpus.html_cleaning import cleaned
-from spherevec.corpus.marks import BREAK_BIT, ID_MASK
-from spherevec.corpus.merging import MergedWords
-from spherevec.corpus.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
-from spherevec.corpus.tokenizer_kernel import _hash
-from spherevec.corpus.tokenizer_options import CHOICES, TokenizerOptions
-from spherevec.corpus.words_01 import word_tables
-from spherevec.corpus.wordtable import WordTable
+from spherevec.corpus.count.merging import MergedWords
+from spherevec.corpus.count.wordtable import WordTable
+from spherevec.corpus.tokenize import characters as ch
+from spherevec.corpus.tokenize import segmentation, tokenize
+from spherevec.corpus.tokenize.cleaning import clean_block, combining_classes, normalise_block
+from spherevec.corpus.tokenize.html_cleaning import cleaned
+from spherevec.corpus.tokenize.marks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.options import CHOICES, TokenizerOptions
+from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
+from spherevec.corpus.tokenize.tokenizer_kernel import _hash
+from spherevec.corpus.tokenize.words_01 import word_tables
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
 
 # Mostly characters and pieces on which the rules turn, among any others.

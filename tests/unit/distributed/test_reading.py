@@ -8,8 +8,9 @@ import pytest
 
 import spherevec
 from experiments.distributed.inline import InlineCrew
-from spherevec.corpus import encode, parts
-from spherevec.corpus.ranking import CountedWords
+from spherevec.corpus import encode
+from spherevec.corpus.count.ranking import CountedWords
+from spherevec.corpus.read import parts
 from spherevec.distributed import counting
 from spherevec.distributed.source import read_on_workers
 from spherevec.errors import ConfigError, CorpusError

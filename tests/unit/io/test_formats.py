@@ -314,7 +314,7 @@ class TestRealReaders:
             text=True,
         )
         assert done.returncode == 0, done.stderr
-        from spherevec.corpus.tokenizer import tokenize
+        from spherevec.corpus.tokenize.tokenizer import tokenize
 
         for text, found in zip(texts, json.loads(done.stdout.splitlines()[-1]), strict=True):
             known = [vectors[word] for word in tokenize(text, tokenizer) if word in vectors]

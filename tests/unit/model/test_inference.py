@@ -16,7 +16,7 @@ from spherevec import sphere
 from spherevec.cli import main
 from spherevec.config import INFERENCE_EPOCHS, WEIGHTED_ALPHA, WEIGHTED_EPOCHS, TrainConfig
 from spherevec.corpus import encode_texts
-from spherevec.corpus.tokenizer import Tokenizer
+from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu import backend as cpu
 from spherevec.engine.fit import BY_LENGTH, SHORT, FitPlan, FitTables, exponents, negative_moments

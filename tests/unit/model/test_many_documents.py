@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 
-from spherevec.corpus.records import schema_array
+from spherevec.corpus.table.records import schema_array
 from spherevec.model.documents import DocumentTable
 from spherevec.model.search import Query, ranked
 

@@ -48,8 +48,8 @@ def infer(
     """
     import tempfile
 
-    from spherevec.corpus.options import ReadOptions
-    from spherevec.corpus.readers import open_source
+    from spherevec.corpus.read.options import ReadOptions
+    from spherevec.corpus.read.readers import open_source
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import InferenceCounts, infer_batches
     from spherevec.storage.npy_rows import write_rows

@@ -1,0 +1,1 @@
+"""From tokens to a vocabulary and encoded documents, on all cores."""

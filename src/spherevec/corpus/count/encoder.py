@@ -1,0 +1,240 @@
+"""Count and encode a corpus: the text is read once, and memory holds no more of it than its distinct words.
+
+Blocks of text go to worker threads. Each worker numbers words in a table of its own and spills the numbers to a file.
+At the end the tables are merged, the final numbers are chosen, and the spilled blocks are renumbered in the order of
+the text, so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spherevec.config import default_min_count
+from spherevec.corpus.count import encoded
+from spherevec.corpus.count.counting import Table, count, tables_and_batches
+from spherevec.corpus.count.encoded import EncodedCorpus
+from spherevec.corpus.count.ranking import CountedWords
+from spherevec.corpus.count.rare import RareWords
+from spherevec.corpus.count.rare_counts import RareCounts
+from spherevec.corpus.count.renumbering import NumberedBlocks
+from spherevec.corpus.count.spill import Spill, SpilledBlock, new_folder, writable
+from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, numbers_share, unspaced_share, warnings_about
+from spherevec.corpus.count.vocabulary import Vocabulary, choose_words
+from spherevec.corpus.count.writing import add_phrases, write_numbers
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.readers import Source, open_source
+from spherevec.corpus.read.streams import BLOCK_SIZE
+from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer, TokenizerLike, tokenizer_of
+from spherevec.errors import ConfigError
+from spherevec.process import files_to_spare
+
+if TYPE_CHECKING:
+    from spherevec.corpus.count.merging import MergedWords
+
+_WORDS_LOOKED_AT = 10_000  # for warnings about what words look like
+
+
+def encode(
+    source: Any,
+    folder: str | os.PathLike[str],
+    *,
+    min_count: int | None = None,
+    max_vocab: int | None = None,
+    tokenizer: TokenizerLike = "words",
+    phrases: bool = False,
+    breaks: bool = False,
+    threads: int = 1,
+    progress: Callable[[int, int | None], object] | None = None,
+    _block_size: int = BLOCK_SIZE,
+    **reading: Any,
+) -> EncodedCorpus:
+    """Count and encode a corpus into `folder`, and open it.
+
+    Args:
+        source: a text file with one document a line; a folder of text files, web pages or mails, one document each; a
+            table (.csv, .tsv, .jsonl, .json, .parquet); each but the last may be compressed (.gz, .xz, .zst). A pattern
+            (`logs/*.txt`), a list of `Path` objects, or "-" for standard input. A data frame, an iterable of texts or
+            of lists of words, of (id, text) pairs with `ids=True`, of records with `text_field`.
+        folder: where to put the encoded corpus; new or empty.
+        min_count: leave out words that occur less often; by default as `TrainConfig` says.
+        max_vocab: keep at most this many of the most frequent words.
+        tokenizer: "words", "words-0.1", "whitespace", a name with options, or a function from a string to its words.
+        phrases: also find multi-word terms, which become entries of the vocabulary.
+        breaks: keep where punctuation stands, so that the phrases of another vocabulary can be found (`rewrite`).
+        threads: how many to use; the result is the same for any number.
+        progress: called now and then, from the calling thread, with the bytes of the source that are done and their
+            total, None where that is not known.
+        **reading: the fields of `ReadOptions`: text_field, id_field, title_field, keep, keep_text, delimiter, encoding,
+            ids.
+    """
+    tokenizer = tokenizer_of(tokenizer)
+    for name, value, low in (("min_count", min_count, 1), ("max_vocab", max_vocab, 2), ("threads", threads, 1)):
+        if value is not None and value < low:
+            raise ConfigError(f"{name} must be at least {low}, not {value!r}")
+    if phrases and breaks:
+        raise ConfigError("breaks are kept of a text without phrases of its own; give one of phrases and breaks")
+    options = ReadOptions(**reading)
+    folder = Path(folder)
+    with new_folder(folder), ExitStack() as stack:
+        opened = open_source(source, options, _block_size, records_in=folder)
+        records = stack.enter_context(opened.records) if opened.records else None
+
+        def report() -> None:
+            if progress:
+                progress(opened.meter.done, opened.meter.total)
+
+        # Each worker keeps two files open; the result is the same for any number of them.
+        workers = min(threads, max(1, files_to_spare() // 2))
+        counted = _count(opened, tokenizer, workers, _block_size, folder, stack, report)
+        raw_tokens = sum(block.n_ids for block in counted.spilled)
+        if min_count is None:
+            min_count = default_min_count(raw_tokens)
+        chosen, numbers = choose_words(counted.words, min_count, max_vocab)
+        if opened.documents is not None:
+            tokenizer = Tokenizer(TOKENS)
+        # What is kept beside the ids is made and written while these are renumbered.
+        aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
+        beside = [aside.submit(_write_rare_counts, folder, counted.words, numbers)]
+        if records:
+            beside.append(aside.submit(records.write, folder / encoded.DOCUMENTS))
+        rare = stack.enter_context(RareWords(folder))
+        numbered = counted.numbered(numbers, rare, marks=phrases or breaks, threads=workers)
+        n_words = len(chosen)
+        looks = aside.submit(_looks, counted)
+        words = aside.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
+        if phrases:
+            vocabulary = words.result()
+            vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
+        else:
+            marks = encoded.BREAKS if breaks else None
+            n_tokens, n_documents = write_numbers(folder, numbered, breaks=marks, threads=2 if workers > 2 else 1)
+            vocabulary = words.result()
+        summary = CorpusSummary(
+            n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
+            len(counted.words.counts), n_words, min_count, tuple(opened.notes),
+        )  # fmt: skip
+        if len(vocabulary) > n_words:
+            summary = summary.with_(notes=(*summary.notes, f"{len(vocabulary) - n_words:,} phrases found"))
+        with writable(folder):
+            rare.write(folder / encoded.RARE, workers)
+            for written in beside:
+                written.result()
+        warnings = warnings_about(summary, **looks.result(), divided=tokenizer.divides_unspaced)
+        about = {
+            "format": encoded.FORMAT,
+            "tokenizer": tokenizer.description(),
+            "phrases": phrases,
+            "raw_tokens": raw_tokens,
+            "n_tokens": n_tokens,
+            "n_documents": n_documents,
+            "summary": summary.with_(warnings=tuple(warnings)).as_dict(),
+        }
+        write_words(folder, about, vocabulary)
+        # What was written a moment ago needs no check.
+        corpus = EncodedCorpus(folder, about, vocabulary)
+    corpus.tokenizer = tokenizer  # with the user's function, which no file holds
+    return corpus
+
+
+class _Counted:
+    """A text that is counted and spilled.
+
+    Attributes:
+        words: its distinct words.
+        hashes: 64 bits for each.
+    """
+
+    def __init__(
+        self,
+        spilled: Sequence[SpilledBlock],
+        spills: Sequence[Spill],
+        words: CountedWords,
+        merged: MergedWords | None,
+    ) -> None:
+        self.spilled, self._spills, self.words, self._merged = spilled, spills, words, merged
+        self.hashes = words.words.hashes()
+
+    def numbered(self, numbers: npt.NDArray[np.int32], rare: RareWords, *, marks: bool, threads: int) -> NumberedBlocks:
+        """The blocks with their final ids; `numbers`, (distinct words,), says which."""
+        of_tables = [numbers] if self._merged is None else self._merged.numbers_of_tables(numbers)
+        places = None if self._merged is None else self._merged.places
+        return NumberedBlocks(self.spilled, self._spills, of_tables, places, self.hashes, rare, marks, threads)
+
+
+def _count(
+    opened: Source,
+    tokenizer: Tokenizer,
+    workers: int,
+    size: int,
+    folder: Path,
+    stack: ExitStack,
+    report: Callable[[], object],
+) -> _Counted:
+    """Read, count and spill a source; the spills are removed with `stack`."""
+
+    def spills_of(tables: Sequence[Table]) -> list[Spill]:
+        return [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
+
+    if opened.plain is not None and tokenizer.compiled:
+        from spherevec.corpus.count.reading import count_portions
+        from spherevec.corpus.count.wordtable import WordTable
+
+        own = [WordTable(tokenizer) for _ in range(workers)]
+        tables: Sequence[Table] = own
+        spills = spills_of(tables)
+        spilled = count_portions(opened.portions(size, workers), opened, own, spills, size, report)
+    else:
+        tables, batches = tables_and_batches(opened, tokenizer, workers, size)
+        spills = spills_of(tables)
+        spilled = count(batches, tables, spills, report)
+    if len(tables) == 1:
+        return _Counted(spilled, spills, tables[0].counted(), None)
+    from spherevec.corpus.count.merging import MergedWords
+    from spherevec.corpus.count.wordtable import WordTable
+
+    merged = MergedWords([table for table in tables if isinstance(table, WordTable)])
+    return _Counted(spilled, spills, merged.counted, merged)
+
+
+def _write_rare_counts(folder: Path, words: CountedWords, numbers: npt.NDArray[np.int32]) -> None:
+    RareCounts.left_out(words, numbers).save(folder / encoded.RARE_COUNTS)
+
+
+def _looks(counted: _Counted) -> dict[str, Any]:
+    """What words look like, by some of the distinct ones and some of the long ones; see `warnings_about`."""
+    words, counts = counted.words.words, counted.words.counts
+    places, _ = _some(np.arange(len(counts)), counted.hashes)
+    candidates, share = _some(np.flatnonzero(np.diff(words.offsets) >= LONG_WORD), counted.hashes)
+    found = zip(counts[candidates].tolist(), counted.words.at(candidates), strict=True)
+    long = [(count, word) for count, word in found if len(word) >= LONG_WORD]
+    names, often = list(counted.words.at(places)), counts[places].tolist()
+    return {
+        "long_words": round(sum(count for count, _ in long) * share),
+        "longest": max(long, key=lambda one: (len(one[1]), one[1]))[1] if long else "",
+        "unspaced": unspaced_share(names, often),
+        "numbers": numbers_share(names, often),
+    }
+
+
+def _some(places: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], float]:
+    """Of many words some, chosen by their hashes, and how many stand behind each."""
+    every = max(1, len(places) // _WORDS_LOOKED_AT)
+    chosen = places[hashes[places] % np.uint64(every) == 0]
+    return chosen, len(places) / max(len(chosen), 1)
+
+
+def write_words(folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
+    """Finish an encoded corpus: its words and counts, then what it is."""
+    with writable(folder):
+        (folder / encoded.WORDS).write_text(json.dumps(vocabulary.words, ensure_ascii=False), "utf-8")
+        (folder / encoded.COUNTS).write_bytes(vocabulary.counts.astype(encoded.OFFSET_TYPE).tobytes())
+        (folder / encoded.ABOUT).write_text(json.dumps(about, indent=1), "utf-8")

@@ -1,0 +1,112 @@
+"""New documents in the words of a given vocabulary, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spherevec.corpus.count.counting import Table, tables_and_batches
+from spherevec.corpus.count.renumbering import renumbered
+from spherevec.corpus.count.vocabulary import Vocabulary
+from spherevec.corpus.read.readers import Document, open_documents
+from spherevec.corpus.read.streams import BLOCK_SIZE
+from spherevec.corpus.tokenize.marks import BREAK_BIT, Fed
+from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
+from spherevec.threads import in_order
+
+_SHARED_BLOCK = 1 << 17  # bytes of a block where several threads share the work
+
+Ids = npt.NDArray[np.int32]
+Ends = npt.NDArray[np.int64]
+
+
+class _Counted(NamedTuple):
+    """Blocks of text in the order given, and the tables that their words are numbered in."""
+
+    fed: list[tuple[int, Fed]]  # each with the number of its table
+    tables: Sequence[Table]
+
+
+def encode_texts(
+    texts: Iterable[Document],
+    vocabulary: Vocabulary,
+    tokenizer: TokenizerLike = "words",
+    stand_ins: Callable[[list[str]], Ids] | None = None,
+    threads: int = 1,
+) -> tuple[Ids, Ends, Ends]:
+    """New documents in the words of a given vocabulary, in memory.
+
+    Args:
+        stand_ins: gives for each of some unknown words the id of a known word that is taken instead, -1 for none.
+        threads: how many to use; the result is the same for any number.
+
+    Returns:
+        ids (words,), offsets (documents + 1,), and how many words of each document are unknown (documents,), without
+        those that have a stand-in.
+    """
+    documents = iter(texts)
+    try:
+        first = next(documents)
+    except StopIteration:
+        return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
+    counted = _count(chain([first], documents), tokenizer, threads)
+    numbers = _numbers(counted.tables, vocabulary, stand_ins)
+    ids, ends = _joined(counted)
+    finder = vocabulary.phrase_finder
+    kept, kept_ends = renumbered(ids, ends, numbers, finder is not None)
+    bounds = np.concatenate([np.zeros(1, np.int64), kept_ends])
+    unknown = np.diff(ends, prepend=0) - np.diff(bounds)
+    if finder is not None:
+        kept, bounds, _ = finder.apply(kept, bounds)
+    return kept, bounds, unknown
+
+
+def _count(documents: Iterable[Document], tokenizer: TokenizerLike, threads: int) -> _Counted:
+    size = BLOCK_SIZE if threads == 1 else _SHARED_BLOCK
+    tables, batches = tables_and_batches(open_documents(documents), tokenizer_of(tokenizer), threads, size)
+    ahead = list(_taken(batches, 2))  # one block alone needs no threads
+    workers = len(tables) if len(ahead) > 1 else 1
+
+    def work(worker: int, batch: Any) -> tuple[int, Fed]:
+        return worker, tables[worker].feed(batch)
+
+    return _Counted(list(in_order(chain(ahead, batches), work, workers)), tables[:workers])
+
+
+def _taken(batches: Iterator[Any], count: int) -> Iterator[Any]:
+    for _ in range(count):
+        for batch in batches:
+            yield batch
+            break
+
+
+def _numbers(tables: Sequence[Table], vocabulary: Vocabulary, stand_ins: Callable[[list[str]], Ids] | None) -> Ids:
+    """The id of each word of the tables, one table after another; -1 for the unknown ones."""
+    columns = [table.counted().words for table in tables]
+    numbers = np.concatenate([vocabulary.ids_of(column) for column in columns])
+    if stand_ins is not None and (missing := np.flatnonzero(numbers < 0)).size:
+        words = [word for column in columns for word in column]
+        unknown = dict.fromkeys(words[at] for at in missing)
+        found = dict(zip(unknown, stand_ins(list(unknown)).tolist(), strict=True))
+        numbers[missing] = [found[words[at]] for at in missing]
+    return numbers
+
+
+def _joined(counted: _Counted) -> tuple[Ids, Ends]:
+    """All blocks as one, since a long document may lie in several; the words of a table come behind those before it."""
+    first_word = np.cumsum([0, *(len(table.counts) for table in counted.tables)])
+    before, broken = 0, True  # ids so far; punctuation stands at the end of the last block
+    ids, ends = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    for worker, block in counted.fed:
+        own = block.ids + np.int32(first_word[worker])
+        if len(own) and broken:
+            own[0] |= BREAK_BIT
+        broken = block.broken or (broken and not len(own))
+        ids.append(own)
+        ends.append(block.ends + before)
+        before += len(own)
+    return np.concatenate(ids), np.concatenate(ends)

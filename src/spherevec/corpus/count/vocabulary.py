@@ -1,0 +1,104 @@
+"""The words that a model knows, and how often each occurred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from spherevec.corpus.count.ranking import CountedWords
+from spherevec.corpus.tokenize.phrases import PhraseFinder, phrases_of
+from spherevec.errors import CorpusError
+from spherevec.storage.text_column import TextColumn
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Words with their counts, the most frequent first; equal counts in the order of their UTF-8 bytes."""
+
+    words: list[str]
+    counts: npt.NDArray[np.int64]  # (words,)
+    phrases: bool = False  # whether entries of several words are phrases, to be found in every text
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.word_to_id
+
+    @cached_property
+    def word_to_id(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words)}
+
+    @cached_property
+    def phrase_finder(self) -> PhraseFinder | None:
+        """Finds the vocabulary's phrases in texts; None where it has none."""
+        found, numbers = phrases_of(self.word_to_id) if self.phrases else ([], [])
+        return PhraseFinder(found, numbers, len(self)) if found else None
+
+    @cached_property
+    def _slots(self) -> tuple[npt.NDArray[np.int64], TextColumn]:
+        """Where words are found by their hashes, and their letters; the layout is that of a table of words."""
+        from spherevec.corpus.count import merge_kernel as kernel
+
+        column = TextColumn.of(self.words)
+        slots = np.zeros(1 << max(1, 2 * len(self) - 1).bit_length(), np.int64)
+        kernel.index_words(column.offsets, column.arena, slots)
+        return slots, column
+
+    def ids_of(self, words: TextColumn) -> npt.NDArray[np.int32]:
+        """The ids of many words, (n,), -1 for those that are not there.
+
+        Example:
+            >>> Vocabulary(["the", "cat"], np.array([2, 1])).ids_of(TextColumn.of(["cat", "dog"])).tolist()
+            [1, -1]
+        """
+        from spherevec.corpus.count import merge_kernel as kernel
+
+        slots, column = self._slots
+        ids = np.empty(len(words), np.int32)
+        kernel.find_words(words.offsets, words.arena, slots, column.offsets, column.arena, ids)
+        return ids
+
+    def index(self, word: str) -> int:
+        """The id of `word`; `KeyError` where the vocabulary does not hold it."""
+        return self.word_to_id[word]
+
+
+def ranked(words: Sequence[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """The places of words, the most frequent first; equal counts in the order of their UTF-8 bytes.
+
+    Example:
+        >>> ranked(["b", "a", "c"], np.array([1, 1, 2])).tolist()
+        [2, 1, 0]
+    """
+    # Strings compare by code points, which is the order of their UTF-8 bytes.
+    by_spelling = np.array(sorted(range(len(words)), key=words.__getitem__), np.intp)
+    return by_spelling[np.argsort(-counts[by_spelling], kind="stable")]
+
+
+def choose_words(
+    counted: CountedWords, min_count: int, max_vocab: int | None
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+    """The places of the words of a counted text that are kept, by rank, and the id of each word, -1 for the others."""
+    counts = counted.counts
+    if not len(counts):
+        raise CorpusError("the text holds no words; check that it is the right file and the right tokenizer")
+    kept = np.flatnonzero(counts >= min_count)
+    if not len(kept):
+        raise CorpusError(
+            f"no word occurs {min_count} times: there are {len(counts)} distinct words and the most frequent occurs "
+            f"{counts.max()} times; lower min_count (--min-count)"
+        )
+    chosen = counted.ranked(kept)[:max_vocab]
+    if len(chosen) == 1:
+        raise CorpusError(
+            f"only one word, {counted.at(chosen)[0]!r}, occurs {min_count} times or more: nothing to compare it with; "
+            "give more text or lower min_count (--min-count)"
+        )
+    numbers = np.full(len(counts), -1, np.int32)
+    numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return chosen, numbers

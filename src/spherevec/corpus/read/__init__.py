@@ -1,0 +1,1 @@
+"""From files, folders, tables, frames and objects to documents."""

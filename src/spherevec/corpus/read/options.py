@@ -1,0 +1,132 @@
+"""How to read a corpus: which fields hold what, and how files are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from spherevec.config import KEEP_TEXT
+from spherevec.corpus.table.field_types import check_kind, split_kind
+from spherevec.corpus.table.records import Columns, KeptField
+from spherevec.errors import ConfigError, CorpusError
+
+_NAMES_SHOWN = 20
+
+
+class Fields(NamedTuple):
+    """The names of the fields that are read, in the order of a `Row`."""
+
+    text: str
+    id: str | None
+    title: str | None
+    keep: tuple[str, ...]
+
+    @property
+    def all(self) -> list[str]:
+        """Each name once."""
+        return list(dict.fromkeys(name for name in (self.text, self.id, self.title, *self.keep) if name is not None))
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What `train`, `encode` and `infer` may be told about their source.
+
+    Args:
+        text_field: the column of a table that holds the text.
+        id_field: the column that holds an id of each document; all must differ.
+        title_field: the column that holds titles.
+        keep: further columns to keep beside the vectors: names, each perhaps with its kind (`created:date`), or a
+            mapping from names to kinds ("text", "number", "date", "category", None to find out).
+        keep_text: how many characters of each text to keep for titles and snippets; 0 keeps none.
+        delimiter: what stands between the cells of a CSV file; found out when not given.
+        encoding: how text is written as bytes.
+        ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
+    """
+
+    text_field: str | None = None
+    id_field: str | None = None
+    title_field: str | None = None
+    keep: Sequence[str] | Mapping[str, str | None] = ()
+    keep_text: int = KEEP_TEXT
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    ids: bool | Sequence[Any] = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.keep, str):
+            raise ConfigError(f"keep must be a list of field names, not {self.keep!r:.60}; write keep=[{self.keep!r}]")
+        if not isinstance(self.keep_text, int) or isinstance(self.keep_text, bool) or self.keep_text < 0:
+            raise ConfigError(f"keep_text must be a number of characters, 0 for none, not {self.keep_text!r:.40}")
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
+            raise ConfigError(f"delimiter must be one character such as ';' or a tab, not {self.delimiter!r:.40}")
+        if self.id_field is not None and self.ids is not False:
+            raise ConfigError("id_field and ids both say where ids come from; give one of them")
+        names = [kept.name for kept in self.kept]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigError(f"keep names {name!r:.60} twice; name each field once")
+
+    @property
+    def kept(self) -> list[KeptField]:
+        """The fields to keep, with the kinds that the user named."""
+        if isinstance(self.keep, Mapping):
+            for kind in self.keep.values():
+                check_kind(kind)
+            return [KeptField(name, kind) for name, kind in self.keep.items()]
+        return [KeptField(*split_kind(name)) for name in self.keep]
+
+    @property
+    def wants_fields(self) -> str | None:
+        """The first option that only a source with fields can serve, as the user would spell it."""
+        given = {
+            "text_field": self.text_field,
+            "id_field": self.id_field,
+            "title_field": self.title_field,
+            "keep": [*self.keep] or None,
+            "delimiter": self.delimiter,
+        }
+        return next((f"{name} {value!r:.60}" for name, value in given.items() if value is not None), None)
+
+    @property
+    def columns(self) -> Columns:
+        """What the table of documents is made of."""
+        return Columns(self.id_field, self.title_field, self.kept, self.keep_text, self.ids is not False)
+
+    def fields(self, there: Sequence[str], where: str, *, text_known: bool = False) -> Fields:
+        """The fields to read, all of which must be `there`.
+
+        Args:
+            text_known: the source has a text of its own, as an e-mail has; no field is named for it.
+        """
+        if self.text_field not in there and not (text_known and self.text_field is None):
+            raise no_text_field(self.text_field, there, where)
+        keep = tuple(kept.name for kept in self.kept)
+        asked = {
+            "id_field": [self.id_field],
+            "title_field": [self.title_field],
+            "keep": keep,
+        }
+        for option, names in asked.items():
+            for name in names:
+                if name is not None and name not in there:
+                    before, _, kind = name.rpartition(":")
+                    if option == "keep" and before in there:
+                        check_kind(kind)
+                    raise CorpusError(f"{where}: no field {name!r:.60}; choose {option}=NAME among {listed(there)}")
+        return Fields(self.text_field or "", self.id_field, self.title_field, keep)
+
+
+def no_text_field(name: str | None, there: Sequence[str], where: str) -> CorpusError:
+    """What to raise where the text's field is not named, or not there."""
+    if name is None:
+        return CorpusError(f"{where}: say which field holds the text (text_field=NAME); there are {listed(there)}")
+    other = next((sign for sign in ";\t|," if len(there) == 1 and sign in there[0]), None)
+    hint = f"; if {other!r} separates the cells, say so (delimiter=X)" if other else ""
+    return CorpusError(f"{where}: no field {name!r:.60}; choose text_field=NAME among {listed(there)}{hint}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """A few names for a message."""
+    shown = ", ".join(f"{name!r:.60}" for name in names[:_NAMES_SHOWN]) or "none"
+    return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"

@@ -1,0 +1,230 @@
+"""Whatever a corpus may come from, as one stream of UTF-8 in which a newline ends a document.
+
+Beside the text, a `RecordBuilder` gets the id, the title and the kept fields of each document, in step with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from spherevec.corpus.read import markup, tables
+from spherevec.corpus.read.frames import frame_rows, is_frame
+from spherevec.corpus.read.limits import bounded
+from spherevec.corpus.read.objects import documents_of, paths_of
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.portions import Portion, portions_of, text_of
+from spherevec.corpus.read.sources import Item, items_of
+from spherevec.corpus.read.streams import BLOCK_SIZE, STDIN, Meter, blocks, check_encoding, lines, utf8, utf8_pieces
+from spherevec.corpus.table.records import RecordBuilder, Row
+from spherevec.errors import CorpusError
+
+Document = str | Sequence[str]
+
+
+@dataclass
+class Source:
+    """A corpus to be read once: either `pieces` of UTF-8 text, or `documents` that are already lists of words.
+
+    Attributes:
+        records: gets what is kept of each document while it is read; None where nothing is.
+        notes: what was found out about the source and the user should know, complete when all is read.
+    """
+
+    pieces: Iterator[bytes] | None = None
+    documents: Iterator[Sequence[str]] | None = None
+    records: RecordBuilder | None = None
+    meter: Meter = field(default_factory=Meter)
+    name: str = "the corpus"
+    notes: list[str] = field(default_factory=list)
+    plain: tuple[Sequence[Item], ReadOptions] | None = None  # the files, where all of them are plain text
+
+    def portions(self, size: int, workers: int) -> Iterator[Portion]:
+        """The text of plain files in portions, for workers to read instead of `pieces`."""
+        assert self.plain is not None
+        return portions_of(*self.plain, size, workers, self.meter, self.notes)
+
+    def texts(self) -> Iterator[str]:
+        """The documents of a text source, one string each."""
+        assert self.pieces is not None
+        return (line[:-1].decode() for line in lines(self.pieces, self.name))
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """The text in blocks of about `size` bytes that never end inside a word."""
+        assert self.pieces is not None
+        return blocks(self.pieces, size, self.name)
+
+    def all(self) -> Iterator[Document]:
+        """The documents, texts or lists of words."""
+        return self.texts() if self.documents is None else self.documents
+
+
+def read_documents(source: Any, **options: Any) -> Iterator[Document]:
+    """The documents of any source that `encode` takes, in the same order; newlines inside a text become spaces.
+
+    Args:
+        source: see `encode`.
+        **options: fields of `ReadOptions`, such as `text_field` and `encoding`.
+    """
+    return open_source(source, ReadOptions(**options)).all()
+
+
+def open_source(
+    source: Any,
+    options: ReadOptions | None = None,
+    size: int = BLOCK_SIZE,
+    records_in: Path | None = None,
+) -> Source:
+    """Find out what `source` is, and get ready to read it `size` bytes at a time.
+
+    Args:
+        records_in: a folder for the columns that are kept of each document; None keeps nothing.
+    """
+    options = options or ReadOptions()
+    check_encoding(options.encoding)
+    paths = paths_of(source)
+    builder = None if records_in is None else RecordBuilder(records_in, options.columns)
+    if paths is not None:
+        return _open_files(paths, options, size, builder)
+    meter = Meter()
+    if is_frame(source):
+        if options.ids is not False:
+            raise CorpusError("ids of a data frame are one of its columns; name it: id_field=")
+        rows, in_words = frame_rows(source, options), False
+    else:
+        rows, in_words = documents_of(source, options)
+    rows = _recorded(rows, builder, "document ", False)
+    if in_words:
+        return Source(documents=(row.text for row in rows), records=builder, meter=meter)
+    return Source(pieces=_metered(map(_piece_of, rows), meter), records=builder, meter=meter)
+
+
+def open_documents(documents: Iterable[Document]) -> Source:
+    """Documents that are known to be texts, or lists of words."""
+    rows, in_words = documents_of(documents, ReadOptions(), paths=True)
+    if in_words:
+        return Source(documents=(row.text for row in rows))
+    return Source(pieces=map(_piece_of, rows))
+
+
+def _open_files(
+    paths: Sequence[str | os.PathLike[str]], options: ReadOptions, size: int, builder: RecordBuilder | None
+) -> Source:
+    notes: list[str] = []
+    items = items_of(paths, notes)
+    if options.ids is not False:
+        raise CorpusError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
+    if options.wants_fields:
+        plain = next((item for item in items if item.kind == "text" and item.path != STDIN), None)
+        if plain:
+            raise CorpusError(
+                f"{plain.path}: {options.wants_fields} needs a table such as .csv, .jsonl or .parquet; leave it out"
+            )
+    sizes = [item.size for item in items]
+    meter = Meter(total=None if None in sizes else sum(one for one in sizes if one is not None))
+    name = str(items[0].path) if len(items) == 1 else "the corpus"
+    pieces = bounded(_file_pieces(items, options, size, meter, builder, notes), name)
+    all_plain = all(_is_plain(item, options) for item in items)
+    return Source(
+        pieces=pieces,
+        records=builder,
+        meter=meter,
+        name=name,
+        notes=notes,
+        plain=(items, options) if all_plain else None,
+    )
+
+
+def _is_plain(item: Item, options: ReadOptions) -> bool:
+    return item.kind == "text" and not (item.path == STDIN and options.wants_fields)
+
+
+def _file_pieces(
+    items: Sequence[Item],
+    options: ReadOptions,
+    size: int,
+    meter: Meter,
+    builder: RecordBuilder | None,
+    notes: list[str],
+) -> Iterator[bytes]:
+    for item in items:
+        if builder:
+            builder.begin_source(item.name, item.whole)
+        pieces = _item_pieces(item, options, size, meter, builder, notes)
+        first = next(pieces, None)
+        if first is None:
+            if len(items) == 1:
+                raise CorpusError(f"{item.path}: is empty; give a file with at least one document")
+            notes.append(f"{item.path}: is empty")
+            continue
+        yield first
+        yield from pieces
+
+
+def _item_pieces(
+    item: Item, options: ReadOptions, size: int, meter: Meter, builder: RecordBuilder | None, notes: list[str]
+) -> Iterator[bytes]:
+    path, kind = item.path, item.kind
+    if kind == "parquet":
+        return _row_pieces(tables.parquet_rows(path, options, meter), builder, f"{path}, row ")
+    if kind == "html":
+        return _row_pieces(markup.html_rows(path, item.name, options, meter), builder, f"{path}, page ")
+    if kind == "email":
+        return _row_pieces(markup.email_rows(path, item.name, options, meter), builder, f"{path}, mail ")
+    if kind == "mbox":
+        return _row_pieces(markup.mbox_rows(path, options, meter), builder, f"{path}, mail ")
+    text = utf8_pieces(path, options.encoding, size, meter, notes)
+    if path == STDIN and options.wants_fields:
+        kind, text = _kind_of_stream(text)
+        notes.append(f"standard input: read as {'JSON lines' if kind == 'jsonl' else kind.upper()}")
+    if kind == "json":
+        return _row_pieces(tables.json_rows(text, path, options, notes), builder, f"{path}, record ")
+    if kind in ("jsonl", "csv"):
+        parts = lines(text, str(path), tables.LONGEST_RECORD)
+        if kind == "jsonl":
+            return _row_pieces(tables.jsonl_rows(parts, path, options), builder, f"{path}, line ")
+        return _row_pieces(tables.csv_rows(parts, path, options, notes), builder, f"{path}, line ", spelled=True)
+    text = text_of(item, text)
+    return text if builder is None else _watched(text, builder)
+
+
+def _kind_of_stream(pieces: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
+    """What standard input holds, if it has fields: JSON begins with a bracket."""
+    first = next(pieces, b"")
+    begins = first.lstrip()[:1]
+    kind = "jsonl" if begins == b"{" else "json" if begins == b"[" else "csv"
+    return kind, chain([first] if first else [], pieces)
+
+
+def _watched(pieces: Iterable[bytes], builder: RecordBuilder) -> Iterator[bytes]:
+    for piece in pieces:
+        builder.add_lines(piece)
+        yield piece
+
+
+def _row_pieces(
+    rows: Iterable[Row], builder: RecordBuilder | None, place: str, spelled: bool = False
+) -> Iterator[bytes]:
+    return map(_piece_of, _recorded(rows, builder, place, spelled))
+
+
+def _recorded(rows: Iterable[Row], builder: RecordBuilder | None, place: str, spelled: bool) -> Iterator[Row]:
+    for row in rows:
+        if builder is not None:
+            builder.add(row, f"{place}{row.number}", spelled)
+        yield row
+
+
+def _piece_of(row: Row) -> bytes:
+    assert isinstance(row.text, str)
+    return utf8(row.text).replace(b"\n", b" ") + b"\n"
+
+
+def _metered(pieces: Iterable[bytes], meter: Meter) -> Iterator[bytes]:
+    for piece in pieces:
+        meter.done += len(piece)
+        yield piece

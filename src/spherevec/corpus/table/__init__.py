@@ -1,0 +1,1 @@
+"""The table of documents: ids, titles, the beginning of each text, kept fields."""

@@ -1,0 +1,258 @@
+"""The table of documents while it is being read: ids, titles, the beginning of the text, and kept fields.
+
+Columns are spilled to files as documents come, and written as one safetensors file at the end. Its layout:
+
+    schema              JSON in UTF-8: {"rows": n, "columns": [{"role", "name", "kind"}, …]}; roles are id, title, text
+                        and field; column i of this list has the arrays `i.…`
+    i.offsets, i.bytes  kind "text": where each text begins (n + 1), and all of them in UTF-8
+    i.values            kind "number": float64 or int64 (n,); kind "date": int64 microseconds since 1970 (n,)
+    i.codes             kind "category": int32 (n,), -1 where missing; with i.offsets, i.bytes for the categories
+    sources.offsets, sources.bytes, sources.rows, sources.whole
+                        where documents have no id of their own: the name of each source, the first row that came from
+                        it, and whether it is one document (its name is the id) or many (the id is name:line)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.config import KEEP_TEXT
+from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, as_microseconds, as_number, is_missing
+from spherevec.errors import CorpusError
+from spherevec.storage.text_column import TextColumn, TextWriter
+
+_ROWS_CONVERTED = 1 << 14
+
+
+class Row(NamedTuple):
+    """One document of a source: its text, or its list of words, and what is kept beside it."""
+
+    text: str | Sequence[str]
+    id: Any = None
+    title: Any = None
+    values: Sequence[Any] = ()
+    number: int = 0  # of the line or row in its source, for messages
+
+
+@dataclass(frozen=True)
+class KeptField:
+    """A field that is kept beside the text, and its kind where the user says it."""
+
+    name: str
+    kind: str | None = None
+
+
+@dataclass
+class Columns:
+    """What a table of documents keeps."""
+
+    id_field: str | None = None
+    title_field: str | None = None
+    keep: Sequence[KeptField] = field(default_factory=tuple)
+    keep_text: int = KEEP_TEXT
+    ids: bool = False  # rows bring ids that no field is named for, such as pairs
+
+
+class RecordBuilder:
+    """Takes documents one by one, or lines of text by the block, and writes their table.
+
+    Args:
+        folder: where columns are spilled.
+        columns: what to keep.
+    """
+
+    def __init__(self, folder: Path, columns: Columns) -> None:
+        self.columns = columns
+        self._stack = ExitStack()
+        self._n_rows = 0
+        self._taken = 0  # characters of the line that the last block of text ended in
+        self._sources: list[tuple[str, int, bool]] = []
+
+        def writer(name: str) -> TextWriter:
+            return self._stack.enter_context(TextWriter(folder, f"record-{name}"))
+
+        self._ids = writer("id") if columns.id_field is not None or columns.ids else None
+        self._titles = writer("title")
+        self._has_title = False
+        self._texts = writer("text") if columns.keep_text else None
+        self._fields = [(writer(f"field-{i}"), KindFinder(kept.kind)) for i, kept in enumerate(columns.keep)]
+
+    @property
+    def n_rows(self) -> int:
+        return self._n_rows
+
+    def begin_source(self, name: str, whole: bool = False, ahead: int = 0) -> None:
+        """What comes next, or `ahead` rows later, is from this source, which is one document or many."""
+        self._sources.append((name, self._n_rows + ahead, whole))
+
+    def add(self, row: Row, place: str, spelled: bool = False) -> None:
+        """Args: place: where the row is, for messages; spelled: its source knows no types, as CSV."""
+        if self._ids is not None:
+            self._ids.append(_id_text(row.id, self.columns.id_field, place))
+        if row.title is not None and not is_missing(row.title) and row.title != "":
+            if not self._has_title:
+                self._titles.extend(np.zeros(0, np.uint8), np.zeros(self._n_rows, np.int64))
+                self._has_title = True
+            self._titles.append(" ".join(str(row.title).split()))
+        elif self._has_title:
+            self._titles.append("")
+        if self._texts is not None:
+            self._texts.append(self._beginning(row.text))
+        for (writer, finder), kept, value in zip(self._fields, self.columns.keep, row.values, strict=True):
+            try:
+                writer.append(finder.text_of(value, spelled))
+            except ValueError as error:
+                raise CorpusError(f"{place}, field {kept.name!r}: {error}") from None
+        self._n_rows += 1
+
+    def add_lines(self, block: bytes) -> None:
+        """Text in which a newline ends a document; a block may end anywhere."""
+        ends = np.zeros(block.count(b"\n"), np.int64)
+        if self._texts is not None:
+            from spherevec.storage.text_kernel import line_beginnings
+
+            data = np.frombuffer(block, np.uint8)
+            out = np.empty(len(data), np.uint8)
+            filled, self._taken = line_beginnings(data, self.columns.keep_text, self._taken, out, ends)
+            out = out[:filled]
+        else:
+            out = np.zeros(0, np.uint8)
+        self.add_beginnings(out, ends)
+
+    def add_beginnings(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        """The beginnings of documents, back to back, and where each ends; a document without end goes on later."""
+        if self._texts is not None:
+            self._texts.extend(text, ends)
+        if self._has_title:
+            self._titles.extend(np.zeros(0, np.uint8), np.zeros(len(ends), np.int64))
+        self._n_rows += len(ends)
+
+    def _beginning(self, text: str | Sequence[str]) -> str:
+        length = self.columns.keep_text
+        if not isinstance(text, str):
+            return " ".join(text[:length])[:length]
+        return " ".join(text[: 4 * length].split())[:length]
+
+    def write(self, path: Path) -> None:
+        """Write the table; ids that occur twice are refused."""
+        from spherevec.storage.tensors import write_tensors
+
+        schema: list[dict[str, str]] = []
+        tensors: dict[str, NDArray[Any]] = {}
+
+        def put(role: str, name: str, kind: str, arrays: dict[str, NDArray[Any]]) -> None:
+            for part, array in arrays.items():
+                tensors[f"{len(schema)}.{part}"] = array
+            schema.append({"role": role, "name": name, "kind": kind})
+
+        if self._ids is not None:
+            ids = self._ids.column()
+            self._check_unique(ids)
+            put("id", self.columns.id_field or "id", "text", text_arrays(ids))
+        elif self._named_sources():
+            names = TextColumn.of(name for name, _, _ in self._sources)
+            tensors.update({f"sources.{part}": array for part, array in text_arrays(names).items()})
+            tensors["sources.rows"] = np.array([row for _, row, _ in self._sources], np.int64)
+            tensors["sources.whole"] = np.array([whole for _, _, whole in self._sources], np.uint8)
+        if self._has_title:
+            put("title", self.columns.title_field or "title", "text", text_arrays(self._titles.column()))
+        if self._texts is not None:
+            put("text", "text", "text", text_arrays(self._texts.column()))
+        for (writer, finder), kept in zip(self._fields, self.columns.keep, strict=True):
+            put("field", kept.name, finder.kind, _typed(writer.column(), finder))
+        write_tensors(path, {"schema": schema_array(self._n_rows, schema), **tensors})
+
+    def _named_sources(self) -> bool:
+        """Whether rows are told apart by their sources: a single file of many documents needs no name."""
+        return len(self._sources) > 1 or any(whole for _, _, whole in self._sources)
+
+    def _check_unique(self, ids: TextColumn) -> None:
+        twins = ids.first_duplicate()
+        if twins:
+            first, second = twins
+            source = f"field {self.columns.id_field!r}" if self.columns.id_field else "ids"
+            raise CorpusError(
+                f"{source}: {ids[second]!r:.60} is the id of two documents, {first} and {second} (counted from 0); "
+                "ids must be unique: choose another field, or remove one of the two"
+            )
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def __enter__(self) -> RecordBuilder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def schema_array(n_rows: int, columns: Sequence[dict[str, str]]) -> NDArray[np.uint8]:
+    """The description of a table as an array of bytes."""
+    return np.frombuffer(json.dumps({"rows": n_rows, "columns": list(columns)}).encode(), np.uint8)
+
+
+def schema_of(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """What `schema_array` wrote."""
+    return dict(json.loads(columns["schema"].tobytes()))
+
+
+def text_arrays(column: TextColumn) -> dict[str, NDArray[Any]]:
+    return {"offsets": column.offsets, "bytes": column.arena}
+
+
+def _id_text(value: Any, name: str | None, place: str) -> str:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_missing(value) or value == "":
+        what = f"field {name!r} is empty" if name else "it has no id"
+        raise CorpusError(f"{place}: {what}; every document needs an id: fill it in, or leave out the ids")
+    if isinstance(value, float) and value.is_integer():  # what pandas makes of whole numbers beside missing ones
+        return str(int(value))
+    if isinstance(value, bool | float | list | tuple | dict | set | bytes):
+        raise CorpusError(f"{place}: {value!r:.40} is no id; ids are texts or whole numbers")
+    return str(value)
+
+
+def _typed(raw: TextColumn, finder: KindFinder) -> dict[str, NDArray[Any]]:
+    """A column of text as the arrays of its kind."""
+    kind = finder.kind
+    if kind == "text":
+        return text_arrays(raw)
+    if kind == "category":
+        codes = np.full(len(raw), -1, np.int32)
+        numbers: dict[str, int] = {}
+        for start, texts in _chunks(raw):
+            codes[start : start + len(texts)] = [numbers.setdefault(t, len(numbers)) if t else -1 for t in texts]
+        names = sorted(numbers)
+        rank = np.zeros(len(names) + 1, np.int32)
+        rank[[numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+        rank[-1] = -1
+        return {"codes": rank[codes], **text_arrays(TextColumn.of(names))}
+    if kind == "date":
+        days = np.full(len(raw), MISSING_DATE, np.int64)
+        for start, texts in _chunks(raw):
+            found: list[Any] = [as_microseconds(text, months=True) if text else MISSING_DATE for text in texts]
+            days[start : start + len(texts)] = found
+        return {"values": days}
+    whole = finder.whole and finder.n_filled == len(raw)
+    numbers_ = np.full(len(raw), 0 if whole else np.nan, np.int64 if whole else np.float64)
+    for start, texts in _chunks(raw):
+        cells: list[Any] = [as_number(text) if text else np.nan for text in texts]
+        numbers_[start : start + len(texts)] = cells
+    return {"values": numbers_}
+
+
+def _chunks(column: TextColumn) -> Iterator[tuple[int, list[str]]]:
+    for start in range(0, len(column), _ROWS_CONVERTED):
+        yield start, column[start : start + _ROWS_CONVERTED]
