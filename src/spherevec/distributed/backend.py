@@ -24,8 +24,8 @@ from spherevec.engine.cpu.word_weights import Coherence
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan
 from spherevec.engine.schedule import FINAL_SHARE, Schedule
-from spherevec.storage.locks import told_in_one_line
 from spherevec.storage.memory import available_memory
+from spherevec.storage.os_errors import explain_os_errors
 
 REFIT_STEPS = 8
 # Exchanges from one point at which all workers have all that was learned to the next. Only at such a point can a run be
@@ -302,7 +302,7 @@ class ClusterBackend:
         """In memory or, where that would crowd it, in a file, which lives as long as it is mapped."""
         if shape[0] * shape[1] * 4 < SHARE_OF_MEMORY * available_memory():
             return np.empty(shape, np.float32)
-        with told_in_one_line(self._folder):
+        with explain_os_errors(writing=self._folder):
             return np.memmap(self._folder / f"{table}.taken", np.float32, "w+", shape=shape)
 
     # --- faults ------------------------------------------------------------------------------------------------------

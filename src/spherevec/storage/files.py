@@ -21,7 +21,8 @@ from typing import IO
 
 from spherevec.errors import SpherevecError
 from spherevec.process import signals_held_back
-from spherevec.storage.locks import exclusive_lock, made_folders, owned, resolved, told_in_one_line
+from spherevec.storage.locks import exclusive_lock, made_folders, owned, resolved
+from spherevec.storage.os_errors import explain_os_errors, reason
 
 _READ_AT_ONCE = 1 << 16
 
@@ -40,7 +41,7 @@ def atomic_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         path: a new file, or a regular one; folders, devices, pipes and sockets are refused.
         overwrite: an existing file may be replaced; one that appears while we write is never, without this.
     """
-    with told_in_one_line(path), owned(path) as target:
+    with explain_os_errors(writing=path), owned(path) as target:
         _check_file(path, target, overwrite)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
@@ -65,7 +66,7 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
         overwrite: an existing folder may be replaced; it stays until the new one is complete.
         ours: the names that such a folder holds; one that holds anything else is never replaced.
     """
-    with told_in_one_line(path), owned(path) as target:
+    with explain_os_errors(writing=path), owned(path) as target:
         _check_folder(path, target, overwrite, ours)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
@@ -237,9 +238,7 @@ def working_folder(place: str | Path | None) -> Iterator[Path]:
             folder = stack.enter_context(temporary_folder(temporary_place(place) / "spherevec"))
         except OSError as error:
             named = "no folder for temporary files" if place is None else f"{place}: cannot be worked in"
-            raise SpherevecError(
-                f"{named}: {error.strerror or error}; choose another place (TMPDIR, or workdir)"
-            ) from None
+            raise SpherevecError(f"{named}: {reason(error)}; choose another place (TMPDIR, or workdir)") from None
         yield folder
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from spherevec import process
 from spherevec.errors import BusyError, SpherevecError
+from spherevec.storage.os_errors import explain_os_errors
 
 # What a disk without locks says.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
@@ -69,7 +70,7 @@ def owned(path: str | Path, *, run: bool = False) -> Iterator[Path]:
         return
     try:
         with contextlib.ExitStack() as stack:
-            with told_in_one_line(path):
+            with explain_os_errors(writing=path):
                 stack.enter_context(made_folders(target.parent))
                 stack.enter_context(_locked_file(path, target))
             yield target
@@ -85,18 +86,6 @@ def resolved(path: str | Path) -> Path:
         return Path(path).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise SpherevecError(f"{str(path)!r}: not a usable path ({error}); choose another name") from None
-
-
-@contextlib.contextmanager
-def told_in_one_line(path: str | Path) -> Iterator[None]:
-    """Turn whatever goes wrong while `path` is written into one line that names it."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SpherevecError(
-            f"{path}: cannot write: {reason}; free some space there or choose another place"
-        ) from error
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
-from spherevec.storage.locks import told_in_one_line
+from spherevec.storage.os_errors import explain_os_errors
 
 Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -186,7 +186,7 @@ class TextWriter:
     def extend(self, arena: Bytes, ends: Int64) -> None:
         """Texts back to back, and where each ends; what follows the last end belongs to a text still to be ended."""
         text, text_ends = self._flush()
-        with told_in_one_line(self._paths[0].parent):
+        with explain_os_errors(writing=self._paths[0].parent):
             text.write(arena.data)
             text_ends.write((ends + self._size).data)
         self._size += len(arena)
@@ -194,7 +194,7 @@ class TextWriter:
 
     def _flush(self) -> tuple[BinaryIO, BinaryIO]:
         """Write what is held; returns the two files."""
-        with told_in_one_line(self._paths[0].parent):
+        with explain_os_errors(writing=self._paths[0].parent):
             if self._files is None:
                 self._files = self._paths[0].open("wb"), self._paths[1].open("wb")
             self._files[0].write(self._held)
@@ -207,7 +207,7 @@ class TextWriter:
         if self._files is None:
             arena, ends = np.frombuffer(bytes(self._held), np.uint8), np.array(self._held_ends, np.int64)
         else:
-            with told_in_one_line(self._paths[0].parent):
+            with explain_os_errors(writing=self._paths[0].parent):
                 for file in self._flush():
                     file.flush()
             arena = np.memmap(self._paths[0], np.uint8, "r") if self._size else np.zeros(0, np.uint8)

@@ -29,7 +29,7 @@ from spherevec.model.index import carry_index
 from spherevec.model.inference import fitter_of, vocabulary_of
 from spherevec.model.neighbors import check_finite
 from spherevec.storage.files import working_folder
-from spherevec.storage.locks import told_in_one_line
+from spherevec.storage.os_errors import explain_os_errors
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.arrivals import Arrivals, GrownWords, find_arrivals, grown_words
 from spherevec.training.drift import measure_drift
@@ -107,7 +107,7 @@ def update(
         chosen_progress(progress) as shown,
         checkpoint_owned(checkpoint),
         working_folder(workdir) as folder,
-        told_in_one_line(folder),
+        explain_os_errors(writing=folder),
     ):
         report = careful(shown)
         check_checkpoint(checkpoint, checkpoint_every, resume, start_over)

@@ -723,7 +723,7 @@ def full_disk(folder, encoded, limit):
 
 
 def test_a_file_that_cannot_grow_costs_a_warning_not_the_run(tmp_path):
-    assert "cannot write: File too large; free some space there" in full_disk(tmp_path, tmp_path / "encoded", 2000)
+    assert "cannot write: File too large; raise the limit" in full_disk(tmp_path, tmp_path / "encoded", 2000)
 
 
 @pytest.fixture

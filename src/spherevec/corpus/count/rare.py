@@ -9,7 +9,7 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.storage.locks import told_in_one_line
+from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.tensors import write_tensors
 from spherevec.threads import in_order
 
@@ -44,7 +44,7 @@ class RareWords:
 
     def __init__(self, folder: Path) -> None:
         self._paths = folder / "rare-hashes.bin", folder / "rare-rows.bin"
-        with told_in_one_line(folder):
+        with explain_os_errors(writing=folder):
             self._hashes, self._rows = (path.open("wb") for path in self._paths)
         self._n_pairs = 0
 
@@ -52,7 +52,7 @@ class RareWords:
         """Some occurrences: the hash of the word, and the document that it stands in."""
         self._n_pairs += len(hashes)
         if self._n_pairs <= MOST_PAIRS:
-            with told_in_one_line(self._paths[0].parent):
+            with explain_os_errors(writing=self._paths[0].parent):
                 self._hashes.write(hashes.data)
                 self._rows.write(rows.data)
 

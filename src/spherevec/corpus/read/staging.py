@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spherevec.corpus.read.parts import Piece, filesystem, told_by_fsspec
 from spherevec.corpus.read.streams import COMPRESSED, readable
 from spherevec.errors import CorpusError, MissingExtraError
-from spherevec.storage.locks import told_in_one_line
+from spherevec.storage.os_errors import explain_os_errors
 
 _COPIED = 1 << 22  # bytes at a time
 _ENDINGS = {"text": ".txt", "html": ".html", "email": ".eml"}  # of files that are one document
@@ -86,7 +86,7 @@ def _staged(piece: Piece, folder: Path, number: int) -> Path | None:
         return Path(piece.place)
     suffixes = "".join(Path(piece.place).suffixes[-2:])
     target = folder / f"{number}{suffixes}"
-    with opened(piece.place) as source, told_in_one_line(folder):
+    with opened(piece.place) as source, explain_os_errors(writing=folder):
         if piece.start is None:
             with target.open("wb") as copy:
                 shutil.copyfileobj(source, copy, _COPIED)
