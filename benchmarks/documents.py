@@ -88,13 +88,13 @@ figures = {}
 figures["opening, s"], model = timed(lambda: spherevec.load(sys.argv[1]))
 figures["own memory once open, MB"] = own()
 figures["rows"] = len(model.documents)
-model.search("word1", mode="dense", top=1, where={"team": "team0"})  # compiles, and reads an eighth
-figures["one query, first time, s"], found = timed(lambda: model.search("word3 word5", mode="dense", top=10))
-figures["one query, again, s"], _ = timed(lambda: model.search("word3 word5", mode="dense", top=10))
+model.search("word1", mode="dense", topn=1, where={"team": "team0"})  # compiles, and reads an eighth
+figures["one query, first time, s"], found = timed(lambda: model.search("word3 word5", mode="dense", topn=10))
+figures["one query, again, s"], _ = timed(lambda: model.search("word3 word5", mode="dense", topn=10))
 many = [f"word{a} word{a + 7}" for a in range(16)]
-figures["sixteen queries, s"], _ = timed(lambda: model.search(many, mode="dense", top=10))
+figures["sixteen queries, s"], _ = timed(lambda: model.search(many, mode="dense", topn=10))
 figures["one query where an eighth is asked for, s"], _ = timed(
-    lambda: model.search("word3 word5", mode="dense", top=10, where={"team": "team3"})
+    lambda: model.search("word3 word5", mode="dense", topn=10, where={"team": "team3"})
 )
 some = model.documents.ids[len(model.docs) // 2]
 figures["a document by its id, s"], _ = timed(lambda: model.documents.row_of(some))

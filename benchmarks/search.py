@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from benchmarks.common import Report, command
 from spherevec.errors import MissingExtraError
-from spherevec.model.neighbors import AnnIndex, top_k
+from spherevec.model.index import AnnIndex
+from spherevec.search.neighbors import nearest_neighbors
 
 K = 10
 
@@ -51,9 +52,9 @@ def exact_figures(n: int, dim: int) -> dict[str, float]:
     vectors = clustered(n, dim)
     queries = clustered(100, dim, seed=2)
     return {
-        "one query, ms": 1e3 * best_of(5, lambda: top_k(queries[:1], vectors, K)),
+        "one query, ms": 1e3 * best_of(5, lambda: nearest_neighbors(queries[:1], vectors, K)),
         "one query, sorting all, ms": 1e3 * best_of(2, lambda: naive(queries[:1], vectors)),
-        "hundred queries, ms": 1e3 * best_of(3, lambda: top_k(queries, vectors, K)),
+        "hundred queries, ms": 1e3 * best_of(3, lambda: nearest_neighbors(queries, vectors, K)),
         "hundred queries, the matrix product alone, ms": 1e3
         * best_of(3, lambda: [queries @ vectors[i : i + 40_000].T for i in range(0, n, 40_000)]),
     }
@@ -72,7 +73,7 @@ def approximate_figures(n: int, dim: int) -> dict[str, float]:
         opening = best_of(3, lambda: AnnIndex.load(path))
         mapped = AnnIndex.load(path)
         found, _ = mapped.search(queries, K)
-        exact, _ = top_k(queries, vectors, K)
+        exact, _ = nearest_neighbors(queries, vectors, K)
         recall = np.mean([len(set(a) & set(b)) / K for a, b in zip(found, exact, strict=True)])
         return {
             "building, s": building,
@@ -80,7 +81,7 @@ def approximate_figures(n: int, dim: int) -> dict[str, float]:
             "opening, ms": 1e3 * opening,
             "recall of ten neighbours": float(recall),
             "one query, ms": 1e3 * best_of(20, lambda: mapped.search(queries[:1], K)),
-            "one query exactly, ms": 1e3 * best_of(5, lambda: top_k(queries[:1], vectors, K)),
+            "one query exactly, ms": 1e3 * best_of(5, lambda: nearest_neighbors(queries[:1], vectors, K)),
         }
 
 

@@ -38,7 +38,7 @@ ROOMS: tuple[str, ...] = (
     "io",
     "model.model",
     "model.search",
-    "model.lexical",
+    "search.lexical",
     "model.editing",
     "corpus.read.readers",
     "corpus.read.markup",

@@ -64,7 +64,7 @@ def _a_table() -> Any:
 
 
 def _some_terms() -> Any:
-    from spherevec.model.document_terms import count_terms
+    from spherevec.search.terms import count_terms
 
     ids, offsets = np.array([0, 1, 0, 2, 1], np.int32), np.array([0, 4, 5], np.int64)
     with tempfile.TemporaryDirectory() as scratch:
@@ -117,7 +117,7 @@ def _use_model(data: bytes, folder: Path) -> None:
         assert model.infer(["a b é b zz", ""], threads=1, epochs=2).shape == (2, model.vector_size)
         if model.docs is not None and len(model.docs):
             for mode in ("hybrid", "dense"):
-                json.dumps([result.as_dict() for result in model.search(["a b", "rare", "zz"], top=5, mode=mode)])
+                json.dumps([result.as_dict() for result in model.search(["a b", "rare", "zz"], topn=5, mode=mode)])
             if model.documents is not None:
                 model.remove([model.documents.ids[0]])
             if model.kept_topics is not None:
@@ -197,9 +197,9 @@ def _terms() -> list[bytes]:
 
 def _open_terms(data: bytes, folder: Path) -> None:
     """The words of documents, alone: counts, postings, BM25, and what is left after documents are removed."""
-    from spherevec.model.document_terms import DocumentTerms
     from spherevec.model.editing import terms_of
-    from spherevec.model.lexical import LexicalIndex
+    from spherevec.search.lexical import LexicalIndex
+    from spherevec.search.terms import DocumentTerms
 
     path = folder / "terms.safetensors"
     path.write_bytes(tensors_of(data, cached("terms", _terms)))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import spherevec
 from experiments.search.tasks import Task, load, make, save, subset
-from spherevec.model.search import MODES
+from spherevec.search.hybrid import MODES
 
 TOP = 10
 QUERIES_OF_SUBSETS = 300
@@ -71,7 +71,7 @@ def measure(name: str, data: Path, seed: int, work: Path) -> dict[str, Any]:
     found: dict[str, Scores] = {}
     for mode in MODES:
         answers = [
-            [[hit.row for hit in result] for result in model.search(queries, top=TOP, mode=mode)]
+            [[hit.row for hit in result] for result in model.search(queries, topn=TOP, mode=mode)]
             for queries in (task.class_queries, task.item_queries)
         ]
         found[mode] = scores(task, *answers)

@@ -56,7 +56,7 @@ def changed(task: Task, variant: str) -> int:
 def figures(task: Task, model: Model, seed: int) -> dict[str, Any]:
     """Search and documents of one trained model."""
     found = [
-        [[hit.row for hit in result] for result in model.search(queries, top=TOP)] if queries else []
+        [[hit.row for hit in result] for result in model.search(queries, topn=TOP)] if queries else []
         for queries in (task.class_queries, task.item_queries)
     ]
     result: dict[str, Any] = {of: with_error(own) for of, own in scores(task, *found).items() if len(own)}

@@ -24,8 +24,8 @@ from experiments.update.measure import read
 from spherevec.corpus.tokenize import tokenize
 from spherevec.evaluation import find_data
 from spherevec.model import Model
-from spherevec.model.neighbors import top_k
 from spherevec.model.subwords import Spellings
+from spherevec.search.neighbors import nearest_neighbors
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -48,7 +48,7 @@ def misspelled(word: str, rng: np.random.Generator) -> str:
 def f1(vectors: NDArray[np.float32], model: Model, old: NDArray[Any], new: NDArray[Any]) -> float:
     """The share of documents whose class is that of most of the three nearest."""
     assert model.docs is not None
-    rows, cosines = top_k(vectors, np.asarray(model.docs.vectors), 3)
+    rows, cosines = nearest_neighbors(vectors, np.asarray(model.docs.vectors), 3)
     right = 0
     for near, weights, label in zip(rows, cosines, new, strict=True):
         votes: dict[Any, float] = {}
@@ -75,7 +75,7 @@ def words(model: Model, rng: np.random.Generator) -> None:
     slips = [(row, slip) for row in frequent if (slip := misspelled(names[row], rng)) not in known]
     spellings = Spellings(names)
     guesses = spellings.guess([slip for _, slip in slips], model.words.vectors)
-    near, _ = top_k(guesses, model.words.vectors, 5)
+    near, _ = nearest_neighbors(guesses, model.words.vectors, 5)
     found = np.mean([row in near[i] for i, (row, _) in enumerate(slips)])
     rare = [row for row in np.flatnonzero(counts < 10).tolist() if len(names[row]) >= 5 and names[row].isalpha()]
     rare = sorted(rng.permutation(rare)[:1000].tolist())
@@ -114,7 +114,7 @@ def queries(model: Model, rng: np.random.Generator, count: int = 200) -> None:
         ]
         line: dict[str, Any] = {"queries of three words": len(texts), "misspelled": slips}
         for name, subwords in (("dropped", False), ("guessed", True)):
-            found = model.search(texts, top=10, subwords=subwords)
+            found = model.search(texts, topn=10, subwords=subwords)
             hits = [row in [hit.row for hit in one] for (row, _), one in zip(wanted, found, strict=True)]
             line[name] = round(float(np.mean(hits)), 3)
         print(json.dumps(line))

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 import spherevec
 from spherevec.model.index import GrowingIndex
-from spherevec.model.neighbors import top_k
+from spherevec.search.neighbors import nearest_neighbors
 
 Floats = NDArray[np.float32]
 
 
 def recall(index: GrowingIndex, vectors: Floats, queries: Floats, threads: int) -> float:
-    exact, _ = top_k(queries, vectors, 10)
+    exact, _ = nearest_neighbors(queries, vectors, 10)
     found, _ = index.search(queries, 10, threads)
     return float(np.mean([len({*a} & {*b}) / 10 for a, b in zip(exact.tolist(), found.tolist(), strict=True)]))
 

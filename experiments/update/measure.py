@@ -32,7 +32,7 @@ from spherevec.evaluation import (
     wiki_path,
 )
 from spherevec.model import Model
-from spherevec.model.neighbors import top_k
+from spherevec.search.neighbors import nearest_neighbors
 
 Named = list[tuple[str, str]]
 
@@ -103,7 +103,7 @@ def kept_neighbours(before: Model, after: Model, n: int = 1000, k: int = 10) -> 
             continue
         at = [np.searchsorted(among, row) for row in rows]
         ours, theirs = (
-            top_k(model.words.vectors[rows], model.words.vectors[among], k, [[one] for one in at])[0]
+            nearest_neighbors(model.words.vectors[rows], model.words.vectors[among], k, [[one] for one in at])[0]
             for model in (before, after)
         )
         found[name] = float(

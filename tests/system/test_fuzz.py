@@ -31,8 +31,8 @@ from benchmarks.fuzz.targets import TARGETS, feed
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
 from spherevec.io import import_vectors
-from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
+from spherevec.search.terms import DocumentTerms
 from spherevec.storage import checksums
 from spherevec.storage.tensors import write_tensors
 from spherevec.storage.text_column import TextColumn

@@ -260,7 +260,7 @@ def test_a_sound_model_is_told_so(hostile, capsys):
 
 def test_a_model_with_an_index_is_copied_without_it():
     pytest.importorskip("usearch")
-    from spherevec.model.neighbors import AnnIndex
+    from spherevec.model.index import AnnIndex
 
     words = KeyedVectors([f"w{i}" for i in range(50)], unit(50))
     words.use_index(AnnIndex.build(words.vectors, threads=1))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spherevec.evaluation import AnalogyResult, SimilarityResult
     from spherevec.model import Model
     from spherevec.model.keyed_vectors import Key
-    from spherevec.model.results import SearchResult
+    from spherevec.search.results import SearchResult
     from spherevec.training.progress import Progress
 
 Answers = Sequence[tuple["Key", float]]

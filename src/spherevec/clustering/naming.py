@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spherevec.errors import ConfigError
-from spherevec.model.neighbors import top_k
+from spherevec.search.neighbors import nearest_neighbors
 from spherevec.sphere import normalize
 
 
@@ -40,5 +40,5 @@ def name_clusters(
         # cos(w, c) less the mean of the other cosines is one scalar product of w.
         total = directions.sum(axis=0, dtype=np.float64)
         directions = (directions - (total - directions) / (len(directions) - 1)).astype(np.float32)
-    rows, _ = top_k(directions, words.vectors, topn)
+    rows, _ = nearest_neighbors(directions, words.vectors, topn)
     return [[words.index_to_key[i] for i in nearest] for nearest in rows]

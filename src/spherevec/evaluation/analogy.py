@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError
 from spherevec.evaluation.datasets import AnalogySection
 from spherevec.evaluation.words import Words, WordTable
-from spherevec.model.neighbors import multiplicative_terms
+from spherevec.search.neighbors import multiplicative_terms
 from spherevec.sphere import FloatArray
 
 METHODS = ("3cosadd", "3cosmul")

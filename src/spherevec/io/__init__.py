@@ -25,7 +25,7 @@ from spherevec.io import (
 )
 from spherevec.io.outside import Changes, opened
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.model.neighbors import check_finite
+from spherevec.search.neighbors import check_finite
 
 __all__ = ["FORMATS", "Changes", "Format", "export_vectors", "import_vectors", "underscored"]
 

@@ -173,7 +173,7 @@ class DocumentTable:
         return f"DocumentTable({len(self):,} documents, fields: {kept})"
 
     def _repr_html_(self) -> str:
-        from spherevec.model.html import table_html
+        from spherevec.html import table_html
 
         header = ["id", "title", *self.fields]
         rows = [[*self.record(row).values()] for row in range(min(len(self), 10))]

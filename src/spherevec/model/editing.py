@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
-from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.index import carry_index
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.search.terms import DocumentTerms
 
 if TYPE_CHECKING:
     from spherevec.model.model import Model

@@ -41,11 +41,11 @@ from spherevec.config import settings_of_0_1
 from spherevec.corpus.count.rare_counts import RareCounts
 from spherevec.engine.fit import FitTables
 from spherevec.errors import ConfigError, FormatError
-from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.index import StoredIndex
 from spherevec.model.kept_topics import KeptTopics
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.search.terms import DocumentTerms
 from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, previous_version, read_at_most
 from spherevec.storage.folders import OpenFolder

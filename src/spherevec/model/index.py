@@ -6,16 +6,18 @@ A vector has the same key in the index for as long as it lives, while its row mo
 
 from __future__ import annotations
 
+import mmap
+import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import ConfigError, FormatError
+from spherevec.errors import ConfigError, FormatError, MissingExtraError
 from spherevec.model.index_file import check_index_file
-from spherevec.model.neighbors import AnnIndex
 
 if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import KeyedVectors
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
 
+# The approximate index: links of each vector, and candidates kept while searching. On touching clusters of 100,000
+# vectors these found 99 % of the neighbours in a millisecond; half of each found 93 % in half the time.
+_LINKS = 32
+_CANDIDATES = 256
 _UNKNOWN = -1
 _ROWS_COMPARED = 1 << 14
 # The index keeps 11 bits of each number.
@@ -161,3 +167,126 @@ def carry_index(before: KeyedVectors, after: KeyedVectors, origin: Int64, thread
         after.use_index(GrowingIndex.build(after.vectors, threads))
     else:
         after.use_index(index.moved(after.vectors, same, threads))
+
+
+class AnnIndex:
+    """An approximate index over unit vectors: built once, then searched from disk through a memory map.
+
+    Needs the extra `ann`. An index file holds no pickle. It is read by native code, after every number in it that leads
+    anywhere was checked.
+    """
+
+    def __init__(self, index: Any, buffer: Any = None) -> None:
+        self._index, self._buffer = index, buffer  # the buffer lives as long as the index that looks into it
+        self._index.expansion_search = _CANDIDATES
+
+    @classmethod
+    def build(cls, vectors: Float32, threads: int = 0) -> AnnIndex:
+        """Index the unit rows (n, d); `threads` = 0 means all cores."""
+        usearch = _usearch()
+        index = usearch.Index(ndim=vectors.shape[1], metric="ip", dtype="f16", connectivity=_LINKS)
+        index.add(np.arange(len(vectors), dtype=np.uint64), vectors, threads=threads)
+        return cls(index)
+
+    def save(self, path: str | Path) -> None:
+        from spherevec.storage.files import atomic_file
+
+        with atomic_file(path, overwrite=True) as temporary:
+            self._index.save(str(temporary))
+
+    @classmethod
+    def load(cls, path: str | Path) -> AnnIndex:
+        """Open a saved index without reading it into memory."""
+        _usearch()
+        if not Path(path).is_file():
+            raise FormatError(f"{path}: no such index file; build one with AnnIndex.build(vectors).save(path)")
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            buffer: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        check_index_file(buffer, str(path))
+        return cls.of_buffer(buffer, str(path))
+
+    @classmethod
+    def of_buffer(cls, buffer: Any, what: str) -> AnnIndex:
+        """The index in a buffer that `check_index_file` has passed; it is not copied. `what` names it in messages."""
+        try:
+            index = _usearch().Index.restore(buffer, view=True)
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise FormatError(f"{what}: not an index file ({error}); build it again") from None
+        if index is None:
+            raise FormatError(f"{what}: not an index file; build it again")
+        return cls(index, buffer)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def vector_size(self) -> int:
+        return int(self._index.ndim)
+
+    def copy(self) -> AnnIndex:
+        """An index in memory that can be changed; one opened from disk cannot."""
+        return AnnIndex(self._index.copy())
+
+    def add(self, keys: Int64, vectors: Float32, threads: int = 0) -> None:
+        """Add vectors (n, d) under keys (n,) that are not in use."""
+        if len(keys):
+            self._index.add(keys.astype(np.uint64), vectors, threads=threads)
+
+    def remove(self, keys: Int64) -> None:
+        """Remove the vectors of some keys (n,)."""
+        if len(keys):
+            self._index.remove(keys.astype(np.uint64), compact=False)
+
+    def holds(self, keys: Int64, vectors: Float32) -> bool:
+        """Whether these vectors (n, d) are stored under these keys (n,)."""
+        # The index keeps 11 bits of each number, which is enough to know a vector again.
+        return all(
+            key in self._index and np.allclose(np.ravel(self._index.get(key)), vector, atol=1e-3)
+            for key, vector in zip(keys.tolist(), vectors, strict=True)
+        )
+
+    def fits(self, vectors: Float32) -> bool:
+        """Whether this is an index of these vectors, as far as their number and a few of them tell."""
+        if (len(self), self.vector_size) != vectors.shape:
+            return False
+        some = np.array(sorted({0, len(vectors) // 2, len(vectors) - 1}) if len(vectors) else [], np.int64)
+        return self.holds(some, vectors[some])
+
+    def search(self, queries: Float32, k: int, threads: int = 0) -> tuple[Int64, Float32]:
+        """Like `nearest_neighbors`, without the promise that every neighbour is found.
+
+        Returns:
+            Row numbers (q, k) and cosines (q, k), filled up with -1 and -inf where fewer were found.
+        """
+        queries = np.ascontiguousarray(queries, np.float32)
+        if queries.ndim != 2 or queries.shape[1] != self.vector_size:
+            raise ConfigError(f"queries of shape {queries.shape} do not fit an index of dimension {self.vector_size}")
+        if k < 1:
+            raise ConfigError(f"the number of neighbours must be at least 1, not {k}")
+        k = min(k, len(self))
+        rows = np.full((len(queries), k), -1, np.int64)
+        cosines = np.full((len(queries), k), -np.inf, np.float32)
+        if len(queries) == 1:
+            matches = self._index.search(queries[0], k)
+            rows[0, : len(matches)] = matches.keys
+            cosines[0, : len(matches)] = 1 - matches.distances
+            return rows, cosines
+        matches = self._index.search(queries, k, threads=threads)
+        found = np.arange(k)[None, :] < np.asarray(matches.counts)[:, None]
+        rows[found] = matches.keys[found]
+        cosines[found] = 1 - matches.distances[found]
+        return rows, cosines
+
+
+def has_extra() -> bool:
+    """Whether the approximate index can be used here; without it, search is exact."""
+    return find_spec("usearch") is not None
+
+
+def _usearch() -> Any:
+    try:
+        import usearch.index
+    except ImportError:
+        raise MissingExtraError("the approximate index", "ann") from None
+    return usearch.index

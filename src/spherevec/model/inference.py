@@ -22,14 +22,12 @@ from spherevec.corpus.read.frames import frame_rows, is_frame
 from spherevec.corpus.read.objects import documents_of
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Document
-from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import CorpusError, FormatError
-from spherevec.model.search import Query
 
 if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import KeyedVectors
@@ -224,38 +222,6 @@ def infer_batches(
             )
         done += len(vectors)
         yield Inferred(vectors, known, unknown)
-
-
-def prepared_queries(
-    model: Model, texts: Sequence[str], tokenizer: TokenizerLike | None = None, subwords: bool = False
-) -> list[Query]:
-    """Texts to search by: their vectors, the ids of their words, and the words that have no vector.
-
-    With `subwords` the known word that is spelled most alike stands in for a word that no document holds.
-    """
-    fitter, vocabulary = model._inference()
-    splitter = model.tokenizer if tokenizer is None else tokenizer
-    guesses: dict[str, str] = {}
-
-    def stand_ins(words: list[str]) -> NDArray[np.int32]:
-        lexical = model.lexical_index()
-        found = model.words.spellings.stand_ins(words)
-        if lexical is not None:
-            found[[lexical.holds(word) for word in words]] = -1
-        guesses.update((word, vocabulary.words[at]) for word, at in zip(words, found.tolist(), strict=True) if at >= 0)
-        return found
-
-    ids, offsets, unknown = encode_texts(texts, vocabulary, splitter, stand_ins if subwords else None)
-    vectors = fitter.fit(ids, offsets)
-    queries = []
-    for row, text in enumerate(texts):
-        own = ids[offsets[row] : offsets[row + 1]]
-        some = unknown[row] or guesses
-        rare = [w for w in tokenize(text, splitter) if w not in vocabulary.word_to_id] if some else []
-        guessed = {word: guesses[word] for word in dict.fromkeys(rare) if word in guesses}
-        missing = [word for word in dict.fromkeys(rare) if word not in guesses]
-        queries.append(Query(text, vectors[row] if len(own) else None, own, missing, guessed))
-    return queries
 
 
 def fitter_of(model: Model) -> DocumentFitter:

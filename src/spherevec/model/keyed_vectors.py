@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
-from spherevec.model.neighbors import AnnIndex, check_finite, has_extra, top_k, top_k_multiplicative
+from spherevec.model.index import AnnIndex, has_extra
+from spherevec.search.neighbors import check_finite, nearest_multiplicative, nearest_neighbors
 
 if TYPE_CHECKING:
     from spherevec.model.index import GrowingIndex, StoredIndex
@@ -251,7 +252,7 @@ class KeyedVectors:
         return pandas.DataFrame(self.vectors, index=pandas.Index(list(self.index_to_key), name="key"))
 
     def _repr_html_(self) -> str:
-        from spherevec.model.html import table_html
+        from spherevec.html import table_html
 
         shown = range(min(len(self), 10))
         counts = [] if self.counts is None else ["count"]
@@ -312,9 +313,9 @@ class KeyedVectors:
         if index is not None:
             near, _ = index.search(query, topn + len(exclude))
             candidates = np.setdiff1d(near[0][near[0] >= 0], np.asarray(exclude, np.int64))
-            rows, cosines = top_k(query, self.vectors[candidates], topn)
+            rows, cosines = nearest_neighbors(query, self.vectors[candidates], topn)
             return self._labelled(candidates[rows[0]], cosines[0])
-        rows, cosines = top_k(query, self._first(restrict), topn, [exclude])
+        rows, cosines = nearest_neighbors(query, self._first(restrict), topn, [exclude])
         return self._labelled(rows[0], cosines[0])
 
     @property
@@ -376,7 +377,7 @@ class KeyedVectors:
         near = np.stack([self.unit(b), self.unit(c)])[None]
         far = self.unit(a)[None, None]
         given = self._positions_of([a, b, c])
-        rows, scores = top_k_multiplicative(near, far, self.vectors, topn, [given])
+        rows, scores = nearest_multiplicative(near, far, self.vectors, topn, [given])
         return self._labelled(rows[0], scores[0])
 
     def check(self, what: str = "vectors") -> None:

@@ -16,12 +16,12 @@ from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
 from spherevec.model.about import described, here_and_now, understood
-from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.kept_topics import KeptTopics
 from spherevec.model.keyed_vectors import KeyedVectors, UnknownKeyError
-from spherevec.model.lexical import LexicalIndex
-from spherevec.model.results import SearchResult, SearchResults
+from spherevec.search.lexical import LexicalIndex
+from spherevec.search.results import SearchResult, SearchResults
+from spherevec.search.terms import DocumentTerms
 
 if TYPE_CHECKING:
     from spherevec.corpus import Vocabulary
@@ -170,7 +170,7 @@ class Model:
         return f"Model({', '.join(parts)}, dimension {self.vector_size}, {origin})"
 
     def _repr_html_(self) -> str:
-        from spherevec.model.html import table_html
+        from spherevec.html import table_html
 
         shown = {name: value for name, value in self.describe().items() if isinstance(value, int | str)}
         return table_html(
@@ -184,12 +184,13 @@ class Model:
         self,
         query: str | NDArray[Any],
         among: str = "docs",
-        top: int = 10,
+        topn: int = 10,
         *,
         where: Mapping[str, Any] | None = None,
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
         subwords: bool = True,
+        **other_names: Any,
     ) -> SearchResult: ...
 
     @overload
@@ -197,31 +198,33 @@ class Model:
         self,
         query: list[str] | tuple[str, ...],
         among: str = "docs",
-        top: int = 10,
+        topn: int = 10,
         *,
         where: Mapping[str, Any] | None = None,
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
         subwords: bool = True,
+        **other_names: Any,
     ) -> SearchResults: ...
 
     def search(
         self,
         query: str | list[str] | tuple[str, ...] | NDArray[Any],
         among: str = "docs",
-        top: int = 10,
+        topn: int = 10,
         *,
         where: Mapping[str, Any] | None = None,
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
         subwords: bool = True,
+        **other_names: Any,
     ) -> SearchResult | SearchResults:
         """The documents or words that answer a text, or each of several texts.
 
         Args:
             query: a text of one or more words, a list of texts, or a vector (dim,).
             among: "docs", "words" or "topics", which are found first.
-            top: how many answers.
+            topn: how many answers.
             where: only documents for which this holds, such as `{"team": "billing", "created>=": "2024-01-01"}`; see
                 `DocumentTable.rows_where`.
             mode: "dense" ranks by cosine, "lexical" by BM25 over the very words, "hybrid" by both.
@@ -233,29 +236,10 @@ class Model:
             A `SearchResult`, or for a list of texts one for each in `SearchResults`: hits with id, title, snippet and
             score, best first.
         """
-        from spherevec.model import search as searching
-        from spherevec.model.inference import prepared_queries
+        from spherevec.model.search import refuse_other_names, search
 
-        if among not in searching.AMONG:
-            raise ConfigError(f"among must be one of {', '.join(searching.AMONG)}, not {among!r:.40}")
-        if mode not in searching.MODES:
-            raise ConfigError(f"mode must be one of {', '.join(searching.MODES)}, not {mode!r:.40}")
-        if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-            raise ConfigError(f"top must be a whole number of at least 1, not {top!r:.40}")
-        if where is not None and among != "docs":
-            raise ConfigError(f"where chooses among documents, not among {among}; leave it out")
-        if isinstance(query, np.ndarray):
-            queries = [searching.Query("vector", self.words.unit(query), np.zeros(0, np.int32))]
-            mode = "dense"
-        else:
-            queries = prepared_queries(self, searching.query_texts(query), tokenizer, subwords)
-        if among == "docs":
-            found = searching.search_documents(self, queries, mode, top, where)
-        elif among == "topics":
-            found = _higher("topics").search_topics(self, queries, top)
-        else:
-            found = searching.search_words(self, queries, top)
-        return found[0] if isinstance(query, str | np.ndarray) else found
+        refuse_other_names(other_names)
+        return search(self, query, among, topn, where, mode, tokenizer, subwords)
 
     def lexical_index(self) -> LexicalIndex | None:
         """What finds documents by their words, made when first asked for; None where these are not kept."""

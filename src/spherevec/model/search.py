@@ -1,190 +1,103 @@
-"""Search among documents: by direction, by the very words, or by both.
-
-Hybrid search ranks by cosine + 0.25 · s⁸, where s = BM25 / (the best BM25 of this query), twice: the second time the
-query's vector is moved towards its first five answers. The power leaves the order to direction, except for documents
-that match the words nearly as well as the best one; those that hold every rare word of the query (one in fewer than
-five documents) get s itself, so that codes and names are found in long documents, too. The weight of 0.25 grows with a
-query of more than six words, since BM25 adds up what they say, and with the share of rare words, of which direction
-knows little. A query whose words no document holds is answered by direction alone. The figures: `experiments/search`.
-"""
+"""Search in a model: queries made from text, answers with the ids, titles and fields of its documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec import sphere
+from spherevec.corpus import encode_texts
+from spherevec.corpus.tokenize import tokenize
+from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError
-from spherevec.model.lexical import LexicalIndex
-from spherevec.model.neighbors import check_finite, exact_products, has_extra, top_k
-from spherevec.model.results import Hit, SearchResult, SearchResults
+from spherevec.search.hybrid import MODES, Query, ranked
+from spherevec.search.neighbors import exact_products, nearest_neighbors
+from spherevec.search.results import Hit, SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from spherevec.model.documents import DocumentTable
     from spherevec.model.model import Model
 
-Float32 = NDArray[np.float32]
-Int64 = NDArray[np.int64]
-
-MODES = ("hybrid", "dense", "lexical")
 AMONG = ("docs", "words", "topics")
-LEXICAL_WEIGHT = 0.25  # of the best BM25 score, in cosines, for a query of up to so many different words:
-SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
-SQUARINGS = 3  # s² three times: s⁸
-RARE_WEIGHT = 0.75  # on top of that, times the share of rare words in what BM25 can give
-FEEDBACK = 5  # first answers that the query is moved towards
-FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
-
-_SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
-_ROWS_MULTIPLIED = 1 << 16
+_NAMES_OF_TOPN = ("top", "top_k", "k", "n", "limit", "size")
 _VALUES_SHOWN = 10
-_SPARE = 64  # candidates beyond those asked for, which are scored again in float64
 
 
-class Query(NamedTuple):
-    """One query, made ready."""
-
-    text: str
-    vector: Float32 | None  # (dim,), None where no word has a vector
-    words: NDArray[np.int32]  # ids of its words
-    rare: Sequence[str] = ()  # words without a vector
-    guessed: Mapping[str, str] = MappingProxyType({})  # unknown words, and the known ones that stand in for them
-
-
-def ranked(
-    queries: Sequence[Query],
-    vectors: Float32,
-    lexical: LexicalIndex | None,
+def search(
+    model: Model,
+    query: Any,
+    among: str,
+    topn: int,
+    where: Mapping[str, Any] | None,
     mode: str,
-    top: int,
-    rows: Int64 | None = None,
-) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
-    """The best rows and their scores for each query, best first, equal scores in the order of the rows.
+    tokenizer: TokenizerLike | None,
+    subwords: bool,
+) -> SearchResult | SearchResults:
+    """What `Model.search` answers."""
+    if among not in AMONG:
+        raise ConfigError(f"among must be one of {', '.join(AMONG)}, not {among!r:.40}")
+    if mode not in MODES:
+        raise ConfigError(f"mode must be one of {', '.join(MODES)}, not {mode!r:.40}")
+    if isinstance(topn, bool) or not isinstance(topn, int) or topn < 1:
+        raise ConfigError(f"topn must be a whole number of at least 1, not {topn!r:.40}")
+    if where is not None and among != "docs":
+        raise ConfigError(f"where chooses among documents, not among {among}; leave it out")
+    if isinstance(query, np.ndarray):
+        queries, mode = [Query("vector", model.words.unit(query), np.zeros(0, np.int32))], "dense"
+    else:
+        queries = prepared_queries(model, query_texts(query), tokenizer, subwords)
+    if among == "docs":
+        found = search_documents(model, queries, mode, topn, where)
+    elif among == "topics":
+        found = import_module("spherevec.topics").search_topics(model, queries, topn)
+    else:
+        found = search_words(model, queries, topn)
+    return found[0] if isinstance(query, str | np.ndarray) else found
 
-    Memory holds the scores of a few queries at a time, and of one where there are many documents.
 
-    Args:
-        vectors: (n, dim) unit rows of the documents.
-        lexical: finds documents by their words; None in mode "dense".
-        rows: the rows that may be an answer, in ascending order; None for all.
+def prepared_queries(
+    model: Model, texts: Sequence[str], tokenizer: TokenizerLike | None = None, subwords: bool = False
+) -> list[Query]:
+    """Texts to search by: their vectors, the ids of their words, and the words that have no vector.
+
+    With `subwords` the known word that is spelled most alike stands in for a word that no document holds.
     """
-    if mode == "dense" and rows is None:
-        yield from _nearest(queries, vectors, top)
-        return
-    n = len(vectors) if rows is None else len(rows)
-    step = max(1, _SCORES_HELD // max(n, 1))
-    for first in range(0, len(queries), step):
-        batch = queries[first : first + step]
-        scores = np.zeros((len(batch), n), np.float32)
-        if mode != "lexical":
-            _add_cosines(scores, batch, vectors, rows)
-        for query, own in zip(batch, scores, strict=True):
-            words = None
-            if lexical is not None and mode != "dense":
-                words = _lexical_part(query, lexical, rows, mode)
-                own += words
-            permitted = own > 0 if mode == "lexical" or (query.vector is None and words is not None) else None
-            chosen, best = _best(query, own, words, vectors, rows, mode, top, permitted)
-            if mode == "hybrid" and query.vector is not None and len(query.words) and len(chosen):
-                first_answers = chosen[:FEEDBACK]
-                if top < FEEDBACK:
-                    first_answers, _ = _best(query, own, words, vectors, rows, mode, FEEDBACK, permitted)
-                moved = query._replace(vector=_moved(query.vector, vectors[first_answers]))
-                own[:] = 0 if words is None else words
-                _add_cosines(own[None, :], [moved], vectors, rows)
-                chosen, best = _best(moved, own, words, vectors, rows, mode, top, permitted)
-            yield chosen, best
+    fitter, vocabulary = model._inference()
+    splitter = model.tokenizer if tokenizer is None else tokenizer
+    guesses: dict[str, str] = {}
 
+    def stand_ins(words: list[str]) -> NDArray[np.int32]:
+        lexical = model.lexical_index()
+        found = model.words.spellings.stand_ins(words)
+        if lexical is not None:
+            found[[lexical.holds(word) for word in words]] = -1
+        guesses.update((word, vocabulary.words[at]) for word, at in zip(words, found.tolist(), strict=True) if at >= 0)
+        return found
 
-def _moved(vector: Float32, answers: Float32) -> Float32:
-    """The direction of a query, moved towards its first answers."""
-    mean = sphere.normalize(answers.mean(axis=0, dtype=np.float64))
-    return np.asarray(sphere.normalize((1 - FEEDBACK_SHARE) * vector + FEEDBACK_SHARE * mean), np.float32)
-
-
-def _add_cosines(scores: Float32, queries: Sequence[Query], vectors: Float32, rows: Int64 | None) -> None:
-    known = [place for place, query in enumerate(queries) if query.vector is not None]
-    if not known:
-        return
-    directions = np.stack([query.vector for query in queries if query.vector is not None])
-    for start in range(0, scores.shape[1], _ROWS_MULTIPLIED):
-        here = slice(start, start + _ROWS_MULTIPLIED)
-        block = vectors[here] if rows is None else vectors[rows[here]]
-        cosines = directions @ block.T
-        if not np.isfinite(cosines.sum()):
-            check_finite(block, start)
-        scores[known, here] += cosines
-
-
-def _lexical_part(query: Query, lexical: LexicalIndex, rows: Int64 | None, mode: str) -> Float32:
-    """What the words of a query add to the score of each document, (n,)."""
-    found, rare_share, holders = lexical.scores(query.words, query.rare)
-    words = found if rows is None else found[rows]
-    best = float(words.max()) if len(words) else 0.0
-    if mode == "lexical" or best == 0:
-        return words
-    words /= np.float32(best)
-    places = holders if rows is None else np.flatnonzero(np.isin(rows, holders))
-    whole = words[places]
-    for _ in range(SQUARINGS):
-        np.square(words, out=words)
-    words[places] = whole
-    length = len(np.unique(query.words)) + len(query.rare)
-    weight = min(max(LEXICAL_WEIGHT, LEXICAL_WEIGHT * length / SHORT_QUERY), 1.0) + RARE_WEIGHT * rare_share
-    words *= np.float32(weight)
-    return words
-
-
-def _candidates(scores: Float32, wanted: int, permitted: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """The places of the best `wanted` scores and their equals, in order."""
-    places = None if permitted is None else np.flatnonzero(permitted)
-    some = scores if places is None else scores[places]
-    if wanted < len(some):
-        good = np.flatnonzero(some >= np.partition(some, len(some) - wanted)[len(some) - wanted])
-    else:
-        good = np.arange(len(some))
-    return good if places is None else places[good]
-
-
-def _best(
-    query: Query,
-    own: Float32,
-    words: Float32 | None,
-    vectors: Float32,
-    rows: Int64 | None,
-    mode: str,
-    top: int,
-    permitted: NDArray[np.bool_] | None,
-) -> tuple[Int64, NDArray[np.float64]]:
-    """The best of one query: candidates by float32, their order by float64, which does not depend on blocks."""
-    if query.vector is None and words is None:
-        places = np.zeros(0, np.intp)
-    else:
-        places = _candidates(own, top + _SPARE, permitted)
-    chosen = places if rows is None else rows[places]
-    exact = np.zeros(len(places))
-    if mode != "lexical" and query.vector is not None:
-        exact += exact_products(vectors[chosen], query.vector)
-    if words is not None and len(words):
-        exact += words[places]
-    order = np.lexsort((chosen, -exact))[:top]
-    return np.asarray(chosen[order], np.int64), exact[order]
+    ids, offsets, unknown = encode_texts(texts, vocabulary, splitter, stand_ins if subwords else None)
+    vectors = fitter.fit(ids, offsets)
+    queries = []
+    for row, text in enumerate(texts):
+        own = ids[offsets[row] : offsets[row + 1]]
+        some = unknown[row] or guesses
+        rare = [w for w in tokenize(text, splitter) if w not in vocabulary.word_to_id] if some else []
+        guessed = {word: guesses[word] for word in dict.fromkeys(rare) if word in guesses}
+        missing = [word for word in dict.fromkeys(rare) if word not in guesses]
+        queries.append(Query(text, vectors[row] if len(own) else None, own, missing, guessed))
+    return queries
 
 
 def search_documents(
-    model: Model, queries: Sequence[Query], mode: str, top: int, where: Mapping[str, Any] | None
+    model: Model, queries: Sequence[Query], mode: str, topn: int, where: Mapping[str, Any] | None
 ) -> SearchResults:
     """The documents that answer each query; `where` chooses among them before anything is scored."""
     if model.docs is None or model.documents is None:
         raise ConfigError(
             "this model has no documents; train it with documents, import their vectors, or search among words"
         )
-    if mode not in MODES:
-        raise ConfigError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
     table = model.documents
     rows = table.rows_where(where) if where else None
     lexical = None if mode == "dense" else model.lexical_index()
@@ -193,9 +106,7 @@ def search_documents(
             raise ConfigError("this model does not keep the words of its documents; train again, or use mode='dense'")
         mode = "dense"
     results = []
-    found = ranked(queries, model.docs.vectors, lexical, mode, top, rows)
-    if mode == "dense" and rows is None and model.docs.indexed and has_extra():
-        found = _nearest(queries, model.docs.vectors, top, model.docs.index)
+    found = ranked(queries, model.docs.vectors, lexical, mode, topn, rows)
     for query, (chosen, scores) in zip(queries, found, strict=True):
         hits = []
         cosines: list[float | None] = [None] * len(chosen)
@@ -212,25 +123,7 @@ def search_documents(
     return SearchResults(results)
 
 
-def _nearest(
-    queries: Sequence[Query], vectors: Float32, top: int, index: Any = None
-) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
-    """As `ranked` by direction alone: all queries in one pass over the vectors, or among what an index finds."""
-    known = [query.vector for query in queries if query.vector is not None]
-    find = index.search if index is not None else lambda some, k: top_k(some, vectors, k)
-    near = iter(find(np.stack(known), min(top + _SPARE, len(vectors)))[0] if known else ())
-    for query in queries:
-        if query.vector is None:
-            yield np.zeros(0, np.int64), np.zeros(0)
-            continue
-        rows = next(near)
-        chosen = np.sort(rows[rows >= 0])
-        exact = exact_products(vectors[chosen], query.vector)
-        order = np.lexsort((chosen, -exact))[:top]
-        yield chosen[order], exact[order]
-
-
-def search_words(model: Model, queries: Sequence[Query], top: int) -> SearchResults:
+def search_words(model: Model, queries: Sequence[Query], topn: int) -> SearchResults:
     """The words nearest to each query. A single word is compared with words as such, and is no answer to itself."""
     results = []
     names = list(model.words.names or ())
@@ -241,7 +134,7 @@ def search_words(model: Model, queries: Sequence[Query], top: int) -> SearchResu
             table = model.words if alone else model.inputs
             vector = model.words.vectors[query.words[0]] if alone else query.vector
             exclude = [query.words.tolist()] if alone else None
-            rows, cosines = top_k(vector[None, :], table.vectors, top, exclude)
+            rows, cosines = nearest_neighbors(vector[None, :], table.vectors, topn, exclude)
             hits = [
                 Hit(names[row], cosine, row=row, cosine=cosine)
                 for row, cosine in zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
@@ -249,6 +142,13 @@ def search_words(model: Model, queries: Sequence[Query], top: int) -> SearchResu
             ]
         results.append(SearchResult(query.text, hits, _note(model, query, len(hits)), query.guessed))
     return SearchResults(results)
+
+
+def refuse_other_names(given: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` for arguments that search does not have, with the right name where there is one."""
+    for name in given:
+        right = "topn" if name in _NAMES_OF_TOPN else "one of among, topn, where, mode, tokenizer and subwords"
+        raise ConfigError(f"search has no argument {name!r:.40}; use {right}")
 
 
 def query_texts(query: Any) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import CorpusError
-from spherevec.model.neighbors import check_finite
+from spherevec.search.neighbors import check_finite
 from spherevec.topics.graph import Labels, Rows
 from spherevec.topics.level import mean_directions
 

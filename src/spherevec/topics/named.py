@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from spherevec.model.neighbors import top_k
+from spherevec.search.neighbors import nearest_neighbors
 from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of, summed_by_topic
 from spherevec.topics.graph import Labels, Rows, neighbor_graph
 from spherevec.topics.level import NEIGHBORS, count_topics, mean_directions, sample_of
@@ -118,7 +118,7 @@ def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64
 
 def in_other_words(starts: Rows, vocabulary: Rows) -> Rows:
     """The mean direction of the words nearest to each of the directions `starts` (c, d), the nearest left out."""
-    nearest, _ = top_k(starts, vocabulary, min(_OTHERS + 1, len(vocabulary)))
+    nearest, _ = nearest_neighbors(starts, vocabulary, min(_OTHERS + 1, len(vocabulary)))
     if nearest.shape[1] < 2:
         return starts
     means = np.array([vocabulary[row[1:]].mean(axis=0) for row in nearest])

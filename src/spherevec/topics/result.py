@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, MissingExtraError
-from spherevec.model.neighbors import check_finite
+from spherevec.search.neighbors import check_finite
 from spherevec.topics import wording
 from spherevec.topics.components import Components
 from spherevec.topics.fields import Breakdown, break_down, periods

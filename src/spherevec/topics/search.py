@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from spherevec.model import Model
-from spherevec.model.results import Hit, SearchResult, SearchResults
-from spherevec.model.search import Query
+from spherevec.search.hybrid import Query
+from spherevec.search.results import Hit, SearchResult, SearchResults
 from spherevec.topics.components import centered
 from spherevec.topics.keeping import topics_of
 
 
-def search_topics(model: Model, queries: Sequence[Query], top: int) -> SearchResults:
+def search_topics(model: Model, queries: Sequence[Query], topn: int) -> SearchResults:
     """The topics nearest to each query, with their numbers, titles and cosines.
 
     Cosines are taken after the mean of all documents is taken off, as topics are found.
@@ -26,7 +26,7 @@ def search_topics(model: Model, queries: Sequence[Query], top: int) -> SearchRes
             results.append(SearchResult(query.text, [], f"no word of {query.text!r:.60} is known to the model"))
             continue
         cosines = directions @ centered(query.vector[None, :], topics.components.mean)[0]
-        order = np.argsort(-cosines, kind="stable")[:top].tolist()
+        order = np.argsort(-cosines, kind="stable")[:topn].tolist()
         found = list(topics)
         hits = [
             Hit(str(found[place].number), float(cosines[place]), found[place].title,

@@ -12,9 +12,9 @@ from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.corpus.count.rare_counts import RareCounts
 from spherevec.errors import CorpusError
 from spherevec.model import Model
-from spherevec.model.document_terms import DocumentTerms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.inference import vocabulary_of
+from spherevec.search.terms import DocumentTerms
 
 Rows = NDArray[np.int64]
 

@@ -13,7 +13,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.devices import DEVICES
 from spherevec.errors import SpherevecError
-from spherevec.model.document_terms import DocumentTerms, count_terms
+from spherevec.search.terms import DocumentTerms, count_terms
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import give_memory_back
 from spherevec.training.words import Pulls, pulls_wanted

@@ -22,12 +22,12 @@ from spherevec.engine.fit import FitTables
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
-from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable
 from spherevec.model.editing import arranged, changed, with_arrivals
 from spherevec.model.index import carry_index
 from spherevec.model.inference import fitter_of, vocabulary_of
-from spherevec.model.neighbors import check_finite
+from spherevec.search.neighbors import check_finite
+from spherevec.search.terms import DocumentTerms, count_terms
 from spherevec.storage.files import working_folder
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.training import checkpoint as checkpoints

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from spherevec.errors import ConfigError, FormatError
-from spherevec.model import document_terms
-from spherevec.model.document_terms import DocumentTerms, count_terms
 from spherevec.model.documents import DocumentTable, UnknownDocumentError
+from spherevec.search import terms as document_terms
+from spherevec.search.terms import DocumentTerms, count_terms
 from spherevec.storage.text_column import TextColumn
 
 TABLE = {
@@ -166,7 +166,7 @@ def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
                 damaged.snippet(row)
             damaged.rows_where({"note": "two", "team": "x"})
         else:
-            from spherevec.model.lexical import LexicalIndex
+            from spherevec.search.lexical import LexicalIndex
 
             LexicalIndex(DocumentTerms.open(folder / "t")).scores(np.array([0, 1], np.int32))
     except (FormatError, ConfigError):

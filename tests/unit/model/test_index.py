@@ -12,9 +12,9 @@ import pytest
 from spherevec import KeyedVectors, Model
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
 from spherevec.model.folder import INDEX
-from spherevec.model.index import GrowingIndex, StoredIndex
+from spherevec.model.index import AnnIndex, GrowingIndex, StoredIndex
 from spherevec.model.index_file import check_index_file
-from spherevec.model.neighbors import AnnIndex, top_k
+from spherevec.search.neighbors import nearest_neighbors
 
 pytest.importorskip("usearch")
 
@@ -25,7 +25,7 @@ def unit(n, dim, seed=0):
 
 
 def recall(index, vectors, queries, k=10):
-    exact, _ = top_k(queries, vectors, k)
+    exact, _ = nearest_neighbors(queries, vectors, k)
     found, _ = index.search(queries, k, threads=1)
     return np.mean([len({*a} & {*b}) / k for a, b in zip(exact.tolist(), found.tolist(), strict=True)])
 
@@ -113,9 +113,9 @@ class TestInAModel:
 
     def test_search_by_direction_goes_through_it(self):
         model = model_of(400)
-        exact = model.search(model.words["w1"], top=7)
+        exact = model.search(model.words["w1"], topn=7)
         model.docs.build_index(threads=1)
-        found = model.search(model.words["w1"], top=7)
+        found = model.search(model.words["w1"], topn=7)
         assert found.ids == exact.ids and np.allclose([hit.score for hit in found], [hit.score for hit in exact])
 
     def test_without_the_extra_search_is_exact(self, tmp_path, monkeypatch):

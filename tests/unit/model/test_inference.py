@@ -408,7 +408,7 @@ def test_search_by_a_new_text(default_model):
 
 def test_search_finds_documents_and_words_of_the_topic(default_model):
     topics = topic_texts(300, seed=1)[1]
-    several = default_model.search(["b1 b2 b3 b1 b5 b2 b4", "c1 c2"], top=5)
+    several = default_model.search(["b1 b2 b3 b1 b5 b2 b4", "c1 c2"], topn=5)
     assert [TOPICS[topics[hit.row]] for hit in several[0]] == ["b"] * 5
     assert [TOPICS[topics[hit.row]] for hit in several[1]] == ["c"] * 5
     assert [hit.id[0] for hit in default_model.search("b1 b2 b3 b1 b5", "words", 3)] == ["b"] * 3

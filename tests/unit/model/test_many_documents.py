@@ -6,7 +6,7 @@ import numpy as np
 
 from spherevec.corpus.table.records import schema_array
 from spherevec.model.documents import DocumentTable
-from spherevec.model.search import Query, ranked
+from spherevec.search.hybrid import Query, ranked
 
 ROWS = 300_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, UnknownKeyError
-from spherevec.model.neighbors import AnnIndex
+from spherevec.model.index import AnnIndex
 
 WORDS = ["cat", "dog", "horse", "king", "queen", "man", "woman", "Paris", "naïve", "don't"]
 
@@ -210,8 +210,13 @@ def test_search_says_what_is_missing(words, model):
         model.search("cat", "sentences")
     with pytest.raises(ConfigError, match="mode"):
         model.search("cat", mode="fuzzy")
-    with pytest.raises(ConfigError, match="top must be"):
-        model.search("cat", top=0)
+    with pytest.raises(ConfigError, match="topn must be"):
+        model.search("cat", topn=0)
+    for name in ("top", "top_k", "k"):
+        with pytest.raises(ConfigError, match=f"search has no argument '{name}'; use topn"):
+            model.search("cat", **{name: 3})
+    with pytest.raises(ConfigError, match="search has no argument 'colour'; use one of"):
+        model.search("cat", colour=3)
     with pytest.raises(ConfigError, match="does not keep the words"):
         model.search("cat", mode="lexical")
 

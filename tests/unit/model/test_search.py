@@ -11,8 +11,8 @@ from click.testing import CliRunner
 import spherevec
 from spherevec.cli import cli, main
 from spherevec.errors import ConfigError
-from spherevec.model import search as searching
-from spherevec.model.lexical import FEW, LENGTH_SHARE, SATURATION
+from spherevec.search import hybrid
+from spherevec.search.lexical import FEW, K1, B
 
 TEXTS = [
     "refund not received for the broken order",
@@ -50,8 +50,8 @@ def bm25(model, query):
             holders = sum(word in other for other in documents)
             if holders:
                 weight = math.log1p((len(documents) - holders + 0.5) / (holders + 0.5))
-                norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * len(words) / mean)
-                score += weight * counts[word] * (SATURATION + 1) / (counts[word] + norm)
+                norm = K1 * (1 - B + B * len(words) / mean)
+                score += weight * counts[word] * (K1 + 1) / (counts[word] + norm)
         scores.append(score)
     return np.array(scores)
 
@@ -80,22 +80,22 @@ def slow_scores(model, query, mode):
     return documents @ (moved / np.linalg.norm(moved)) + lifted
 
 
-@pytest.mark.parametrize("mode", searching.MODES)
+@pytest.mark.parametrize("mode", hybrid.MODES)
 @pytest.mark.parametrize("held", [1, 1 << 25])
 def test_scores_and_order(model, monkeypatch, mode, held):
-    monkeypatch.setattr(searching, "_SCORES_HELD", held)
-    monkeypatch.setattr(searching, "_ROWS_MULTIPLIED", 5)
+    monkeypatch.setattr(hybrid, "_SCORES_HELD", held)
+    monkeypatch.setattr(hybrid, "_ROWS_MULTIPLIED", 5)
     queries = ["refund order", "login phone", "the refund", "login err4711", "possible err4711"]
-    for query, result in zip(queries, model.search(queries, top=6, mode=mode), strict=True):
+    for query, result in zip(queries, model.search(queries, topn=6, mode=mode), strict=True):
         scores = slow_scores(model, query, mode)
         assert [hit.score for hit in result] == pytest.approx(np.sort(scores)[::-1][:6], abs=1e-5)
         assert [hit.score for hit in result] == pytest.approx(scores[[hit.row for hit in result]], abs=1e-5)
-        assert result.ids == model.search(query, top=6, mode=mode).ids
+        assert result.ids == model.search(query, topn=6, mode=mode).ids
 
 
 def test_filters_come_before_the_search(model):
-    for mode in searching.MODES:
-        found = model.search("refund order login", where={"team": "login", "size<": 12}, top=20, mode=mode)
+    for mode in hybrid.MODES:
+        found = model.search("refund order login", where={"team": "login", "size<": 12}, topn=20, mode=mode)
         scores = slow_scores(model, "refund order login", mode)
         allowed = [row for row in range(12) if TEAMS[row] == "login"]
         wanted = [row for row in allowed if mode != "lexical" or scores[row] > 0]
@@ -110,16 +110,16 @@ def test_rare_words_and_codes_are_found(threads):
     assert "zebra9" not in model.words
     for mode in ("hybrid", "lexical"):
         assert [hit.row for hit in model.search("zebra9", mode=mode)] == [len(TEXTS) + 1]
-        assert model.search("login qx77", mode=mode, top=1)[0].row == len(TEXTS)
+        assert model.search("login qx77", mode=mode, topn=1)[0].row == len(TEXTS)
     assert len(model.search("zebra9", mode="dense")) == 0
     assert model.terms.lengths.tolist() == [len(text.split()) for text in texts]
 
 
 def test_answers_have_identity(model):
-    hit = model.search("refund not received", top=1)[0]
+    hit = model.search("refund not received", topn=1)[0]
     assert hit.id == f"T-{hit.row}" and hit.title.startswith("refund not received")
     assert hit.fields == {"team": "billing", "size": hit.row}
-    frame = model.search(["refund", "login"], top=2).to_pandas()
+    frame = model.search(["refund", "login"], topn=2).to_pandas()
     assert list(frame["query"]) == ["refund", "refund", "login", "login"] and set(frame.columns) >= {"id", "team"}
     assert "<td>T-" in model.search("refund")._repr_html_()
     assert "T-" in repr(model.search("refund"))
@@ -151,7 +151,7 @@ def test_the_command(model, tmp_path):
     model.save(tmp_path / "m")
     done = run("search", tmp_path / "m", "refund order", "--top", 2, "--where", "team=billing|login", "--json")
     answers = json.loads(done.stdout)[0]["answers"]
-    assert [one["id"] for one in answers] == model.search("refund order", top=2).ids
+    assert [one["id"] for one in answers] == model.search("refund order", topn=2).ids
     done = run("search", tmp_path / "m", "-", "--top", 1, "--mode", "lexical", input="refund\n\nlogin phone\n")
     assert done.stdout.splitlines()[0] == "refund" and len(done.stdout.splitlines()) == 5
     done = run("search", tmp_path / "m", "login", "--where", "size>=3", "--where", "size<8", "--top", 9, "--json")

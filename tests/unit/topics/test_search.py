@@ -23,7 +23,7 @@ def texts(n: int = 240) -> list[str]:
 def test_the_topic_of_a_query_comes_first() -> None:
     model = spherevec.train(texts(), vector_size=20, epochs=30, min_count=1, threads=1, progress=False)
     topics = find_topics(model)
-    results = model.search([f"{name} problem" for name in SUBJECTS], among="topics", top=2)
+    results = model.search([f"{name} problem" for name in SUBJECTS], among="topics", topn=2)
     for result, name in zip(results, SUBJECTS, strict=True):
         best = topics.place(int(result[0].id))
         assert result[0].title == topics.titles[best]

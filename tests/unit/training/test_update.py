@@ -14,7 +14,7 @@ from spherevec.corpus.count.rare_counts import RareCounts
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.model.editing import arranged, changed
-from spherevec.model.neighbors import top_k
+from spherevec.search.neighbors import nearest_neighbors
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.arrivals import grown_words
 from spherevec.training.finishing import directions_of_sums
@@ -335,7 +335,7 @@ def test_an_index_follows_updates_and_replacements(model, tmp_path):
     assert len(indexed.docs.index) == len(indexed.docs) == 199
     # Many documents are nearly the same: what counts is how near the answers are.
     vectors = np.asarray(indexed.docs.vectors)
-    _, exact = top_k(vectors, vectors, 10)
+    _, exact = nearest_neighbors(vectors, vectors, 10)
     found, _ = indexed.docs.index.search(vectors, 10, threads=1)
     near = np.einsum("nkd,nd->nk", vectors[found], vectors)
     assert np.mean(near >= exact[:, -1:] - 2e-3) > 0.98

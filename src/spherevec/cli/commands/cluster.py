@@ -53,7 +53,7 @@ def cluster(folder: Path, k: int, out: Path, method: str, guard_formulas: bool, 
         import numpy as np
 
         from spherevec.clustering import name_clusters
-        from spherevec.model.neighbors import check_finite
+        from spherevec.search.neighbors import check_finite
         from spherevec.storage.files import atomic_file
 
         check_finite(docs.vectors)

@@ -1,23 +1,17 @@
 """Nearest neighbours on the sphere: arrays in, arrays out.
 
-Exact search runs over blocks of vectors, so its memory does not grow with their number; `AnnIndex` is the approximate
-index for many millions of vectors (extra `ann`).
+Search is exact and runs over blocks of vectors, so its memory does not grow with their number.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import ConfigError, FormatError, MissingExtraError
-from spherevec.model.index_file import check_index_file
+from spherevec.errors import ConfigError, FormatError
 from spherevec.sphere import FloatArray
 
 Float32 = NDArray[np.float32]
@@ -35,14 +29,12 @@ _MOST_CANDIDATES = 1 << 16
 _EPSILON = 0.001
 # Queries taken at a time; more would not make the matrix product faster.
 _QUERIES_PER_BLOCK = 256
-# The approximate index: links of each vector, and candidates kept while searching. On touching clusters of 100,000
-# vectors these found 99 % of the neighbours in a millisecond; half of each found 93 % in half the time.
-_LINKS = 32
-_CANDIDATES = 256
 
 
-def top_k(queries: Float32, vectors: Float32, k: int, exclude: Exclusions | None = None) -> tuple[Int64, Float32]:
-    """The `k` vectors nearest to each query, nearest first, equal cosines in the order of their index.
+def nearest_neighbors(
+    queries: Float32, vectors: Float32, topn: int, exclude: Exclusions | None = None
+) -> tuple[Int64, Float32]:
+    """The `topn` vectors nearest to each query, nearest first, equal cosines in the order of their index.
 
     The answer is that of a search in float64 over all vectors, however blocks are cut: scores in float32 only choose
     the candidates, and every row that rounding could have kept out is one.
@@ -50,29 +42,29 @@ def top_k(queries: Float32, vectors: Float32, k: int, exclude: Exclusions | None
     Args:
         queries: (q, d) rows; unit rows give cosines, others give scalar products.
         vectors: (n, d) unit rows; a read-only memory map is fine.
-        k: how many neighbours; at most n are returned.
+        topn: how many neighbours; at most n are returned.
         exclude: for each query, the rows of `vectors` that may not be an answer.
 
     Returns:
-        Row numbers (q, k) and cosines (q, k). A query with fewer than k permitted rows is filled up with row -1 and
-        cosine -inf.
+        Row numbers (q, topn) and cosines (q, topn). Where fewer rows are permitted, row -1 and cosine -inf
+        fill up the rest.
 
     Examples:
-        >>> rows, cosines = top_k(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), 1)
+        >>> rows, cosines = nearest_neighbors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), 1)
         >>> rows.tolist(), cosines.tolist()
         ([[0], [1]], [[1.0], [1.0]])
     """
     queries = _as_rows(queries, vectors)
-    k = _possible(k, len(vectors))
-    rows = np.full((len(queries), k), -1, np.int64)
-    cosines = np.full((len(queries), k), -np.inf, np.float32)
+    topn = _possible(topn, len(vectors))
+    rows = np.full((len(queries), topn), -1, np.int64)
+    cosines = np.full((len(queries), topn), -np.inf, np.float32)
     # Queries in a block: the candidates of all of them are kept beside the scores.
-    step = max(1, min(_QUERIES_PER_BLOCK, _SCORES_PER_BLOCK // max(k, 1)))
+    step = max(1, min(_QUERIES_PER_BLOCK, _SCORES_PER_BLOCK // max(topn, 1)))
     for first in range(0, len(queries), step):
         block = queries[first : first + step]
         slack = _rounding(block)
-        searches = [_Search(query, k, slack[number]) for number, query in enumerate(block)]
-        width = max(k, _SCORES_PER_BLOCK // len(block))
+        searches = [_Search(query, topn, slack[number]) for number, query in enumerate(block)]
+        width = max(topn, _SCORES_PER_BLOCK // len(block))
         for start in range(0, len(vectors), width):
             scores = block @ vectors[start : start + width].T
             _check_finite(scores.max(axis=1), block, vectors, start, start + width)
@@ -87,14 +79,14 @@ def top_k(queries: Float32, vectors: Float32, k: int, exclude: Exclusions | None
     return rows, cosines
 
 
-def top_k_multiplicative(
+def nearest_multiplicative(
     positive: Float32,
     negative: Float32,
     vectors: Float32,
-    k: int,
+    topn: int,
     exclude: Exclusions | None = None,
 ) -> tuple[Int64, Float32]:
-    """The `k` best rows by the product of their similarities to `positive` over that to `negative` (3CosMul).
+    """The `topn` best rows by the product of their similarities to `positive` over that to `negative` (3CosMul).
 
     A similarity is a cosine moved from [-1, 1] to [0, 1]; `multiplicative_terms` has the formula. All of it is
     computed in float64, row by row.
@@ -104,11 +96,11 @@ def top_k_multiplicative(
         negative: (q, m, d) unit vectors to be far from.
 
     Returns:
-        Row numbers (q, k) and scores (q, k), filled up as in `top_k`.
+        Row numbers (q, topn) and scores (q, topn), filled up as in `nearest_neighbors`.
     """
-    k = _possible(k, len(vectors))
-    rows = np.full((len(positive), k), -1, np.int64)
-    scores = np.full((len(positive), k), -np.inf, np.float32)
+    topn = _possible(topn, len(vectors))
+    rows = np.full((len(positive), topn), -1, np.int64)
+    scores = np.full((len(positive), topn), -np.inf, np.float32)
     for query in range(len(positive)):
         logarithms = np.empty(len(vectors))
         for start in range(0, len(vectors), _ROWS_RESCORED):
@@ -119,7 +111,7 @@ def top_k_multiplicative(
         _check_finite(logarithms.max(keepdims=True, initial=-np.inf), positive[query], vectors, 0, len(vectors))
         if exclude is not None:
             logarithms[list(exclude[query])] = -np.inf
-        found = _ordered(np.arange(len(vectors)), logarithms, k)
+        found = _ordered(np.arange(len(vectors)), logarithms, topn)
         found = found[np.isfinite(logarithms[found])]
         rows[query, : len(found)] = found
         scores[query, : len(found)] = np.exp(logarithms[found])
@@ -249,126 +241,3 @@ def _as_rows(queries: Float32, vectors: Float32) -> Float32:
     if rows.ndim != 2 or rows.shape[1] != vectors.shape[1]:
         raise ConfigError(f"queries of shape {rows.shape} do not fit vectors of dimension {vectors.shape[1]}")
     return rows
-
-
-class AnnIndex:
-    """An approximate index over unit vectors: built once, then searched from disk through a memory map.
-
-    Needs the extra `ann`. An index file holds no pickle. It is read by native code, after every number in it that leads
-    anywhere was checked.
-    """
-
-    def __init__(self, index: Any, buffer: Any = None) -> None:
-        self._index, self._buffer = index, buffer  # the buffer lives as long as the index that looks into it
-        self._index.expansion_search = _CANDIDATES
-
-    @classmethod
-    def build(cls, vectors: Float32, threads: int = 0) -> AnnIndex:
-        """Index the unit rows (n, d); `threads` = 0 means all cores."""
-        usearch = _usearch()
-        index = usearch.Index(ndim=vectors.shape[1], metric="ip", dtype="f16", connectivity=_LINKS)
-        index.add(np.arange(len(vectors), dtype=np.uint64), vectors, threads=threads)
-        return cls(index)
-
-    def save(self, path: str | Path) -> None:
-        from spherevec.storage.files import atomic_file
-
-        with atomic_file(path, overwrite=True) as temporary:
-            self._index.save(str(temporary))
-
-    @classmethod
-    def load(cls, path: str | Path) -> AnnIndex:
-        """Open a saved index without reading it into memory."""
-        _usearch()
-        if not Path(path).is_file():
-            raise FormatError(f"{path}: no such index file; build one with AnnIndex.build(vectors).save(path)")
-        with Path(path).open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            buffer: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        check_index_file(buffer, str(path))
-        return cls.of_buffer(buffer, str(path))
-
-    @classmethod
-    def of_buffer(cls, buffer: Any, what: str) -> AnnIndex:
-        """The index in a buffer that `check_index_file` has passed; it is not copied. `what` names it in messages."""
-        try:
-            index = _usearch().Index.restore(buffer, view=True)
-        except (RuntimeError, ValueError, KeyError) as error:
-            raise FormatError(f"{what}: not an index file ({error}); build it again") from None
-        if index is None:
-            raise FormatError(f"{what}: not an index file; build it again")
-        return cls(index, buffer)
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    @property
-    def vector_size(self) -> int:
-        return int(self._index.ndim)
-
-    def copy(self) -> AnnIndex:
-        """An index in memory that can be changed; one opened from disk cannot."""
-        return AnnIndex(self._index.copy())
-
-    def add(self, keys: Int64, vectors: Float32, threads: int = 0) -> None:
-        """Add vectors (n, d) under keys (n,) that are not in use."""
-        if len(keys):
-            self._index.add(keys.astype(np.uint64), vectors, threads=threads)
-
-    def remove(self, keys: Int64) -> None:
-        """Remove the vectors of some keys (n,)."""
-        if len(keys):
-            self._index.remove(keys.astype(np.uint64), compact=False)
-
-    def holds(self, keys: Int64, vectors: Float32) -> bool:
-        """Whether these vectors (n, d) are stored under these keys (n,)."""
-        # The index keeps 11 bits of each number, which is enough to know a vector again.
-        return all(
-            key in self._index and np.allclose(np.ravel(self._index.get(key)), vector, atol=1e-3)
-            for key, vector in zip(keys.tolist(), vectors, strict=True)
-        )
-
-    def fits(self, vectors: Float32) -> bool:
-        """Whether this is an index of these vectors, as far as their number and a few of them tell."""
-        if (len(self), self.vector_size) != vectors.shape:
-            return False
-        some = np.array(sorted({0, len(vectors) // 2, len(vectors) - 1}) if len(vectors) else [], np.int64)
-        return self.holds(some, vectors[some])
-
-    def search(self, queries: Float32, k: int, threads: int = 0) -> tuple[Int64, Float32]:
-        """Like `top_k`, without the promise that every neighbour is found.
-
-        Returns:
-            Row numbers (q, k) and cosines (q, k), filled up with -1 and -inf where fewer were found.
-        """
-        queries = np.ascontiguousarray(queries, np.float32)
-        if queries.ndim != 2 or queries.shape[1] != self.vector_size:
-            raise ConfigError(f"queries of shape {queries.shape} do not fit an index of dimension {self.vector_size}")
-        if k < 1:
-            raise ConfigError(f"the number of neighbours must be at least 1, not {k}")
-        k = min(k, len(self))
-        rows = np.full((len(queries), k), -1, np.int64)
-        cosines = np.full((len(queries), k), -np.inf, np.float32)
-        if len(queries) == 1:
-            matches = self._index.search(queries[0], k)
-            rows[0, : len(matches)] = matches.keys
-            cosines[0, : len(matches)] = 1 - matches.distances
-            return rows, cosines
-        matches = self._index.search(queries, k, threads=threads)
-        found = np.arange(k)[None, :] < np.asarray(matches.counts)[:, None]
-        rows[found] = matches.keys[found]
-        cosines[found] = 1 - matches.distances[found]
-        return rows, cosines
-
-
-def has_extra() -> bool:
-    """Whether the approximate index can be used here; without it, search is exact."""
-    return find_spec("usearch") is not None
-
-
-def _usearch() -> Any:
-    try:
-        import usearch.index
-    except ImportError:
-        raise MissingExtraError("the approximate index", "ann") from None
-    return usearch.index

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from spherevec.errors import MissingExtraError
-from spherevec.model.html import table_html
+from spherevec.html import table_html
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.model.document_terms import DocumentTerms
+from spherevec.search.terms import DocumentTerms
 
 Float32 = NDArray[np.float32]
 
-SATURATION = 1.2  # k1: how soon more occurrences of a word stop to count
-LENGTH_SHARE = 0.75  # b: how far long documents are held back
+K1 = 1.2  # how soon more occurrences of a word stop to count
+B = 0.75  # how far long documents are held back
 FEW = 5  # a word that fewer documents hold is rare: it has no vector, or one that says little
 
 
@@ -37,17 +37,15 @@ class LexicalIndex:
 
     Args:
         terms: which words each document holds.
-        saturation, length_share: the k1 and b of BM25.
+        k1, b: the two parameters of BM25.
     """
 
-    def __init__(
-        self, terms: DocumentTerms, saturation: float = SATURATION, length_share: float = LENGTH_SHARE
-    ) -> None:
+    def __init__(self, terms: DocumentTerms, k1: float = K1, b: float = B) -> None:
         self._terms = terms
-        self._more = np.float32(saturation + 1)
+        self._more = np.float32(k1 + 1)
         lengths = terms.lengths.astype(np.float32)
         mean = max(float(lengths.mean(dtype=np.float64)) if len(lengths) else 1.0, 1.0)
-        self._norms: Float32 = np.float32(saturation) * (1 - length_share + length_share * lengths / np.float32(mean))
+        self._norms: Float32 = np.float32(k1) * (1 - b + b * lengths / np.float32(mean))
 
     def holds(self, word: str) -> bool:
         """Whether any document holds a word that has no vector."""
@@ -60,7 +58,7 @@ class LexicalIndex:
             words: the ids of a query's words; one that occurs twice counts twice.
             rare: words of the query without a vector, which few documents may hold.
         """
-        from spherevec.model.terms_kernel import add_scores
+        from spherevec.search.terms_kernel import add_scores
 
         scores = np.zeros(self._terms.n_documents, np.float32)
         bound = rare_bound = 0.0

@@ -212,7 +212,7 @@ def _counted(
     ids: NDArray[np.int32], offsets: NDArray[np.int64], first: int, last: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Distinct words, their counts, and where each of the documents `first` … `last` ends among them."""
-    from spherevec.model.terms_kernel import count_words
+    from spherevec.search.terms_kernel import count_words
 
     own = np.ascontiguousarray(ids[offsets[first] : offsets[last]])
     words, counts = np.empty(len(own), np.int32), np.empty(len(own), np.int32)
@@ -236,7 +236,7 @@ def _postings(
         shares: chunks of documents, some for each thread.
         cursors: (shares, words) where the postings of each word of these begin.
     """
-    from spherevec.model.terms_kernel import fill_postings
+    from spherevec.search.terms_kernel import fill_postings
 
     rows_file, often_file = folder / "terms-rows.bin", folder / "terms-often.bin"
     n_words = len(places) - 1

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
-from spherevec.model import neighbors
-from spherevec.model.neighbors import AnnIndex, top_k, top_k_multiplicative
+from spherevec.model.index import AnnIndex
+from spherevec.search import neighbors
+from spherevec.search.neighbors import nearest_multiplicative, nearest_neighbors
 
 
 def unit(n, dim, seed=0):
@@ -74,7 +75,7 @@ def test_search_is_brute_force_in_float64(n, q, k, dim, width, most, seed, make,
         patch.setattr(neighbors, "_SCORES_PER_BLOCK", width)  # many blocks from few vectors
         patch.setattr(neighbors, "_MOST_CANDIDATES", most)
         patch.setattr(neighbors, "_ROWS_RESCORED", most)
-        rows, cosines = top_k(queries, vectors, k, exclude)
+        rows, cosines = nearest_neighbors(queries, vectors, k, exclude)
     assert rows.dtype == np.int64 and cosines.dtype == np.float32
     expected_rows, expected = brute_force(queries, vectors, min(k, n), exclude)
     np.testing.assert_allclose(cosines, expected, atol=1e-6)
@@ -94,7 +95,7 @@ def test_equal_cosines_come_in_the_order_of_their_rows(monkeypatch):
     for width in (3, 50, 1 << 22):
         for k in (1, 12, 39, 41):
             monkeypatch.setattr(neighbors, "_SCORES_PER_BLOCK", width)
-            rows, _ = top_k(vectors[:1], vectors, k)
+            rows, _ = nearest_neighbors(vectors[:1], vectors, k)
             assert rows[0][:40].tolist() == list(range(0, 200, 5))[:k]
 
 
@@ -105,7 +106,7 @@ def test_rounding_in_float32_loses_no_neighbour():
     vectors = unit(10_000, dim, seed=2)
     vectors[::10] = query + random.standard_normal((1000, dim)) * 1e-4
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows, _ = top_k(query[None], vectors, 100)
+    rows, _ = nearest_neighbors(query[None], vectors, 100)
     exact = vectors.astype(np.float64) @ query.astype(np.float64)
     assert rows[0].tolist() == np.lexsort((np.arange(len(exact)), -exact))[:100].tolist()
 
@@ -114,18 +115,18 @@ def test_damaged_numbers_are_told_and_not_left_out():
     vectors = unit(1000, 8)
     vectors[17, 3] = np.nan
     for search in (
-        lambda: top_k(unit(2, 8), vectors, 3),
-        lambda: top_k_multiplicative(unit(2, 8)[None], unit(1, 8)[None], vectors, 3),
+        lambda: nearest_neighbors(unit(2, 8), vectors, 3),
+        lambda: nearest_multiplicative(unit(2, 8)[None], unit(1, 8)[None], vectors, 3),
     ):
         with pytest.raises(FormatError, match="vector 17 holds NaN"):
             search()
     with pytest.raises(ConfigError, match="query is not finite"):
-        top_k(vectors[17:18], unit(10, 8), 3)
+        nearest_neighbors(vectors[17:18], unit(10, 8), 3)
 
 
 def test_exact_rows_on_vectors_without_ties():
     vectors, queries = unit(5000, 30), unit(300, 30, seed=1)
-    rows, cosines = top_k(queries, vectors, 10)
+    rows, cosines = nearest_neighbors(queries, vectors, 10)
     expected_rows, expected = naive_best(queries.astype(np.float64) @ vectors.T.astype(np.float64), 10, [])
     np.testing.assert_array_equal(rows, expected_rows)
     np.testing.assert_allclose(cosines, expected, atol=1e-6)
@@ -133,9 +134,9 @@ def test_exact_rows_on_vectors_without_ties():
 
 def test_a_query_alone_gets_what_it_gets_in_a_batch():
     vectors, queries = unit(3000, 20), unit(50, 20, seed=1)
-    rows, cosines = top_k(queries, vectors, 5)
+    rows, cosines = nearest_neighbors(queries, vectors, 5)
     for query in range(0, 50, 7):
-        alone_rows, alone = top_k(queries[query : query + 1], vectors, 5)
+        alone_rows, alone = nearest_neighbors(queries[query : query + 1], vectors, 5)
         np.testing.assert_array_equal(alone_rows[0], rows[query])
         np.testing.assert_array_equal(alone[0], cosines[query])
 
@@ -145,7 +146,7 @@ def test_multiplicative_equals_its_formula(monkeypatch, width):
     monkeypatch.setattr(neighbors, "_SCORES_PER_BLOCK", width)
     vectors = unit(200, 6)
     positive, negative = unit(8, 6, seed=1).reshape(4, 2, 6), unit(4, 6, seed=2).reshape(4, 1, 6)
-    rows, scores = top_k_multiplicative(positive, negative, vectors, 9, [[3], [], [5, 6], []])
+    rows, scores = nearest_multiplicative(positive, negative, vectors, 9, [[3], [], [5, 6], []])
     similar = (1 + np.einsum("qpd,nd->qpn", positive, vectors)) / 2
     unlike = (1 + np.einsum("qpd,nd->qpn", negative, vectors)) / 2
     expected_rows, expected = naive_best(similar.prod(axis=1) / (unlike.prod(axis=1) + 1e-3), 9, [[3], [], [5, 6], []])
@@ -157,7 +158,7 @@ def test_memory_does_not_grow_with_the_number_of_scores():
     vectors, queries = unit(100_000, 4), unit(1000, 4, seed=1)
     tracemalloc.start()
     try:
-        top_k(queries, vectors, 10)
+        nearest_neighbors(queries, vectors, 10)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -167,13 +168,13 @@ def test_memory_does_not_grow_with_the_number_of_scores():
 def test_read_only_vectors_are_fine():
     vectors = unit(100, 5)
     vectors.flags.writeable = False
-    assert top_k(vectors[:3], vectors, 1)[0][:, 0].tolist() == [0, 1, 2]
+    assert nearest_neighbors(vectors[:3], vectors, 1)[0][:, 0].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("shape", "k"), [((3, 4), 1), ((5,), 1), ((3, 5), 0)])
 def test_what_does_not_fit_is_refused(shape, k):
     with pytest.raises(ConfigError):
-        top_k(np.ones(shape, np.float32), unit(10, 5), k)
+        nearest_neighbors(np.ones(shape, np.float32), unit(10, 5), k)
 
 
 class TestApproximate:
@@ -188,7 +189,7 @@ class TestApproximate:
         index.save(tmp_path / "index")
         mapped = AnnIndex.load(tmp_path / "index")
         assert len(mapped) == 3000 and mapped.vector_size == 20
-        exact_rows, exact = top_k(vectors[:200], vectors, 10)
+        exact_rows, exact = nearest_neighbors(vectors[:200], vectors, 10)
         rows, cosines = mapped.search(vectors[:200], 10)
         recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(rows, exact_rows, strict=True)])
         assert recall > 0.9
