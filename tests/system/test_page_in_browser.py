@@ -13,7 +13,7 @@ import pytest
 from browser_helpers import AXE, FIREFOX, PATIENCE, Visit, missing, new_context, shown, visit
 from page_helpers import HOSTILE, small_page
 from spherevec.corpus.tokenize.tokenizer import tokenizer_of
-from spherevec.explore.data import Field
+from spherevec.explore.data import Field, PageTopic
 from spherevec.explore.notebook import NotebookPage
 from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
@@ -195,8 +195,10 @@ def test_the_keyboard_alone_does_it_all(browser, file):
         assert one.page.evaluate("spherevec.selected.length") > 0
         press("Escape")
         press("m")
-        assert one.page.evaluate("spherevec.view.flat") is True
-        assert one.page.get_attribute("#flat", "aria-pressed") == "true"
+        assert one.page.evaluate("spherevec.view.flat") is False
+        assert one.page.get_attribute("#globe", "aria-pressed") == "true"
+        press("t")
+        assert one.page.locator("#topics").is_hidden()
         press("l")
         assert one.page.locator("#list caption").count() == 3
         one.page.keyboard.press("Escape")
@@ -206,6 +208,46 @@ def test_the_keyboard_alone_does_it_all(browser, file):
         one.page.keyboard.type("word3")
         press("Enter")
         one.page.wait_for_selector("#panel:not([hidden])")
+
+
+def test_topics_of_two_levels_are_listed_and_named_on_the_map(browser, data, tmp_path):
+    topics = [replace(topic, parent=int(row > 2)) for row, topic in enumerate(data.topics)]
+    parents = [
+        PageTopic(name, ["word1"], sum(t.size for t in topics if t.parent == row))
+        for row, name in enumerate(("left", "right"))
+    ]
+    path = save_page(replace(data, topics=topics, parents=parents), tmp_path / "two.html")
+    with visit(browser, path) as one:
+        rows = one.page.locator("#topics button").evaluate_all("nodes => nodes.map((n) => n.textContent)")
+        assert rows == [
+            text
+            for row, parent in enumerate(parents)
+            for text in (f"{parent.name}{parent.size}", *(f"{t.name}{t.size}" for t in topics if t.parent == row))
+        ]
+        named = "spherevec.labels.shown.map(({ entry }) => entry.kind)"
+        assert one.page.evaluate(named).count("broad") == 2
+        one.page.click("#topics [data-broad='1']")
+        assert one.page.locator("#panel [data-topic]").count() == 3
+        assert one.page.locator("#topics").is_hidden()  # details cover the list
+        one.wait("location.hash.includes('broad=1')")
+        one.page.evaluate("spherevec.stopFlight(), spherevec.view.zoom = 4, spherevec.draw()")
+        assert "broad" not in one.page.evaluate(named)  # finer names take over
+        one.page.click("#panel-close")
+        assert one.page.locator("#topics").is_visible()
+
+
+def test_neighbouring_regions_differ_in_colour(browser, data, tmp_path):
+    rng = np.random.default_rng(3)
+    places = rng.standard_normal((len(data.doc_places), 3)).astype(np.float32)
+    places /= np.linalg.norm(places, axis=1, keepdims=True)
+    nearest = np.argmax(places @ places[: len(data.topics)].T, axis=1).astype(np.int32)  # regions that fill the globe
+    path = save_page(replace(data, doc_places=places, doc_topics=nearest), tmp_path / "regions.html")
+    with visit(browser, path) as one:
+        pairs = one.page.evaluate("[...spherevec.world.land.borders.keys()]")
+        colours = one.page.evaluate("spherevec.world.topicColours")
+    borders = [tuple(map(int, pair.split(","))) for pair in pairs]
+    assert len(borders) >= len(data.topics)
+    assert not [pair for pair in borders if colours[pair[0]] == colours[pair[1]]]
 
 
 def test_the_lasso_gives_words_and_a_file(browser, file, data, tmp_path):
@@ -239,17 +281,17 @@ def test_the_lasso_gives_words_and_a_file(browser, file, data, tmp_path):
 
 def test_a_link_restores_the_view(browser, file):
     with visit(browser, file) as one:
-        one.page.click("#flat")
+        one.page.click("#globe")
         one.page.click("#settings-button")
         one.page.locator("#settings select[data-field='0']").select_option("2")
         one.page.select_option("#colour-by", label="length")
         one.page.evaluate("spherevec.openDocument(11)")
-        one.wait("location.hash.includes('doc=id-11') && location.hash.includes('m=flat')")
+        one.wait("location.hash.includes('doc=id-11') && location.hash.includes('m=globe')")
         link = one.page.evaluate("location.hash")
         view, count = one.page.evaluate("({...spherevec.view})"), shown(one)
     with visit(browser, file, link) as other:
         restored = other.page.evaluate("({...spherevec.view})")
-        assert restored["flat"] is True
+        assert restored["flat"] is False
         for name in ("lon", "lat", "zoom"):
             assert restored[name] == pytest.approx(view[name], abs=1e-3)
         assert shown(other) == count

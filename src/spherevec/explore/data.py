@@ -39,11 +39,15 @@ class Field:
 
 @dataclass(frozen=True)
 class PageTopic:
-    """A topic as the page shows it: its name, its words, most typical first, and how many documents it has."""
+    """A topic as the page shows it: its name, its words, most typical first, and how many documents it has.
+
+    `parent` is the row of its broad topic in `PageData.parents`, -1 for none.
+    """
 
     name: str
     words: Sequence[str]
     size: int
+    parent: int = -1
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class PageData:
         ids, titles, snippets: of the documents, or None where they were not kept.
         fields: the kept columns.
         topics, topic_places (K, 3), topic_vectors (K, dim): the largest topic first.
+        parents: broad topics, the largest first; empty where topics have one level.
         words: names of the words to search with, most frequent first; word_vectors: (W, dim) input vectors.
         word_counts: (W,) or None.
         place_names: rows of `words` that lie on the map, most telling first; word_places: (their number, 3).
@@ -116,6 +121,7 @@ class PageData:
     vocabulary: int
     model_facts: Sequence[tuple[str, str]] = ()
     settings: Sequence[tuple[str, str]] = ()
+    parents: Sequence[PageTopic] = ()
     generator: str = "spherevec"
 
     def __post_init__(self) -> None:

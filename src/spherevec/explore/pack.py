@@ -6,12 +6,13 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.explore.data import Budget, PageData
+from spherevec.explore.data import Budget, PageData, PageTopic
 from spherevec.explore.graph import Floats
 
 _PCA_ROWS = 20_000
@@ -64,13 +65,11 @@ def sections(data: PageData, budget: Budget | None = None) -> Iterator[str]:
         "counts": None if data.word_counts is None else data.word_counts.tolist(),
         "place_names": data.place_names.tolist(),
     }
-    topics = [
-        {"name": topic.name, "words": list(topic.words), "size": int(topic.size)} for topic in data.topics
-    ]  # fmt: skip
     yield _json("facts", facts)
     yield _json("documents", documents)
     yield _json("words", words)
-    yield _json("topics", topics)
+    yield _json("topics", _topics(data.topics))
+    yield _json("parents", _topics(data.parents))
     yield _array("doc_places", data.doc_places, np.float32)
     yield _array("doc_topics", data.doc_topics, np.int32)
     yield _array("doc_vectors", quantized(doc_vectors), np.int8)
@@ -84,6 +83,10 @@ def sections(data: PageData, budget: Budget | None = None) -> Iterator[str]:
     negatives = np.zeros((0, dim), np.float32) if data.fit is None else data.fit.negatives
     yield _array("negatives", quantized(negatives), np.int8)
     yield from _fields(data)
+
+
+def _topics(topics: Sequence[PageTopic]) -> list[dict[str, Any]]:
+    return [{**asdict(topic), "words": list(topic.words)} for topic in topics]
 
 
 def _fit_settings(data: PageData) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from spherevec.explore.pack import sections
 # In the order in which each finds what it imports.
 SCRIPTS = (
     "elements", "geometry", "palette", "unpack", "markup", "scanner", "tokenizer", "fit", "land", "shaders", "theme",
-    "world", "picking", "drawing", "labels", "marks", "pace", "filters", "settings", "panel", "list", "about", "link",
-    "input", "app", "main",
+    "world", "picking", "drawing", "labels", "marks", "pace", "filters", "settings", "panel", "topics", "list", "about",
+    "link", "input", "app", "main",
 )  # fmt: skip
 
 _IMPORT = re.compile(r"^import .* from \"\./[a-z]+\.js\";\n", re.MULTILINE)

@@ -5,8 +5,8 @@ import { fillAbout } from "./about.js";
 import { Painter } from "./drawing.js";
 import { Filters } from "./filters.js";
 import { fitText } from "./fit.js";
-import { between, clampView, frameOf, lonLat, radiusOf, unproject } from "./geometry.js";
-import { Labels } from "./labels.js";
+import { between, clampView, frameOf, lonLat, radiusOf, unproject, wrapped } from "./geometry.js";
+import { Labels, namesOn } from "./labels.js";
 import { drawLand } from "./land.js";
 import { readLink, writeLink } from "./link.js";
 import { ListView } from "./list.js";
@@ -16,6 +16,7 @@ import { Panel } from "./panel.js";
 import { documentAt, documentsWhere, insideLine } from "./picking.js";
 import { Settings } from "./settings.js";
 import { themeOf } from "./theme.js";
+import { TopicList } from "./topics.js";
 import { needsDictionary, readText, tokenize } from "./tokenizer.js";
 
 const FLIGHT = 700; // milliseconds
@@ -38,15 +39,15 @@ export class App {
     this.#paintable();
     const actions = {
       openDocument: (row) => this.openDocument(row), openWord: (row) => this.openWord(row),
-      openTopic: (row) => this.openTopic(row), closeList: () => this.closeList(),
-      onClose: () => this.#closed(),
+      openTopic: (row) => this.openTopic(row), openBroadTopic: (row) => this.openBroadTopic(row), closeList: () => this.closeList(),
+      onClose: () => this.#closed(), resize: () => this.resize(),
     };
     this.panel = new Panel(world, this.filters, actions);
+    this.topicList = new TopicList(world, actions);
     this.list = new ListView(world, this.filters, actions);
     this.settings = new Settings(world, this.filters, () => this.#refilter());
     const context = this.names.getContext("2d");
-    this.labels = new Labels(context, world.topics.map((topic, row) => ({ name: world.topicName(row), row })), world.topicPlaces,
-      world.placeNames.map((row) => ({ name: world.words[row], row })), world.wordPlaces, world.count < 100);
+    this.labels = new Labels(context, namesOn(world), world.count < 100);
     this.marks = new Marks(context);
     fillAbout(world);
   }
@@ -55,23 +56,24 @@ export class App {
   #paintable() {
     try {
       this.painter = new Painter(this.canvas, this.world.places);
-      this.painter.setLand(drawLand(this.world.places, this.world.docTopics, (topic) => this.world.topicColour(topic)));
+      this.painter.setLand(drawLand(this.world.land, (topic) => this.world.topicColour(topic)));
     } catch (error) {
       this.painter = null;
       byId("news").textContent = `No picture of the map: ${error.message}. The list shows everything.`;
     }
   }
 
-  // Where the largest topic is in the middle.
+  // All of the flat map, turned so that its seam runs where the fewest documents are.
   start() {
-    const { topics, topicPlaces, places, wordPlaces } = this.world;
-    let first = topicPlaces.length ? topicPlaces : places.length ? places : wordPlaces;
-    if (topics.length) {
-      const largest = topics.reduce((best, topic, i) => (topic.size > topics[best].size ? i : best), 0);
-      first = topicPlaces.subarray(3 * largest);
+    const { places, count, wordPlaces } = this.world;
+    const shown = count ? places : wordPlaces;
+    const steps = 36, near = new Array(steps).fill(0);
+    for (let i = 0; i < shown.length; i += 3 * Math.max(1, Math.floor(shown.length / 60000))) {
+      near[Math.floor(((Math.atan2(shown[i + 1], shown[i]) / (2 * Math.PI)) * steps + steps) % steps)]++;
     }
-    const [lon, lat] = first.length ? lonLat([first[0], first[1], first[2]]) : [0, 0];
-    return { lon, lat: Math.max(-0.6, Math.min(0.6, lat)), zoom: 1, flat: false };
+    const quiet = near.map((_, i) => near[i] + 0.5 * (near[(i + 1) % steps] + near[(i + steps - 1) % steps]));
+    const seam = quiet.indexOf(Math.min(...quiet));
+    return { lon: wrapped(((seam + 0.5) / steps) * 2 * Math.PI + Math.PI), lat: 0, zoom: 1, flat: true };
   }
 
   resize() {
@@ -82,14 +84,14 @@ export class App {
     const wide = width > 900;
     const timed = byId("time").hidden ? 8 : wide ? 70 : 118;
     // The map keeps clear of the panel: on the left of a wide window, at the bottom of a narrow one.
-    const top = wide ? 8 : 152, bottom = !wide && this.panel.open ? byId("panel").offsetHeight : timed;
-    const left = wide && this.panel.open ? 376 : 0;
+    const top = wide ? 8 : 152, sheet = this.panel.open ? byId("panel") : this.topicList.open ? byId("topics") : null;
+    const bottom = !wide && sheet ? sheet.offsetHeight : timed, left = wide && sheet ? 376 : 0;
     const room = [Math.max(160, width - left), Math.max(160, height - top - bottom)];
     this.stage = { width, height, ratio, room, centre: [left + room[0] / 2, top + room[1] / 2] };
     byId("cross").style.left = `${this.stage.centre[0]}px`;
     byId("cross").style.top = `${this.stage.centre[1]}px`;
     // Names keep clear of what lies above the map.
-    this.covered = ["top", "tools", "panel", "settings", "time", "legend"].map(byId).filter((part) => !part.hidden)
+    this.covered = ["top", "tools", "panel", "topics", "settings", "time", "legend"].map(byId).filter((part) => !part.hidden)
       .map((part) => part.getBoundingClientRect()).map((box) => [box.left, box.top, box.right, box.bottom]);
     this.settings.drawBars();
     this.redraw();
@@ -113,7 +115,7 @@ export class App {
     const shape = { view, frame, radius, stage, theme };
     this.marks.drawBelow(shape, this);
     const { topic } = this.filters;
-    this.labels.place(view, frame, radius, stage, [...this.covered, ...this.marks.boxes(shape, this)], topic === null ? null : (row) => row === topic);
+    this.labels.place(view, frame, radius, stage, [...this.covered, ...this.marks.boxes(shape, this)], topic === null ? null : ({ kind, row }) => kind === "topic" && row === topic);
     this.labels.draw(theme);
     this.marks.drawAbove(shape, this);
   }
@@ -216,7 +218,7 @@ export class App {
   toggleFlat() {
     this.view.flat = !this.view.flat;
     this.view.zoom = Math.max(1, this.view.zoom);
-    byId("flat").setAttribute("aria-pressed", String(this.view.flat));
+    byId("globe").setAttribute("aria-pressed", String(!this.view.flat));
     this.#moved();
   }
 
@@ -261,7 +263,7 @@ export class App {
   click([x, y], touch) {
     const label = this.labels.at(x, y);
     if (label) {
-      if (label.kind === "topic") this.openTopic(label.row); else this.openWord(label.row);
+      ({ broad: () => this.openBroadTopic(label.row), topic: () => this.openTopic(label.row), word: () => this.openWord(label.row) })[label.kind]();
       return;
     }
     const row = this.#documentAt([x, y], touch ? 22 : 9);
@@ -335,6 +337,14 @@ export class App {
     this.panel.topic(row);
     this.resize();
     if (fly) this.flyTo(world.topicPlaces.subarray(3 * row, 3 * row + 3), Math.max(this.view.zoom, Math.min(2, closeUp(world.count))));
+  }
+
+  openBroadTopic(row, fly = true) {
+    const { place } = this.world.parents[row];
+    this.#opened({ open: { kind: "broad", value: String(row) } });
+    this.panel.broadTopic(row);
+    this.resize();
+    if (fly) this.flyTo(place, Math.max(this.view.zoom, 1.5));
   }
 
   openWord(row, fly = true) {
@@ -436,6 +446,7 @@ export class App {
     const { world } = this;
     if (kind === "q") { byId("query").value = value; this.place(value, false); }
     if (kind === "topic" && world.topics[Number(value)]) this.openTopic(Number(value), false);
+    if (kind === "broad" && world.parents[Number(value)]) this.openBroadTopic(Number(value), false);
     if (kind === "word" && world.wordIds.has(value)) this.openWord(world.wordIds.get(value), false);
     if (kind === "doc") {
       const row = world.ids ? world.ids.indexOf(value) : Number(value);

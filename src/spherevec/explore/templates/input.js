@@ -9,6 +9,7 @@ function keyActions(app) {
     ArrowLeft: () => turn(-1, 0), ArrowRight: () => turn(1, 0), ArrowUp: () => turn(0, 1), ArrowDown: () => turn(0, -1),
     "+": () => app.zoomBy(1.35), "=": () => app.zoomBy(1.35), "-": () => app.zoomBy(1 / 1.35), 0: () => app.home(),
     Enter: () => app.openCentre(), s: () => app.selectView(), m: () => app.toggleFlat(), l: () => app.openList(),
+    t: () => app.topicList.toggle(),
     "/": () => app.focusSearch(),
   };
 }

@@ -1,10 +1,16 @@
-// Names on the map: topics in large letters, words as place names. No two names overlap; more fit as one zooms in.
+// Names on the map: broad topics in large letters, topics, and words as place names. No two names overlap; as one zooms
+// in, broad names give way to finer ones.
 
 import { project } from "./geometry.js";
 
-const MOST_TOPICS = 60;
-const MOST_WORDS = 90;
+// Each kind of name: its letters, how many are shown at most (on a phone), and up to which zoom.
+const LABELS = {
+  broad: { weight: "700", most: 40, mostOnPhone: 16, until: 3, padding: [8, 5], halo: 4 },
+  topic: { weight: "600", most: 60, mostOnPhone: 24, until: Infinity, padding: [7, 5], halo: 4 },
+  word: { weight: "italic 400", most: 90, mostOnPhone: 24, until: Infinity, padding: [5, 3], halo: 3 },
+};
 const WORDS_AT_FIRST = 110; // words considered at zoom 1; their number grows with the area of what is seen
+const SHIFTS = [0, -1, 1]; // where a name is tried, in heights of itself
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const EDGE = 0.42, FADE = 0.06; // names nearer to the globe's edge than this are left out
 
@@ -18,39 +24,51 @@ function linesOf(name) {
     const longer = Math.max(lines[0].length, lines[1].length);
     if (longer < least) { least = longer; best = lines; }
   }
-  return best.map((line) => (line.length > 34 ? `${line.slice(0, 33)}…` : line));
+  return best.map((line) => shortened(line, 34));
 }
+
+const shortened = (text, longest) => (text.length > longest ? `${text.slice(0, longest - 1)}…` : text);
 
 function overlaps(box, placed) {
   return placed.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1]);
 }
 
+// All names of a map, most important first: {kind, name, row, place, rank}.
+export function namesOn(world) {
+  const named = (kind, names, rows, placeOf) => names.map((name, rank) => ({ kind, name, row: rows[rank], rank, place: placeOf(rank) }));
+  const broad = world.parents.flatMap((parent, row) => (parent.topics.length > 1 ? [row] : []));
+  const topics = world.topics.map((_, row) => row);
+  return [
+    ...named("broad", broad.map((row) => world.parents[row].name), broad, (rank) => world.parents[broad[rank]].place),
+    ...named("topic", topics.map((row) => world.topicName(row)), topics, (rank) => world.topicPlaces.subarray(3 * rank, 3 * rank + 3)),
+    ...named("word", world.placeNames.map((row) => world.words[row]), world.placeNames, (rank) => world.wordPlaces.subarray(3 * rank, 3 * rank + 3)),
+  ];
+}
+
 export class Labels {
-  // topics: [{name, size}], words: [{name}], both most important first; places: (n, 3) flat for each;
-  // sparse: whether there are few documents.
-  constructor(context, topics, topicPlaces, words, wordPlaces, sparse) {
+  // names: as of `namesOn`; sparse: whether there are few documents.
+  constructor(context, names, sparse) {
     this.context = context;
     this.sparse = sparse;
-    this.entries = [
-      ...this.#entries(topics, topicPlaces, "topic"),
-      ...this.#entries(words, wordPlaces, "word"),
-    ];
+    this.twoLevels = names.some(({ kind }) => kind === "broad");
+    this.entries = names.map((entry) => ({
+      ...entry, lines: entry.kind === "word" ? [shortened(entry.name, 28)] : linesOf(entry.name), widths: null, size: 0,
+    }));
     this.shown = [];
   }
 
-  #entries(items, places, kind) {
-    return items.map((item, rank) => ({
-      kind, rank, row: item.row ?? rank, place: places.subarray(3 * rank, 3 * rank + 3),
-      lines: kind === "topic" ? linesOf(item.name) : [item.name.length > 28 ? `${item.name.slice(0, 27)}…` : item.name],
-      widths: null, size: 0, alpha: 0,
-    }));
+  // Finer topics grow to the size of broad ones as one zooms in.
+  #sizeOf({ kind, rank }, zoom, phone) {
+    if (kind === "word") return 12;
+    const large = Math.max(12.5, (phone ? 15 : 17) - rank * 0.18);
+    return kind === "topic" && this.twoLevels ? Math.min(large, Math.round(11.5 + 1.5 * Math.log2(Math.max(1, zoom)))) : large;
   }
 
   #measure(entry, zoom, phone) {
-    const size = entry.kind === "topic" ? Math.max(12.5, (phone ? 15 : 17) - entry.rank * 0.18) : 12;
+    const size = this.#sizeOf(entry, zoom, phone);
     if (entry.size !== size || !entry.widths) {
       entry.size = size;
-      entry.font = entry.kind === "topic" ? `600 ${size}px ${FONT}` : `italic 400 ${size}px ${FONT}`;
+      entry.font = `${LABELS[entry.kind].weight} ${size}px ${FONT}`;
       this.context.font = entry.font;
       entry.widths = entry.lines.map((line) => this.context.measureText(line).width);
     }
@@ -66,29 +84,32 @@ export class Labels {
   place(view, frame, radius, stage, obstacles, dimmed) {
     const placed = obstacles.map((box) => [...box]);
     const out = [0, 0, 0];
-    const wordLimit = WORDS_AT_FIRST * view.zoom ** 2;
     const phone = stage.width < 700;
-    const most = { topic: phone ? 24 : MOST_TOPICS, word: phone ? 24 : MOST_WORDS };
-    const counts = { topic: 0, word: 0 };
+    const counts = { broad: 0, topic: 0, word: 0 };
     this.shown = [];
     for (const entry of this.entries) {
-      if (counts[entry.kind] >= most[entry.kind]) continue;
-      if (entry.kind === "word" && entry.rank > wordLimit) continue;
+      const { most, mostOnPhone, until, padding } = LABELS[entry.kind];
+      if (view.zoom > until || counts[entry.kind] >= (phone ? mostOnPhone : most)) continue;
+      if (entry.kind === "word" && entry.rank > WORDS_AT_FIRST * view.zoom ** 2) continue;
       const [x, y, z] = entry.place;
       project(frame, view.flat, x, y, z, out);
       if (out[2] < EDGE) continue;
-      const left = stage.centre[0] + radius * out[0], top = stage.centre[1] - radius * out[1] - this.lift;
-      if (left < -40 || top < -20 || left > stage.width + 40 || top > stage.height + 20) continue;
+      const left = stage.centre[0] + radius * out[0], middle = stage.centre[1] - radius * out[1] - this.lift;
+      if (left < -40 || middle < -20 || left > stage.width + 40 || middle > stage.height + 20) continue;
       this.#measure(entry, view.zoom, phone);
-      const half = Math.max(...entry.widths) / 2 + (entry.kind === "topic" ? 7 : 5);
-      const tall = (entry.size * 1.2 * entry.lines.length) / 2 + (entry.kind === "topic" ? 5 : 3);
-      const box = [left - half, top - tall, left + half, top + tall];
-      if (box[0] < 2 || box[2] > stage.width - 2 || box[1] < 2 || box[3] > stage.height - 2) continue;
-      if (overlaps(box, placed)) continue;
-      placed.push(box);
-      counts[entry.kind]++;
-      const faint = dimmed && entry.kind === "topic" && !dimmed(entry.row);
-      this.shown.push({ entry, left, top, box, depth: out[2], faint });
+      const half = Math.max(...entry.widths) / 2 + padding[0];
+      const tall = (entry.size * 1.2 * entry.lines.length) / 2 + padding[1];
+      for (const shift of entry.kind === "word" ? [0] : SHIFTS) {
+        const top = middle + shift * 2 * tall;
+        const box = [left - half, top - tall, left + half, top + tall];
+        if (box[0] < 2 || box[2] > stage.width - 2 || box[1] < 2 || box[3] > stage.height - 2) continue;
+        if (overlaps(box, placed)) continue;
+        placed.push(box);
+        counts[entry.kind]++;
+        const faint = dimmed && entry.kind !== "word" && !dimmed(entry);
+        this.shown.push({ entry, left, top, box, depth: out[2], faint });
+        break;
+      }
     }
     return this.shown;
   }
@@ -101,9 +122,9 @@ export class Labels {
     for (const { entry, left, top, depth, faint } of [...this.shown].reverse()) {
       context.globalAlpha = Math.min(1, Math.max(0, (depth - EDGE) / FADE)) * (faint ? 0.35 : 1);
       context.font = entry.font;
-      context.lineWidth = entry.kind === "topic" ? 4 : 3;
+      context.lineWidth = LABELS[entry.kind].halo;
       context.strokeStyle = theme.halo;
-      context.fillStyle = entry.kind === "topic" ? theme.topicInk : theme.wordInk;
+      context.fillStyle = entry.kind === "word" ? theme.wordInk : theme.topicInk;
       entry.lines.forEach((line, i) => {
         const y = top + (i - (entry.lines.length - 1) / 2) * entry.size * 1.2;
         context.strokeText(line, left, y);

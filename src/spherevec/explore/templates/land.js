@@ -1,10 +1,12 @@
 // The continents: where documents lie close together, coloured by the topic most of them have.
 //
-// The result is a picture in longitude and latitude, WIDTH × HEIGHT: red, green, blue of the topic, and how much land
-// there is (0 = sea).
+// The picture is in longitude and latitude, WIDTH × HEIGHT: red, green, blue of the topic, and how much land there is
+// (0 = sea).
 
 export const WIDTH = 1024;
 export const HEIGHT = 512;
+const NOBODY = -2; // -1 is a document without a topic
+const COAST = 40; // density from which a cell counts as land
 const MOST_POINTS = 200000; // more are sampled: the picture stays the same
 
 // Adds a smooth bump around one direction to `density`; remembers touched cells in `touched`.
@@ -46,36 +48,60 @@ function rowsByTopic(topics, count) {
   return groups;
 }
 
-// places: (n, 3) flat; topics: (n,), -1 for none; colourOf(topic) → [r, g, b].
-export function drawLand(places, topics, colourOf) {
+// Which topic owns each cell, how much land it is, and how long the borders between topics are.
+// places: (n, 3) flat; topics: (n,), -1 for none. Returns {owners, density, borders}: topics of cells, NOBODY for none;
+// 0 to 255; a Map from "a,b" to a number of cells.
+export function landOf(places, topics) {
   const count = topics.length;
-  const groups = rowsByTopic(topics, count);
   const total = new Float32Array(WIDTH * HEIGHT), best = new Float32Array(WIDTH * HEIGHT);
-  const pixels = new Uint8Array(WIDTH * HEIGHT * 4);
+  const owners = new Int32Array(WIDTH * HEIGHT).fill(NOBODY);
   const scratch = new Float32Array(WIDTH * HEIGHT);
   const shown = Math.min(count, MOST_POINTS);
   const radius = Math.max(0.035, Math.min(0.16, 1.6 * Math.sqrt((4 * Math.PI) / Math.max(shown, 1))));
-  for (const [topic, rows] of groups) {
+  for (const [topic, rows] of rowsByTopic(topics, count)) {
     const touched = [];
     for (const row of rows) {
       splat(places[3 * row], places[3 * row + 1], places[3 * row + 2], radius, scratch, touched);
     }
-    const colour = colourOf(topic);
     for (const cell of touched) {
       const value = scratch[cell];
       scratch[cell] = 0;
       total[cell] += value;
       if (value > best[cell]) {
         best[cell] = value;
-        pixels.set(colour, 4 * cell);
+        owners[cell] = topic;
       }
     }
   }
   // Land begins at about half of what an even spread would give; among many documents a single one makes no island.
   const even = (shown * (1 - Math.cos(radius))) / 2 / 3;
   const level = Math.max(count < 300 ? 0.6 : 2, 0.55 * even);
-  for (let cell = 0; cell < total.length; cell++) {
-    pixels[4 * cell + 3] = Math.round(255 * (total[cell] / (total[cell] + level)));
+  const density = Uint8Array.from(total, (value) => Math.round(255 * (value / (value + level))));
+  return { owners, density, borders: bordersOf(owners, density) };
+}
+
+function bordersOf(owners, density) {
+  const borders = new Map();
+  const meet = (cell, other) => {
+    const a = Math.min(owners[cell], owners[other]), b = Math.max(owners[cell], owners[other]);
+    if (a < 0 || a === b || density[cell] < COAST || density[other] < COAST) return;
+    const pair = `${a},${b}`;
+    borders.set(pair, (borders.get(pair) ?? 0) + 1);
+  };
+  for (let cell = 0; cell < owners.length; cell++) {
+    if (owners[cell] < 0) continue;
+    meet(cell, (cell + 1) % WIDTH ? cell + 1 : cell + 1 - WIDTH);
+    if (cell + WIDTH < owners.length) meet(cell, cell + WIDTH);
+  }
+  return borders;
+}
+
+// The picture of the land; colourOf(topic) → [r, g, b].
+export function drawLand({ owners, density }, colourOf) {
+  const pixels = new Uint8Array(WIDTH * HEIGHT * 4);
+  for (let cell = 0; cell < owners.length; cell++) {
+    if (owners[cell] !== NOBODY) pixels.set(colourOf(owners[cell]), 4 * cell);
+    pixels[4 * cell + 3] = density[cell];
   }
   return spreadColours(pixels);
 }

@@ -9,7 +9,7 @@ function number(text, low, high) {
 export function writeLink({ view, theme, open, filters }) {
   const link = new URLSearchParams();
   link.set("v", [view.lon, view.lat, view.zoom].map((value) => value.toFixed(4)).join(","));
-  if (view.flat) link.set("m", "flat");
+  if (!view.flat) link.set("m", "globe");
   if (theme) link.set("theme", theme);
   if (open) link.set(open.kind, open.value);
   if (filters.colourBy !== "topic") link.set("colour", filters.colourBy);
@@ -28,9 +28,9 @@ export function readLink(hash, world) {
   const found = { filters: { chosen: new Map(), colourBy: "topic", sizeBy: null, topic: null, title: "" } };
   const [lon, lat, zoom] = (link.get("v") ?? "").split(",").map((text, i) => number(text, ...[[-4, 4], [-1.6, 1.6], [0.1, 100]][i] ?? [0, 0]));
   if (lon !== null && lat !== undefined && lat !== null && zoom) found.view = { lon, lat, zoom };
-  if (found.view || link.has("m")) found.flat = link.get("m") === "flat";
+  if (found.view || link.has("m")) found.flat = link.get("m") !== "globe";
   if (["light", "dark"].includes(link.get("theme"))) found.theme = link.get("theme");
-  for (const kind of ["q", "doc", "topic", "word"]) {
+  for (const kind of ["q", "doc", "topic", "broad", "word"]) {
     if (link.has(kind)) found.open = { kind, value: link.get(kind) };
   }
   const fieldOf = (text) => { const i = number(text, 0, 1e6); return i !== null && world.fields[i] ? i : null; };

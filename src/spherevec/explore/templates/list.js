@@ -65,9 +65,10 @@ export class ListView {
   #topics() {
     const { world } = this;
     if (!world.topics.length) return element("p", { class: "note" }, "This page has no topics.");
-    return this.#table(`Topics (${whole(world.topics.length)})`, [["Topic"], ["Words"], ["Documents", true]], world.topics.length,
+    return this.#table(`Topics (${whole(world.topics.length)})`, [["Topic"], ...(world.parents.length ? [["Part of"]] : []), ["Words"], ["Documents", true]], world.topics.length,
       (row) => [
         this.#open(world.topicName(row), () => this.actions.openTopic(row)),
+        ...(world.parents.length ? [world.parentName(row)] : []),
         world.topics[row].words.map(plain).join(", "), whole(world.topics[row].size),
       ]);
   }

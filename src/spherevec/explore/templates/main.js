@@ -10,7 +10,8 @@ function wireButtons(app) {
   byId("zoom-in").onclick = () => app.zoomBy(1.5);
   byId("zoom-out").onclick = () => app.zoomBy(1 / 1.5);
   byId("home").onclick = () => app.home();
-  byId("flat").onclick = () => app.toggleFlat();
+  byId("globe").onclick = () => app.toggleFlat();
+  byId("topics-button").onclick = () => app.topicList.toggle();
   byId("lasso").onclick = () => app.toggleLasso();
   byId("list-button").onclick = () => app.openList();
   byId("skip").onclick = (event) => { event.preventDefault(); app.openList(); };
@@ -49,6 +50,7 @@ async function main() {
     listen(app, byId("map"));
     app.setTheme(null);
     app.settings.legend();
+    app.topicList.openIfWide();
     app.resize();
     app.followLink(location.hash);
     byId("map").addEventListener("focus", () => { byId("cross").hidden = !byId("map").matches(":focus-visible"); });

@@ -15,7 +15,7 @@ export function csvCell(value) {
 }
 
 export class Panel {
-  // actions: {openDocument, openWord, openTopic, onClose}
+  // actions: {openDocument, openWord, openTopic, onClose, …}
   constructor(world, filters, actions) {
     Object.assign(this, { world, filters, actions });
     this.root = byId("panel");
@@ -153,6 +153,17 @@ export class Panel {
       element("p", { class: "note" }, `${counted(topic.size)}, ${((100 * topic.size) / Math.max(1, world.count)).toFixed(1)} %`),
       this.#words("Its words", words),
       this.#documents("Most typical documents", docs),
+    );
+  }
+
+  broadTopic(row) {
+    const { world } = this;
+    const { name, size, words, topics } = world.parents[row];
+    this.#show(
+      `Broad topic ${name}`, quoted(name, "h2"),
+      element("p", { class: "note" }, `${counted(size)}, ${((100 * size) / Math.max(1, world.count)).toFixed(1)} %`),
+      this.#words("Its words", words.map((word) => ({ name: word, row: world.wordIds.get(word) }))),
+      this.#topics("Its topics", topics.map((topic) => ({ row: topic }))),
     );
   }
 

@@ -1,6 +1,7 @@
 // The page's data in the shape that the rest works with.
 
 import { inBasis, nearest, normalized, outOfBasis, table, unitRow } from "./fit.js";
+import { landOf } from "./land.js";
 import { colourRegions, NO_COLOUR } from "./palette.js";
 
 // Text that can be shown in one line: control and direction-changing characters become spaces.
@@ -22,7 +23,9 @@ export class World {
     this.fields = data.fields.map((field, i) => ({ ...field, values: field.values ?? data[`field_${i}`] }));
     this.topics = data.topics;
     this.topicPlaces = data.topic_places;
-    this.topicColours = colourRegions(data.topic_places);
+    this.parents = this.#broadTopics(data.parents);
+    this.land = landOf(this.places, this.docTopics);
+    this.topicColours = colourRegions(this.topics.length, this.land.borders);
     this.words = data.words.names;
     this.wordCounts = data.words.counts;
     this.placeNames = data.words.place_names; // rows of `words` that lie on the map, most telling first
@@ -53,6 +56,22 @@ export class World {
 
   topicName(topic) {
     return topic < 0 || !this.topics[topic] ? "no topic" : plain(this.topics[topic].name);
+  }
+
+  // Broad topics with the rows of their finer ones, and the place of the finer one nearest to their middle.
+  #broadTopics(parents) {
+    return parents.map((parent, row) => {
+      const topics = this.topics.flatMap((topic, i) => (topic.parent === row ? [i] : []));
+      const middle = [0, 0, 0];
+      for (const i of topics) for (let d = 0; d < 3; d++) middle[d] += this.topics[i].size * this.topicPlaces[3 * i + d];
+      const near = (i) => middle.reduce((sum, value, d) => sum + value * this.topicPlaces[3 * i + d], 0);
+      const central = topics.reduce((best, i) => (near(i) > near(best) ? i : best), topics[0]);
+      return { ...parent, name: plain(parent.name), topics, place: this.topicPlaces.subarray(3 * central, 3 * central + 3) };
+    });
+  }
+
+  parentName(topic) {
+    return this.parents[this.topics[topic].parent]?.name ?? "";
   }
 
   topicColour(topic) {
