@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -118,3 +119,12 @@ def written_text(seed: int = 2) -> tuple[list[list[str]], Integers, Integers]:
         contexts = likely_words(words[centers])
         texts.append([f"w{word}" for pair in zip(centers, contexts, strict=True) for word in pair])
     return texts, word_topics, document_topics
+
+
+def fit_cases() -> dict[str, Any]:
+    """Documents fitted to fixed words, of `data/fit_cases.json`: what every form of the fit must give.
+
+    `directions` are whole numbers, so that a page, which keeps a byte a coordinate, has the same words.
+    """
+    cases: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "fit_cases.json").read_text("utf-8"))
+    return cases

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from browser_helpers import visit
+from helpers import fit_cases
 from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
@@ -28,6 +29,27 @@ def test_the_browser_fits_as_the_model_does(browser, tmp_path):
         given = one.page.evaluate("texts => texts.map((text) => Array.from(spherevec.place(text, false)))", asked)
     cosines = (np.asarray(given) * expected).sum(axis=1)
     assert cosines.min() > 0.98
+
+
+def test_the_cases_of_the_fit_in_javascript(browser, data, tmp_path):
+    given = fit_cases()
+    words = np.array(given["directions"], np.float32)
+    dim, names = words.shape[1], [f"word{row}" for row in range(len(words))]
+    settings = {name: given[name] for name in ("alpha", "epochs", "concentration", "bias", "negative", "by_length")}
+    assert data.fit is not None
+    fit = replace(data.fit, weights=np.array(given["weights"], np.float32), negatives=np.zeros((0, dim), np.float32),
+                  moments=np.array([*given["covariance"], given["mean"]], np.float32), **settings)  # fmt: skip
+    page = replace(
+        data, words=names, word_vectors=words, word_counts=None, place_names=data.place_names[:0],
+        word_places=data.word_places[:0], doc_vectors=data.doc_vectors[:, :dim], vocabulary=len(words), fit=fit,
+        topics=[], topic_places=data.topic_places[:0], topic_vectors=data.topic_vectors[:0, :dim],
+        doc_topics=np.full_like(data.doc_topics, -1),
+    )  # fmt: skip
+    texts = [" ".join(names[word] for word in case["words"]) for case in given["cases"]]
+    with visit(browser, save_page(page, tmp_path / "fit.html")) as one:
+        found = one.page.evaluate("texts => texts.map((text) => Array.from(spherevec.place(text, false)))", texts)
+    for case, vector in zip(given["cases"], found, strict=True):
+        np.testing.assert_allclose(vector, case["vector"], atol=2e-5, err_msg=str(case["words"]))
 
 
 TEXTS = (

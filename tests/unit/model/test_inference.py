@@ -11,13 +11,14 @@ import pandas
 import pytest
 
 import spherevec
+from helpers import fit_cases
 from oracle import OracleBackend, fitted_document
 from spherevec import sphere
 from spherevec.cli import main
 from spherevec.config import INFERENCE_EPOCHS, WEIGHTED_ALPHA, WEIGHTED_EPOCHS, TrainConfig
 from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
-from spherevec.engine.base import TrainingData
+from spherevec.engine.base import Sampling, TrainingData
 from spherevec.engine.cpu import backend as cpu
 from spherevec.engine.fit import BY_LENGTH, SHORT, FitPlan, FitTables, exponents, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
@@ -131,6 +132,26 @@ def test_documents_are_fitted_with_weights_as_a_textbook_would(settings):
         ids[::-1].copy(), (offsets[-1] - offsets[::-1]).copy()
     )
     np.testing.assert_allclose(turned[::-1], ours, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["numpy", "compiled"])
+def test_the_cases_of_the_fit(form):
+    given = fit_cases()
+    words = sphere.normalize(np.array(given["directions"], np.float32))
+    tables = FitTables(*(np.array(given[name], np.float32) for name in ("weights", "mean", "covariance", "by_length")))
+    settings = {name: given[name] for name in ("alpha", "epochs", "concentration", "negative")}
+    config = TrainConfig(vector_size=words.shape[1], **settings).settled(1, len(words))
+    plan = FitPlan(config, given["bias"], tables=tables)
+    for case in given["cases"]:
+        ids = np.array(case["words"], np.int32)
+        if form == "numpy":
+            found = fitted_document(ids, words, plan)
+        else:
+            counts = np.ones(len(words), np.int64)
+            sampling = Sampling(keep_probabilities(counts, config.sample), *alias_table(counts))
+            start = np.zeros((1, words.shape[1]), np.float32)
+            found = cpu.DocumentFit(words, sampling, config).fit(ids, np.array([0, len(ids)], np.int64), start, plan)
+        np.testing.assert_allclose(np.ravel(found), case["vector"], atol=2e-5, err_msg=str(case["words"]))
 
 
 def test_long_documents_damp_counts_and_sharpen_weights():
