@@ -1,25 +1,20 @@
 """How fast and how right search is: exact top-k on a million vectors, the approximate index against it.
 
-    python -m benchmarks.search [--vectors 1000000] [--indexed 200000] [--dim 100] [--json]
+    python -m benchmarks.search [--vectors 1000000] [--dim 100] [--json]
 
 The vectors are clustered, as trained ones are: neighbours of random directions would be all alike.
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import Report, command
-from spherevec.errors import MissingExtraError
-from spherevec.model.index import AnnIndex
 from spherevec.search.neighbors import nearest_neighbors
 
 K = 10
@@ -60,38 +55,8 @@ def exact_figures(n: int, dim: int) -> dict[str, float]:
     }
 
 
-def approximate_figures(n: int, dim: int) -> dict[str, float]:
-    vectors = clustered(n, dim)
-    queries = vectors[:: max(1, n // 1000)]
-    start = time.perf_counter()
-    index = AnnIndex.build(vectors)
-    building = time.perf_counter() - start
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "vectors.usearch"
-        index.save(path)
-        size = path.stat().st_size
-        opening = best_of(3, lambda: AnnIndex.load(path))
-        mapped = AnnIndex.load(path)
-        found, _ = mapped.search(queries, K)
-        exact, _ = nearest_neighbors(queries, vectors, K)
-        recall = np.mean([len(set(a) & set(b)) / K for a, b in zip(found, exact, strict=True)])
-        return {
-            "building, s": building,
-            "index, MB": size / 1e6,
-            "opening, ms": 1e3 * opening,
-            "recall of ten neighbours": float(recall),
-            "one query, ms": 1e3 * best_of(20, lambda: mapped.search(queries[:1], K)),
-            "one query exactly, ms": 1e3 * best_of(5, lambda: nearest_neighbors(queries[:1], vectors, K)),
-        }
-
-
-def run(vectors: int = 1_000_000, indexed: int = 200_000, dim: int = 100) -> Report:
-    figures: Report = {f"exact, {vectors:,} vectors": exact_figures(vectors, dim)}
-    try:
-        figures[f"approximate, {indexed:,} vectors"] = approximate_figures(indexed, dim)
-    except MissingExtraError as error:
-        print(error, file=sys.stderr)
-    return figures
+def run(vectors: int = 1_000_000, dim: int = 100) -> Report:
+    return {f"exact, {vectors:,} vectors": exact_figures(vectors, dim)}
 
 
 def show(figures: Report) -> None:
@@ -102,4 +67,4 @@ def show(figures: Report) -> None:
 
 
 if __name__ == "__main__":
-    command(__doc__, run, show, vectors=1_000_000, indexed=200_000, dim=100)
+    command(__doc__, run, show, vectors=1_000_000, dim=100)

@@ -48,9 +48,9 @@ PARTS = {
     "build": "spherevec.training.trainer:build_model",
     "· smooth": "spherevec.training.words:smoothed",
     "save": "spherevec.model.folder:save",
-    "· write files": "spherevec.model.folder:write_together",
-    "· · one file": "spherevec.storage.together:_written",
-    "· · one checksum": "spherevec.storage.together:_sha256",
+    "· write files": "spherevec.model.folder:write_files",
+    "· · one file": "spherevec.storage.parallel_writes:_written",
+    "· · one checksum": "spherevec.storage.parallel_writes:_sha256",
     "· sync again": "spherevec.storage.files:sync",
 }
 

@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 # The extras that unit tests use and that every system has wheels of.
-EXTRAS = ("zstd", "parquet", "ann", "pandas")
+EXTRAS = ("zstd", "parquet", "pandas")
 TESTS = ("pytest", "hypothesis", "safetensors", "polars")
 _BOUND = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[a-z]+\])?>=([0-9.]+)")
 

@@ -39,6 +39,7 @@ ROOMS: tuple[str, ...] = (
     "model.model",
     "model.search",
     "search.lexical",
+    "model.document_edit",
     "model.editing",
     "corpus.read.readers",
     "corpus.read.markup",

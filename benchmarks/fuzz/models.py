@@ -197,7 +197,7 @@ def _terms() -> list[bytes]:
 
 def _open_terms(data: bytes, folder: Path) -> None:
     """The words of documents, alone: counts, postings, BM25, and what is left after documents are removed."""
-    from spherevec.model.editing import terms_of
+    from spherevec.model.document_edit import join_terms
     from spherevec.search.lexical import LexicalIndex
     from spherevec.search.terms import DocumentTerms
 
@@ -211,7 +211,7 @@ def _open_terms(data: bytes, folder: Path) -> None:
         assert counts.shape == (terms.n_documents, terms.n_words)
         counts.sum(axis=0)
         if terms.n_documents:
-            terms_of([(terms, np.arange(terms.n_documents))], np.arange(terms.n_documents)).save(folder / "again")
+            join_terms([(terms, np.arange(terms.n_documents))], np.arange(terms.n_documents)).save(folder / "again")
 
 
 def _rare() -> list[bytes]:
@@ -232,39 +232,6 @@ def _open_rare(data: bytes, folder: Path) -> None:
     rare.count("heron")
     merged = rare.merged({"heron": 1, "new": 3}, without=["egret"])
     assert merged.count("new") >= 3 and merged.count("egret") == 0
-
-
-_VECTORS_END = 8 + 12 * 8  # of the file: how many there are, and 12 vectors of 4 numbers in 2 bytes each
-
-
-def _index_parts() -> tuple[Any, bytes]:
-    """Unit rows, and an index of them that rows have come to and gone from."""
-    from spherevec.model.index import GrowingIndex
-
-    rows = np.random.default_rng(1).standard_normal((12, 4)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    index = GrowingIndex.build(rows[:10], 1).moved(rows, np.r_[0:8, np.full(4, -1)], 1)
-    with tempfile.TemporaryDirectory() as scratch:
-        index.save(Path(scratch) / "i")
-        return (rows, index.slots), (Path(scratch) / "i").read_bytes()
-
-
-def _index_seeds() -> list[bytes]:
-    _, file = cached("index", _index_parts)
-    start = _VECTORS_END
-    return [b"\0" + file, b"\1" + file[start:]]
-
-
-def _open_index(data: bytes, folder: Path) -> None:
-    """An index file, looked through and then given to usearch; an odd first byte leaves its vectors as they were."""
-    from spherevec.model.index import StoredIndex
-
-    (rows, slots), file = cached("index", _index_parts)
-    mode, content = data[0] if data else 0, data[1:]
-    index = StoredIndex(file[:_VECTORS_END] + content if mode % 2 else content, slots, "i").open(rows)
-    found, cosines = index.search(rows[:5], 3, 1)
-    assert found.max() < len(rows) and np.isfinite(cosines[found >= 0]).all()
-    index.moved(rows[:6], np.arange(6), 1).search(rows[:5], 3, 1)
 
 
 # --- checkpoints ------------------------------------------------------------------------------------------------------
@@ -346,6 +313,5 @@ MODELS: dict[str, Target] = {
     ),
     "terms": Target(lambda: tensor_seeds(_terms()), _open_terms, 2048, (*TENSOR_WORDS, *_OFFSETS)),
     "rare-counts": Target(lambda: tensor_seeds(_rare()), _open_rare, 1024, (*TENSOR_WORDS, *_OFFSETS)),
-    "index": Target(_index_seeds, _open_index, 8192, _OFFSETS),
     "checkpoint": Target(_checkpoint_seeds, _load_checkpoint, 4096, _POSITION_WORDS),
 }

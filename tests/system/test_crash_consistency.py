@@ -235,21 +235,6 @@ class UpdatedModel(Scenario):
         return {16: 0, 18: 1}[len(model.docs)]
 
 
-class IndexedModel(Scenario):
-    needs = ("usearch",)
-
-    def prepare(self, path):
-        spherevec.train(TEXTS, epochs=1, **SETTINGS).save(path)
-
-    def write(self, path):
-        assert main(["index", str(path), "--threads", "1", "--quiet"]) == 0
-
-    def state(self, path):
-        model = Model.load(path, verify=True, mmap=False)
-        model.docs.most_similar(0)
-        return int(model.docs.indexed)
-
-
 class SavedTopics(Scenario):
     def prepare(self, path):
         model = spherevec.train(TEXTS, epochs=2, **SETTINGS)
@@ -329,7 +314,6 @@ SCENARIOS = {
     "model": SavedModel(),
     "checkpoint": SavedCheckpoint(),
     "update": UpdatedModel(),
-    "index": IndexedModel(),
     "topics": SavedTopics(),
     "page": SavedPage(),
     "exports": Exports(),

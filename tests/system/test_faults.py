@@ -385,8 +385,9 @@ out, *arguments = sys.argv[1:]
 assert main([*arguments, "--seed", "1"]) == 0  # everything is loaded and compiled
 places = [
     "spherevec.training.trainer.encode", "spherevec.training.run.train_blocks",
-    "spherevec.training.trainer.build_model", "spherevec.model.folder.write_together",
-    "spherevec.storage.together._written", "spherevec.storage.files._exchange", "spherevec.training.checkpoint.remove",
+    "spherevec.training.trainer.build_model", "spherevec.model.folder.write_files",
+    "spherevec.storage.parallel_writes._written", "spherevec.storage.files._exchange",
+    "spherevec.training.checkpoint.remove",
 ]
 for number, (place, when) in enumerate(itertools.product(places, ("before", "after"))):
     child = os.fork()

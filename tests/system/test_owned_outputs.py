@@ -87,12 +87,9 @@ def test_an_output_that_another_process_owns_is_refused_at_once(place, tmp_path,
 
 
 @posix
-@pytest.mark.parametrize("arguments", [["topics", "--k", "2", "--keep"], ["index"]])
-def test_a_model_that_is_changed_in_place_is_owned_from_reading_to_writing(place, tmp_path, capsys, arguments):
-    if arguments[0] == "index":
-        pytest.importorskip("usearch")
+def test_a_model_that_is_changed_in_place_is_owned_from_reading_to_writing(place, tmp_path, capsys):
     Model.load(place / "m").save(tmp_path / "m")
-    command = [arguments[0], str(tmp_path / "m"), *arguments[1:]]
+    command = ["topics", str(tmp_path / "m"), "--k", "2", "--keep"]
     line = [sys.executable, "-c", HOLDER, str(tmp_path / "m")]
     holder = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:

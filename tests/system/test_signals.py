@@ -71,7 +71,7 @@ PHASES = {
     "a checkpoint in its place": ("spherevec.training.checkpoint._entry", "after", 1, "checkpoint"),
     "fitting documents": ("spherevec.training.run.refit_plan", "before", 1, "checkpoint"),
     "building": ("spherevec.training.trainer.build_model", "before", 1, "model"),
-    "writing the model": ("spherevec.model.folder.write_together", "after", 1, "model"),
+    "writing the model": ("spherevec.model.folder.write_files", "after", 1, "model"),
     "describing the model": ("spherevec.model.folder._encoded_manifest", "after", 1, "model"),
     "removing the checkpoint": ("spherevec.training.checkpoint.remove", "before", 1, "model"),
 }

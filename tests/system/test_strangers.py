@@ -6,7 +6,6 @@ import contextlib
 import gzip
 import json
 import os
-import pickle
 import re
 import subprocess
 import sys
@@ -256,16 +255,6 @@ def test_damage_is_found_by_check_and_never_passed_on(damaged, tmp_path, capsys)
 def test_a_sound_model_is_told_so(hostile, capsys):
     assert main(["check", str(hostile)]) == 0
     assert "sound" in capsys.readouterr().out
-
-
-def test_a_model_with_an_index_is_copied_without_it():
-    pytest.importorskip("usearch")
-    from spherevec.model.index import AnnIndex
-
-    words = KeyedVectors([f"w{i}" for i in range(50)], unit(50))
-    words.use_index(AnnIndex.build(words.vectors, threads=1))
-    copy = pickle.loads(pickle.dumps(words))
-    assert copy.most_similar("w1") == words.most_similar("w1")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs limits")

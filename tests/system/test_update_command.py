@@ -85,20 +85,6 @@ def test_a_killed_update_leaves_the_old_model_and_a_second_at_once_is_refused(fo
     assert len(spherevec.load(folder / "model").docs) == 120
 
 
-def test_an_index_is_built_kept_through_an_update_and_dropped(folder, capsys):
-    pytest.importorskip("usearch")
-    model, grown = str(folder / "model"), str(folder / "second")
-    assert main(["index", model, "--threads", "1"]) == 0
-    assert "an index of 80 documents" in capsys.readouterr().err
-    command = ["update", model, str(folder / "new.jsonl"), *FIELDS, "--threads", "1", "--quiet", "--out", grown]
-    assert main(command) == 0
-    assert main(["check", grown]) == 0 and main(["info", grown, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.split("\n", 1)[1])["index"] is True
-    assert main(["search", grown, "sea3 sea4", "--mode", "dense", "--top", "3"]) == 0
-    assert main(["index", grown, "--drop", "--quiet"]) == 0
-    assert not spherevec.load(folder / "second").docs.indexed and spherevec.load(folder / "model").docs.indexed
-
-
 def test_kept_topics_follow_an_update_and_what_is_new_is_told(folder, capsys):
     model, grown = str(folder / "model"), str(folder / "second")
     assert main(["topics", model, "--k", "2", "--keep", "--quiet", "--threads", "1"]) == 0

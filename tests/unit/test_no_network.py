@@ -31,7 +31,7 @@ SCRIPT = """
         ["infer", place, out + "txt", "--out", out + "npy"], ["import", out + "w2v", "--out", out + "imported"],
         ["update", place, out + "txt", "--out", out + "grown", "--threads", "1"], ["tokenize", out + "txt"],
         ["train", out + "txt", "--out", out + "trained", "--min-count", "1", "--epochs", "1"],
-        ["analogy", place, "w1", "w2", "w3"], ["index", place, "--threads", "1"],
+        ["analogy", place, "w1", "w2", "w3"],
         ["evaluate", "clustering", place, "--labels", out + "labels"],
         ["demo", "--corpus", out + "many.txt", "--out", out + "demo.html"],
     ]

@@ -9,7 +9,7 @@ import pytest
 
 import spherevec
 
-HEAVY = ("numba", "llvmlite", "scipy", "sklearn", "pyarrow", "pandas", "gensim", "spacy", "usearch")
+HEAVY = ("numba", "llvmlite", "scipy", "sklearn", "pyarrow", "pandas", "gensim", "spacy")
 
 
 def modules_after(statement):

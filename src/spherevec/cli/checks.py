@@ -55,11 +55,11 @@ def check_model_folder(out: Path, force: bool) -> None:
     """Refuse before any work is done what would be refused when the model is written."""
     import tempfile
 
-    from spherevec.model.folder import FILES
+    from spherevec.model.parts import folder_files
     from spherevec.storage.files import check_replaceable
 
     check_free(out, force)
-    check_replaceable(out, overwrite=force, ours=FILES)
+    check_replaceable(out, overwrite=force, ours=folder_files())
     parent = next(folder for folder in out.resolve().parents if folder.exists())
     try:
         tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=parent).cleanup()
@@ -79,7 +79,7 @@ def finished(out: Path) -> Model | None:
     A run that was killed between saving its model and removing its checkpoint has left both; the checkpoint goes.
     """
     from spherevec.model import Model
-    from spherevec.model.folder import MANIFEST
+    from spherevec.model.parts import MANIFEST
     from spherevec.training import checkpoint
 
     if not (out / MANIFEST).is_file():
@@ -99,7 +99,7 @@ def finished(out: Path) -> Model | None:
 def finished_update(model: Model, folder: Path, out: Path) -> Model | None:
     """The model that an update of `model` has left in `out`; None where it is still to go on, or to begin."""
     from spherevec.model import Model
-    from spherevec.model.folder import MANIFEST
+    from spherevec.model.parts import MANIFEST
     from spherevec.training import checkpoint
 
     if not (out / MANIFEST).is_file() or out.resolve() == folder.resolve():

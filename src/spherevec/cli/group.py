@@ -13,7 +13,6 @@ _COMMANDS = {
     "demo": "A minute's tour: train, then show neighbours and clusters.",
     "train": "Learn vectors from text.",
     "update": "More documents and new words for a model.",
-    "index": "An approximate index for a model of very many documents.",
     "tokenize": "What the tokenizer makes of a text, before any training.",
     "infer": "Vectors for documents that the model has never seen.",
     "search": "Find documents by what they say.",

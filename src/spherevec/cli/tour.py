@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from spherevec.cli import display
 from spherevec.demo.docstrings import collect_docstrings
-from spherevec.model.editing import changed
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.terminal import visible
 
@@ -94,7 +93,7 @@ def tour_of_docstrings(quiet: bool) -> Tour:
     model = _train(texts, quiet, _DOCSTRING_SETTINGS)
     assert model.docs is not None and model.documents is not None
     names = [one.name for one in found]
-    model = changed(model, docs=KeyedVectors(names, model.docs.vectors), documents=model.documents.with_ids(names))
+    model = model.replace(docs=KeyedVectors(names, model.docs.vectors), documents=model.documents.with_ids(names))
     assert model.docs is not None
     document = model.docs.position(EXAMPLE_DOCUMENT) if EXAMPLE_DOCUMENT in model.docs else _typical(model.docs)
     known = [word for word in EXAMPLE_WORDS if word in model.words]

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import FormatError
 from spherevec.storage import schema
-from spherevec.storage.tensors import read_tensors
 
 _ABOUT = "about"
 
@@ -31,15 +28,11 @@ class KeptTopics:
     arrays: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def open(cls, path: Path, *, opened: BinaryIO | None = None) -> KeptTopics:
-        """Read them, all into memory."""
-        arrays = read_tensors(path, memory_map=False, opened=opened)
-        try:
-            about = schema.parsed(arrays.pop(_ABOUT).tobytes())
-            schema.map_of(schema.plain)(about, "topics")
-        except (KeyError, ValueError) as error:
-            raise FormatError(f"{path}: holds no topics ({error}); copy it again") from None
-        return cls(about, arrays)
+    def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> KeptTopics:
+        """The topics of the arrays of a file."""
+        about = schema.parsed(tensors[_ABOUT].tobytes())
+        schema.map_of(schema.plain)(about, "topics")
+        return cls(about, {name: array for name, array in tensors.items() if name != _ABOUT})
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_checkable
 
 import numpy as np
@@ -13,11 +12,9 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
-from spherevec.model.index import AnnIndex, has_extra
-from spherevec.search.neighbors import check_finite, nearest_multiplicative, nearest_neighbors
+from spherevec.search.neighbors import nearest_multiplicative, nearest_neighbors
 
 if TYPE_CHECKING:
-    from spherevec.model.index import GrowingIndex, StoredIndex
     from spherevec.model.subwords import Spellings
 
 Float32 = NDArray[np.float32]
@@ -96,14 +93,13 @@ class KeyedVectors:
         self._positions: dict[str, int] | None = None
         # How a model's text spells a word; asked for keys that are not found as they stand.
         self.spelling: Callable[[str], str] | None = None
-        self._ann: GrowingIndex | StoredIndex | None = None
         self._spellings: Spellings | None = None
         #: Whether an unknown word is answered with a guess from its spelling instead of an `UnknownKeyError`.
         self.guesses = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but an attached index, which belongs to this process, and spellings, which are quickly made again."""
-        return {**self.__dict__, "_ann": None, "_spellings": None}
+        """All but the spellings, which are quickly made again."""
+        return {**self.__dict__, "_spellings": None}
 
     @property
     def named(self) -> bool:
@@ -309,59 +305,8 @@ class KeyedVectors:
     ) -> list[tuple[Key, float]]:
         """The keys nearest to a vector (dim,) of any length, with their cosines; rows in `exclude` are left out."""
         query = self.unit(vector)[None, :]
-        index = self.index if restrict is None and has_extra() else None
-        if index is not None:
-            near, _ = index.search(query, topn + len(exclude))
-            candidates = np.setdiff1d(near[0][near[0] >= 0], np.asarray(exclude, np.int64))
-            rows, cosines = nearest_neighbors(query, self.vectors[candidates], topn)
-            return self._labelled(candidates[rows[0]], cosines[0])
         rows, cosines = nearest_neighbors(query, self._first(restrict), topn, [exclude])
         return self._labelled(rows[0], cosines[0])
-
-    @property
-    def indexed(self) -> bool:
-        """Whether there is an approximate index."""
-        return self._ann is not None
-
-    @property
-    def index(self) -> GrowingIndex | None:
-        """The approximate index, opened when first asked for; None without one."""
-        from spherevec.model.index import StoredIndex
-
-        if isinstance(self._ann, StoredIndex):
-            self._ann = self._ann.open(self.vectors)
-        return self._ann
-
-    def build_index(self, threads: int = 0) -> None:
-        """Build an approximate index, which answers `most_similar` from now on (extra `ann`).
-
-        The index of a model's documents is saved with the model and follows them through `update` and `remove`.
-
-        Args:
-            threads: 0 = all cores; with more than one the last places of an answer may differ from time to time.
-        """
-        from spherevec.model.index import GrowingIndex
-
-        check_finite(self.vectors)
-        self._ann = GrowingIndex.build(self.vectors, threads)
-
-    def use_index(self, index: AnnIndex | GrowingIndex | StoredIndex | None) -> None:
-        """Answer `most_similar` through an approximate index of these vectors; None goes back to exact search."""
-        from spherevec.model.index import GrowingIndex
-
-        if isinstance(index, AnnIndex | GrowingIndex) and not index.fits(self.vectors):
-            raise ConfigError(
-                f"the index of {len(index)} vectors of dimension {index.vector_size} was built from other vectors than"
-                f" these {len(self)} of dimension {self.vector_size}; build it again"
-            )
-        self._ann = GrowingIndex(index, np.arange(len(self))) if isinstance(index, AnnIndex) else index
-
-    def save_index(self, path: Path) -> NDArray[np.int64] | None:
-        """Write the index, if there is one, and return the key of each row in it (n,)."""
-        if self._ann is None:
-            return None
-        self._ann.save(path)
-        return self._ann.slots
 
     def analogy(self, a: Query, b: Query, c: Query, topn: int = 10, method: str = "add") -> list[tuple[Key, float]]:
         """`a` is to `b` as `c` is to …: the best keys and their scores.
@@ -397,10 +342,6 @@ class KeyedVectors:
             raise FormatError(f"{what}: {twice!r:.60} occurs more than once; every key must be unique")
         if self.counts is not None and len(self.counts) and self.counts.min() < 0:
             raise FormatError(f"{what}: row {int(self.counts.argmin())} has a negative count")
-        from spherevec.model.index import StoredIndex
-
-        if isinstance(self._ann, StoredIndex):
-            self._ann.check(self.vectors)
 
     def _first_twice(self) -> str | None:
         """A name that occurs more than once."""

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.count.rare_counts import RareCounts
-from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
-from spherevec.model.about import described, here_and_now, understood
-from spherevec.model.documents import DocumentTable
-from spherevec.model.kept_topics import KeptTopics
 from spherevec.model.keyed_vectors import KeyedVectors, UnknownKeyError
+from spherevec.model.parts import PARTS
+from spherevec.model.verbs import verb
 from spherevec.search.lexical import LexicalIndex
 from spherevec.search.results import SearchResult, SearchResults
-from spherevec.search.terms import DocumentTerms
 
 if TYPE_CHECKING:
     from spherevec.corpus import Vocabulary
+    from spherevec.corpus.count.rare_counts import RareCounts
+    from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike
     from spherevec.engine.fit import FitTables
+    from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import DocumentFitter
+    from spherevec.model.kept_topics import KeptTopics
+    from spherevec.search.terms import DocumentTerms
 
 __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
 
-_TABLES = ("words", "contexts", "docs")
 # What the encoders of other libraries are called with; vectors here are always arrays of unit rows.
 _ENCODER_OPTIONS = ("batch_size", "show_progress_bar", "convert_to_numpy", "normalize_embeddings")
 
@@ -41,77 +40,61 @@ class Model:
     Args:
         words: the word vectors, with their counts if known.
         contexts: the same words as contexts of others.
-        docs: one vector a document.
+        docs: one vector per document.
+        **parts: the other parts of a model, by the names of the attributes below.
+
+    Attributes:
         inputs: the input vectors of the words, to which documents are fitted, where `words` are the direction of their
             sum with `contexts`; by default `words` themselves.
-        fit: what documents are fitted with, as training made it; without it they are fitted by sampled steps.
-        config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
-        record: one mapping of figures an epoch.
-        tokenizer: how text was cut into words; words are looked up in the same spelling.
-        parameters: small learned numbers, such as a concentration.
-        provenance: anything else worth knowing about where the vectors come from.
-        documents: the table of documents; by default one of their names alone.
+        documents: the table of documents: ids, titles, the beginning of each text, kept fields; by default their names
+            alone, None without documents.
         terms: which words each document holds; None where that is not kept.
+        fit: what documents are fitted with, as training made it; without it they are fitted by sampled steps.
         rare_counts: words too rare for a vector, with their counts; None where that is not known.
         kept_topics: topics that belong to the model, as `Topics.keep` leaves them; None where there are none.
+        tokenizer: how text was split into words; words are looked up in the same spelling.
+        config: the training settings, as `TrainConfig.as_dict()` gives them; None for imported vectors.
+        record: one mapping of figures per epoch.
+        parameters: small learned numbers, such as a concentration.
+        provenance: anything else worth knowing about where the vectors come from.
     """
 
+    words: KeyedVectors
+    contexts: KeyedVectors | None
+    inputs: KeyedVectors
+    docs: KeyedVectors | None
+    documents: DocumentTable | None
+    terms: DocumentTerms | None
+    fit: FitTables | None
+    rare_counts: RareCounts | None
+    kept_topics: KeptTopics | None
+    tokenizer: Tokenizer
+    config: dict[str, Any] | None
+    record: list[dict[str, Any]]
+    parameters: dict[str, float]
+    provenance: dict[str, Any]
+
     def __init__(
-        self,
-        words: KeyedVectors,
-        contexts: KeyedVectors | None = None,
-        docs: KeyedVectors | None = None,
-        *,
-        inputs: KeyedVectors | None = None,
-        fit: FitTables | None = None,
-        config: Mapping[str, Any] | None = None,
-        record: Iterable[Mapping[str, Any]] = (),
-        tokenizer: TokenizerLike = "words",
-        parameters: Mapping[str, float] | None = None,
-        provenance: Mapping[str, Any] | None = None,
-        documents: DocumentTable | None = None,
-        terms: DocumentTerms | None = None,
-        rare_counts: RareCounts | None = None,
-        kept_topics: KeptTopics | None = None,
+        self, words: KeyedVectors, contexts: KeyedVectors | None = None, docs: KeyedVectors | None = None, **parts: Any
     ) -> None:
-        if not words.named:
-            raise FormatError("the words of a model need names; give KeyedVectors a list of words")
-        for name, table in (("contexts", contexts), ("inputs", inputs)):
-            if table is not None and table.index_to_key != words.index_to_key:
-                raise FormatError(f"{name} must have the same keys as words, in the same order")
-        for name, table in (("contexts", contexts), ("inputs", inputs), ("docs", docs)):
-            if table is not None and table.vector_size != words.vector_size:
-                raise FormatError(f"{name} have dimension {table.vector_size}, words have {words.vector_size}")
-        rows = {
-            "table of documents has": None if documents is None else len(documents),
-            "terms have": None if terms is None else terms.n_documents,
-        }
-        for name, count in rows.items():
-            if count is not None and docs is not None and count != len(docs):
-                raise FormatError(f"the {name} {count} rows, but there are {len(docs)} documents")
-        if terms is not None and terms.n_words != len(words):
-            raise FormatError(f"the document terms are of {terms.n_words} words, but there are {len(words)}")
-        if fit is not None and (len(fit.weights), len(fit.mean)) != words.vectors.shape:
-            raise FormatError(f"fit has {len(fit.weights)} weights of words and a mean of dimension {len(fit.mean)}")
-        self.words = words
-        self.contexts = contexts
-        self.docs = docs
-        self._inputs = inputs
-        self.fit = fit
-        self.config: dict[str, Any] | None = None if config is None else dict(config)
-        self.record: list[dict[str, Any]] = [dict(epoch) for epoch in record]
-        self.tokenizer = tokenizer_of(tokenizer)
-        for table in (words, contexts, inputs):
+        given = {**dict.fromkeys(PARTS), "words": words, "contexts": contexts, "docs": docs, **parts}
+        unknown = next((name for name in given if name not in PARTS), None)
+        if unknown is not None:
+            raise ConfigError(f"a model has no part {unknown!r:.40}; its parts are {', '.join(PARTS)}")
+        for name, part in PARTS.items():
+            setattr(self, name, part.accept(given[name], given))
+        for table in (self.words, self.contexts, self.inputs):
             if table is not None:
                 table.spelling = self.tokenizer.normalise_word
-        self.parameters: dict[str, float] = dict(parameters or {})
-        self.provenance: dict[str, Any] = {**here_and_now(), **(provenance or {})}
-        self._documents = documents
-        self.terms = terms
         self._lexical: LexicalIndex | None = None
-        self.rare_counts = rare_counts
-        self.kept_topics = kept_topics
         self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
+
+    def parts(self) -> dict[str, Any]:
+        """The parts that the model has, by name; without `inputs` where they are the words themselves."""
+        found = {name: getattr(self, name) for name in PARTS}
+        if self.inputs is self.words:
+            del found["inputs"]
+        return {name: value for name, value in found.items() if value is not None}
 
     def __getstate__(self) -> dict[str, Any]:
         # What `infer` prepares is large and quickly made again: copies and pickles do without.
@@ -121,18 +104,6 @@ class Model:
     def counts(self) -> NDArray[np.int64] | None:
         """How often each word occurred, (n,)."""
         return self.words.counts
-
-    @property
-    def inputs(self) -> KeyedVectors:
-        """The input vectors of the words, to which documents are fitted; `words` where these are the same."""
-        return self.words if self._inputs is None else self._inputs
-
-    @property
-    def documents(self) -> DocumentTable | None:
-        """The table of documents: ids, titles, the beginning of each text, kept fields. None without documents."""
-        if self._documents is None and self.docs is not None:
-            self._documents = DocumentTable.of_ids(self.docs.names, len(self.docs))
-        return self._documents
 
     @property
     def document_terms(self) -> Any:
@@ -352,23 +323,23 @@ class Model:
 
     def explore(self, path: str | Path, **options: Any) -> Path:
         """Write the map of the model as one HTML page; see `spherevec.explore.write_page`."""
-        page: Path = _higher("explore").write_page(self, path, **options)
+        page: Path = verb("explore")(self, path, **options)
         return page
 
     def show(self, **options: Any) -> Any:
         """The same page in a cell of a notebook; see `spherevec.explore.show`."""
-        return _higher("explore").show(self, **options)
+        return verb("show")(self, **options)
 
     def plot_map(self, **options: Any) -> Any:
         """A picture of the map through matplotlib; see `spherevec.explore.plot_map`."""
-        return _higher("explore").plot_map(self, **options)
+        return verb("plot_map")(self, **options)
 
     def topics(self, **options: Any) -> Any:
         """The topics of the documents: those that were kept, or with options, or where none were kept, found anew.
 
         See `spherevec.topics.find_topics` for the options, and `Topics.keep`.
         """
-        return _higher("topics").topics_of(self, **options)
+        return verb("topics")(self, **options)
 
     def update(self, source: Any, *, add_only: bool = False, replay: Any = None, **options: Any) -> Model:
         """A new model that also holds the documents of `source` and, unless `add_only`, the words that they bring.
@@ -381,9 +352,9 @@ class Model:
 
         Topics that were kept with the model keep their numbers and titles; a subject that is new becomes a new one.
         """
-        from spherevec.model.editing import updated
+        from spherevec.model.editing import update
 
-        return updated(self, source, add_only=add_only, replay=replay, **options)
+        return update(self, source, add_only=add_only, replay=replay, **options)
 
     def remove(self, ids: Iterable[str]) -> Model:
         """A new model without some documents, given by their ids; what stays keeps its bits and its ids."""
@@ -391,46 +362,35 @@ class Model:
 
         return remove(self, ids)
 
+    def replace(self, **parts: Any) -> Model:
+        """A model with other values for some of its parts; all others are shared.
+
+        >>> words = KeyedVectors(["north", "east"], np.eye(2, dtype=np.float32))
+        >>> Model(words).replace(provenance={"source": "a compass"}).provenance["source"]
+        'a compass'
+        """
+        return type(self)(**(self.parts() | parts))
+
     def check(self) -> None:
         """Raise `FormatError` unless every vector is finite and of norm 1 within 1e-5, and every key is unique.
 
-        The words and the table of the documents are looked at, too.
+        All other parts are checked, too.
         """
-        for name in (*_TABLES, "inputs"):
-            table = getattr(self, name)
-            if table is not None:
-                table.check(name)
-        if self.terms is not None:
-            self.terms.check()
-        if self.documents is not None:
-            self.documents.check()
+        for name, value in self.parts().items():
+            PARTS[name].check(value)
 
     def describe(self) -> dict[str, Any]:
         """What there is to know about the model without its vectors, ready for JSON."""
-        return described(self)
+        described: dict[str, Any] = {}
+        for name, part in PARTS.items():
+            described |= part.describe(getattr(self, name))
+        # Of all documents, those that were added to the words included; an imported model knows counts of words alone.
+        total = None if self.counts is None else int(self.counts.sum())
+        return {**described, "tokens": self.provenance.get("tokens", total)}
 
     def save(self, folder: str | Path, overwrite: bool = False, shards: int | None = None) -> None:
         """Write the model as a folder, completely or not at all; documents in `shards` files, one for each worker."""
-        about = {
-            "tokenizer": self.tokenizer.description(),
-            "config": self.config,
-            "parameters": self.parameters,
-            "provenance": self.provenance,
-            "record": self.record,
-        }
-        stored = folders.StoredModel(
-            self.words,
-            self.contexts,
-            self.docs,
-            self._inputs,
-            self.documents,
-            self.terms,
-            self.rare_counts,
-            about,
-            self.fit,
-            self.kept_topics,
-        )
-        folders.save(stored, folder, overwrite=overwrite, shards=shards or int(self.provenance.get("workers", 1)))
+        folders.save(self.parts(), folder, overwrite=overwrite, shards=shards or int(self.provenance.get("workers", 1)))
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], mmap: bool = True, verify: bool = False) -> Model:
@@ -440,27 +400,13 @@ class Model:
             mmap: map the vectors from disk, read-only, instead of copying them into memory.
             verify: also compare the checksums of all files and check every vector; reads everything once.
         """
-        stored = folders.load(folder, memory_map=mmap, verify=verify)
+        parts = folders.load(folder, memory_map=mmap, verify=verify)
         try:
-            model = cls(
-                stored.words,
-                stored.contexts,
-                stored.docs,
-                inputs=stored.inputs,
-                documents=stored.documents,
-                terms=stored.terms,
-                rare_counts=stored.rare_counts,
-                fit=stored.fit,
-                kept_topics=stored.kept_topics,
-                **understood(stored.about),
-            )
+            model = cls(**parts)
+            if verify:
+                model.check()
         except FormatError as error:
             raise FormatError(f"{folder}: {error}") from None
-        if verify:
-            try:
-                model.check()
-            except FormatError as error:
-                raise FormatError(f"{folder}: {error}") from None
         return model
 
     def _inference(self) -> tuple[DocumentFitter, Vocabulary]:
@@ -470,11 +416,6 @@ class Model:
 
             self._prepared = fitter_of(self), vocabulary_of(self)
         return self._prepared
-
-
-def _higher(room: str) -> Any:
-    """A room that stands on this one: found by its name when a verb of the model is used, never imported here."""
-    return import_module(f"spherevec.{room}")
 
 
 def load(folder: str | os.PathLike[str], *, mmap: bool = True, verify: bool = False) -> Model:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError
+from spherevec.model.verbs import verb
 from spherevec.search.hybrid import MODES, Query, ranked
 from spherevec.search.neighbors import exact_products, nearest_neighbors
 from spherevec.search.results import Hit, SearchResult, SearchResults
@@ -52,7 +52,7 @@ def search(
     if among == "docs":
         found = search_documents(model, queries, mode, topn, where)
     elif among == "topics":
-        found = import_module("spherevec.topics").search_topics(model, queries, topn)
+        found = verb("search_topics")(model, queries, topn)
     else:
         found = search_words(model, queries, topn)
     return found[0] if isinstance(query, str | np.ndarray) else found

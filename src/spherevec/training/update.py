@@ -22,9 +22,9 @@ from spherevec.engine.fit import FitTables
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
+from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
-from spherevec.model.editing import arranged, changed, with_arrivals
-from spherevec.model.index import carry_index
+from spherevec.model.editing import edit_documents
 from spherevec.model.inference import fitter_of, vocabulary_of
 from spherevec.search.neighbors import check_finite
 from spherevec.search.terms import DocumentTerms, count_terms
@@ -280,25 +280,24 @@ def _build(
             "words": KeyedVectors(names, vectors, words.vocabulary.counts),
             "contexts": KeyedVectors(names, contexts),
             "inputs": KeyedVectors(names, inputs) if config.has_own_words else None,
-            "terms": None,
         }
-    if model.docs is not None:
-        terms = _terms_of(model, new, len(words.vocabulary), folder)
-        where = arranged(len(model.docs), arrivals.rows, arrivals.places)
-        table = table if table is not None else DocumentTable.of(new.n_documents)
-        changes |= with_arrivals(model, where, learned.tables["docs"], table, terms)
-    grown = changed(model, **changes)
-    if model.docs is None or grown.docs is None:
-        return grown
-    origin = arranged(len(model.docs), arrivals.rows, arrivals.places).origin
+    if model.docs is None:
+        return model.replace(**changes)
+    edit = DocumentEdit.adding(len(model.docs), arrivals.places)
+    table = table if table is not None else DocumentTable.of(new.n_documents)
+    added = {
+        "docs": learned.tables["docs"],
+        "documents": table.take(arrivals.rows),
+        "terms": _terms_of(model, new, len(words.vocabulary), folder),
+    }
+    grown = edit_documents(model, edit, added, **changes)
+    assert grown.docs is not None
     if not add_only and grown.terms is not None:
         vectors = _refitted(grown)
-        old = origin >= 0
+        old = edit.origin >= 0
         moved = np.einsum("nd,nd->n", vectors[old], grown.docs.vectors[old])
         if len(moved) and moved.mean(dtype=np.float64) < STEADY:
-            grown = changed(grown, docs=KeyedVectors(grown.docs.names, vectors))
-    assert grown.docs is not None
-    carry_index(model.docs, grown.docs, origin, 1 if config.deterministic else config.threads)
+            grown = grown.replace(docs=KeyedVectors(grown.docs.names, vectors))
     return grown
 
 
@@ -341,7 +340,7 @@ def _recorded(grown: Model, model: Model, entry: dict[str, Any], new: EncodedCor
     }
     entry = entry | {"mean_cosine": round(mean_cosine(model, grown), 6)}
     updates = [*model.provenance.get("updates", ()), entry][-_UPDATES_KEPT:]
-    return changed(grown, provenance={**model.provenance, **seen, "updates": updates})
+    return grown.replace(provenance={**model.provenance, **seen, "updates": updates})
 
 
 def _words_of(

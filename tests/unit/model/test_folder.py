@@ -25,12 +25,12 @@ from spherevec.corpus.count.rare_counts import RareCounts
 from spherevec.errors import FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model import folder as native
+from spherevec.model.parts import folder_files
 from spherevec.storage import checksums, files
 
 ODD = ["", " ", "a b", "\n", '"', "\\", "\u00a0", "👩‍🚀", "\x00", "\u2028", "\udcff", "[UNK]", "é", "e\u0301", ","]
 
-NOT_THERE = {"documents.json", "targets.safetensors", "terms.safetensors", "fit.safetensors"}
-NOT_THERE |= {native.INDEX, native.SLOTS, native.TOPICS}
+NOT_THERE = {"terms.safetensors", "fit.safetensors", "topics.safetensors"}
 
 
 def unit(n, dim=6, seed=0):
@@ -196,7 +196,7 @@ class TestExisting:
             (new / "model.json").write_text("ours")
             a_model().save(tmp_path / "m")
         Model.load(tmp_path / "m", verify=True)
-        with files.atomic_folder(tmp_path / "m", overwrite=True, ours=native.FILES) as new:
+        with files.atomic_folder(tmp_path / "m", overwrite=True, ours=folder_files()) as new:
             (new / "model.json").write_text("ours")
             shutil.rmtree(tmp_path / "m")
         assert (tmp_path / "m" / "model.json").read_text() == "ours"
@@ -353,7 +353,7 @@ class TestDamage:
         self.refused(tmp_path / "m", r"rename .*\.m\.previous")
 
     @given(
-        name=st.sampled_from(sorted(name for name in native.FILES - NOT_THERE if not name.startswith("docs-"))),
+        name=st.sampled_from(sorted(name for name in folder_files() - NOT_THERE if not name.startswith("docs-"))),
         data=st.data(),
     )
     @settings(max_examples=80)

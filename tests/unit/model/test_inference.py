@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-from typing import NamedTuple
 
 import numpy as np
 import pandas
@@ -20,11 +19,11 @@ from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.engine.base import Sampling, TrainingData
 from spherevec.engine.cpu import backend as cpu
-from spherevec.engine.fit import BY_LENGTH, SHORT, FitPlan, FitTables, exponents, negative_moments
+from spherevec.engine.fit import BY_LENGTH, FitPlan, FitTables, exponents, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.model import KeyedVectors, Model, inference
-from spherevec.model.inference import DocumentFitter, fitter_of, infer_batches, vocabulary_of
+from spherevec.model.inference import DocumentFitter, infer_batches
 from spherevec.objectives import OBJECTIVES
 from spherevec.storage.npy_rows import write_rows
 
@@ -247,28 +246,6 @@ def test_a_loaded_model_infers_the_same_bits(default_model, new_texts, tmp_path)
 
 
 # --- words that the model does not know -------------------------------------------------------------------------------
-
-
-class OldTables(NamedTuple):
-    weights: np.ndarray
-    mean: np.ndarray
-    covariance: np.ndarray
-
-
-def test_a_model_saved_before_lengths_counted_infers_as_it_did(default_model, new_texts, tmp_path, monkeypatch):
-    with monkeypatch.context() as before:
-        before.setattr(default_model, "fit", OldTables(*default_model.fit[:3]))
-        default_model.save(tmp_path / "model")
-    loaded = spherevec.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.fit.by_length, np.zeros(2))
-    text = " ".join(new_texts)
-    words = encode_texts([text], vocabulary_of(loaded), loaded.tokenizer)[0]
-    plan = FitPlan(fitter_of(loaded).settings(), loaded.parameters["document_bias"], tables=loaded.fit)
-    found = loaded.infer([text])[0]
-    # Every time that a word occurs it pulls by its weight.
-    np.testing.assert_allclose(found, fitted_document(words, loaded.inputs.vectors, plan), atol=1e-5)
-    assert len(words) > 2 * SHORT
-    assert np.abs(found - default_model.infer([text])[0]).max() > 1e-3
 
 
 def test_unknown_words_are_skipped_and_their_share_is_told(default_model):

@@ -10,7 +10,6 @@ import pytest
 
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, UnknownKeyError
-from spherevec.model.index import AnnIndex
 
 WORDS = ["cat", "dog", "horse", "king", "queen", "man", "woman", "Paris", "naïve", "don't"]
 
@@ -83,22 +82,6 @@ def test_similarity_and_analogies_are_gensims(peers):
     multiplied, gensims = ours.analogy("w1", "w2", "w3", method="mul"), theirs.most_similar_cosmul(["w2", "w3"], ["w1"])
     same([(key, 1.0) for key, _ in multiplied], [(key, 1.0) for key, _ in gensims])
     np.testing.assert_allclose([score for _, score in multiplied], [score for _, score in gensims], rtol=0.02)
-
-
-def test_an_attached_index_answers_instead():
-    pytest.importorskip("usearch")
-    vectors = KeyedVectors([f"w{i}" for i in range(500)], unit(500, 12))
-    exact = [vectors.most_similar(key, topn=5) for key in ("w1", "w2", "w3")]
-    vectors.use_index(AnnIndex.build(vectors.vectors, threads=1))
-    found = [vectors.most_similar(key, topn=5) for key in ("w1", "w2", "w3")]
-    assert found == exact  # an index of so few finds them all
-    assert len(vectors.most_similar(["w1", "w2"], topn=700)) == 498
-    with pytest.raises(ConfigError, match="must be at least 1"):
-        vectors.most_similar("w1", topn=0)
-    vectors.use_index(None)
-    for others in (vectors.vectors[:50], vectors.vectors[::-1]):
-        with pytest.raises(ConfigError, match="build it again"):
-            vectors.use_index(AnnIndex.build(np.ascontiguousarray(others), threads=1))
 
 
 def test_lookups(words):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
 from itertools import pairwise
 
@@ -11,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec.errors import ConfigError, FormatError, MissingExtraError
-from spherevec.model.index import AnnIndex
+from spherevec.errors import ConfigError, FormatError
 from spherevec.search import neighbors
 from spherevec.search.neighbors import nearest_multiplicative, nearest_neighbors
 
@@ -175,46 +173,3 @@ def test_read_only_vectors_are_fine():
 def test_what_does_not_fit_is_refused(shape, k):
     with pytest.raises(ConfigError):
         nearest_neighbors(np.ones(shape, np.float32), unit(10, 5), k)
-
-
-class TestApproximate:
-    @pytest.fixture(autouse=True)
-    def _extra(self):
-        pytest.importorskip("usearch")
-
-    def test_finds_nearly_all_and_comes_back_from_disk(self, tmp_path):
-        vectors = unit(3000, 20)
-        index = AnnIndex.build(vectors, threads=1)
-        index.save(tmp_path / "index")
-        index.save(tmp_path / "index")
-        mapped = AnnIndex.load(tmp_path / "index")
-        assert len(mapped) == 3000 and mapped.vector_size == 20
-        exact_rows, exact = nearest_neighbors(vectors[:200], vectors, 10)
-        rows, cosines = mapped.search(vectors[:200], 10)
-        recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(rows, exact_rows, strict=True)])
-        assert recall > 0.9
-        np.testing.assert_allclose(cosines[:, 0], exact[:, 0], atol=2e-3)
-        one_row, one = mapped.search(vectors[:1], 10)
-        np.testing.assert_array_equal(one_row[0], rows[0])
-        np.testing.assert_allclose(one[0], cosines[0], atol=1e-6)
-
-    def test_more_neighbours_than_vectors(self):
-        rows, _ = AnnIndex.build(unit(4, 5)).search(unit(2, 5, seed=1), 10)
-        assert sorted(rows[0]) == sorted(rows[1]) == [0, 1, 2, 3]
-
-    def test_bad_files_are_told(self, tmp_path):
-        (tmp_path / "text").write_text("no index at all " * 10)
-        for name in ("text", "absent"):
-            with pytest.raises(FormatError, match=name):
-                AnnIndex.load(tmp_path / name)
-
-    def test_a_query_of_another_dimension_is_refused(self):
-        with pytest.raises(ConfigError, match="dimension 5"):
-            AnnIndex.build(unit(4, 5)).search(unit(1, 6), 1)
-
-
-def test_without_the_extra_it_names_itself(monkeypatch):
-    monkeypatch.setitem(sys.modules, "usearch", None)
-    monkeypatch.setitem(sys.modules, "usearch.index", None)
-    with pytest.raises(MissingExtraError, match=r"spherevec\[ann\]"):
-        AnnIndex.build(unit(4, 5))

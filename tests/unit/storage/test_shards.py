@@ -14,9 +14,9 @@ import spherevec
 from spherevec.errors import FormatError
 from spherevec.storage import checksums
 from spherevec.storage.memory import discard, drop_pages
+from spherevec.storage.parallel_writes import write_files
 from spherevec.storage.shards import SHARD_EDGE, read_shards, shard_names, sharded
 from spherevec.storage.tensors import read_tensors, tensor_bytes, write_tensors
-from spherevec.storage.together import write_together
 
 
 def opened(folder, count):
@@ -110,14 +110,14 @@ def test_files_written_together_are_what_was_given(tmp_path):
         "small": lambda: [b"some", b"", memoryview(b" words")],
         "empty": list,
     }
-    entries = write_together(tmp_path, contents)
+    entries = write_files(tmp_path, contents)
     for name in contents:
         with (tmp_path / name).open("rb") as file:
             assert entries[name] == checksums.entry(file)
     np.testing.assert_array_equal(read_tensors(tmp_path / "large")["vectors"], table)
     assert (tmp_path / "small").read_bytes() == b"some words"
     with pytest.raises(ZeroDivisionError):
-        write_together(tmp_path, {"large": contents["large"], "bad": lambda: [bytes(1 // 0)]})
+        write_files(tmp_path, {"large": contents["large"], "bad": lambda: [bytes(1 // 0)]})
 
 
 def test_pages_that_are_dropped_are_read_again(tmp_path):

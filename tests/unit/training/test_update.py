@@ -13,8 +13,6 @@ from spherevec.corpus.count.ranking import CountedWords
 from spherevec.corpus.count.rare_counts import RareCounts
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
-from spherevec.model.editing import arranged, changed
-from spherevec.search.neighbors import nearest_neighbors
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.arrivals import grown_words
 from spherevec.training.finishing import directions_of_sums
@@ -301,14 +299,6 @@ def test_nan_that_comes_up_stops_an_update(model, monkeypatch, table):
         model.update(named("b", texts(30, [1, 2], 4)), ids=True, threads=1)
 
 
-def test_arrangements_put_replaced_rows_in_place():
-    where = arranged(4, np.array([0, 1, 3]), np.array([2, -1, -1]))
-    assert where.kept.tolist() == [0, 1, 3]
-    assert where.origin.tolist() == [0, 1, -1, 3, -1, -1]
-    stacked = np.array([10, 11, 13, 90, 91, 93])
-    assert stacked[where.order].tolist() == [10, 11, 90, 13, 91, 93]
-
-
 def test_an_unknown_word_is_answered_with_a_guess_when_asked_for(model):
     with pytest.raises(KeyError):
         model.words["seaa1"]
@@ -320,25 +310,6 @@ def test_an_unknown_word_is_answered_with_a_guess_when_asked_for(model):
         assert model.words.most_similar("seaa1", topn=1)[0][0].startswith("sea")
     finally:
         model.words.guesses = False
-
-
-def test_an_index_follows_updates_and_replacements(model, tmp_path):
-    pytest.importorskip("usearch")
-    indexed = model.remove(["a0"])
-    indexed.docs.build_index(threads=1)
-    for step in range(10):
-        changes = [("a5", texts(1, [1], 50 + step)[0]), *named(f"n{step}-", texts(8, [0, 1], 70 + step))]
-        indexed = indexed.update(changes, ids=True, threads=1, add_only=step % 2 == 0, epochs=None if step % 2 else 1)
-        if step == 4:
-            indexed.save(tmp_path / "model")
-            indexed = spherevec.load(tmp_path / "model", verify=True)
-    assert len(indexed.docs.index) == len(indexed.docs) == 199
-    # Many documents are nearly the same: what counts is how near the answers are.
-    vectors = np.asarray(indexed.docs.vectors)
-    _, exact = nearest_neighbors(vectors, vectors, 10)
-    found, _ = indexed.docs.index.search(vectors, 10, threads=1)
-    near = np.einsum("nkd,nd->nk", vectors[found], vectors)
-    assert np.mean(near >= exact[:, -1:] - 2e-3) > 0.98
 
 
 @pytest.mark.parametrize("format", list(FORMATS))
@@ -375,6 +346,6 @@ def test_rare_words_follow_their_spelling_through_updates():
     np.testing.assert_array_equal(grown.words.vectors, smoothed(plain, grown.words.names, grown.words.counts))
     assert np.abs(grown.words.vectors - plain).max() > 0.01
     # A model that does not say that its rare words were drawn keeps them as they are.
-    early = changed(start, config={name: value for name, value in start.config.items() if name != "smooth_rare_words"})
+    early = start.replace(config={name: value for name, value in start.config.items() if name != "smooth_rare_words"})
     later = early.update(named("b", ["investor investors invested bank"] * 6), ids=True, threads=1)
     np.testing.assert_array_equal(later.words.vectors, directions_of_sums(later.inputs.vectors, later.contexts.vectors))

@@ -1,4 +1,4 @@
-"""Several files written at once, each by a thread of its own, while other threads take their checksums."""
+"""Files that are written in parallel while their checksums are taken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spherevec.storage import checksums
 Content: TypeAlias = Callable[[], Iterable[bytes | memoryview]]
 
 
-def write_together(folder: Path, contents: Mapping[str, Content]) -> dict[str, dict[str, Any]]:
+def write_files(folder: Path, contents: Mapping[str, Content]) -> dict[str, dict[str, Any]]:
     """Write files into a folder and force them to the disk; returns the `checksums.entry` of each.
 
     Args:

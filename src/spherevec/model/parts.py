@@ -1,0 +1,355 @@
+"""The parts of a model, one row each in `PARTS`: where a part is stored, and how it is opened, checked and edited.
+
+    model.json              how the model was made: config, record, tokenizer, parameters, provenance; and checksums of
+                            every other file and of itself
+    vocabulary.json         the words, one per line
+    words.safetensors       `vectors` (n, dim) float32 and, if known, `counts` (n,) int64
+    contexts.safetensors    the same words as contexts
+    inputs.safetensors      the input vectors of the words, where `words` are their sum with `contexts`
+    documents.safetensors   the table of documents: ids, titles, the beginning of the text, kept fields
+    docs.safetensors        one vector per document
+    docs-000.safetensors …  the same in several files, in the order of their numbers
+    terms.safetensors       which words each document holds, and how often
+    fit.safetensors         what documents are fitted with: `weights` (n,) of the words, `mean` (dim,) and `covariance`
+                            (dim, dim) of negative samples
+    rare_counts.safetensors words too rare for a vector, with their counts, for when more text comes
+    topics.safetensors      topics that were kept with the model
+
+All but the words are optional, and a model that lacks a part opens without it. File names are fixed: nothing in
+`model.json` can point elsewhere.
+
+To add a part, write a subclass of `Part`, add it to `PARTS`, and declare the attribute's type in `Model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.corpus.count.rare_counts import RareCounts
+from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
+from spherevec.engine.fit import FitTables
+from spherevec.errors import FormatError
+from spherevec.model.document_edit import DocumentEdit
+from spherevec.model.documents import DocumentTable
+from spherevec.model.kept_topics import KeptTopics
+from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.model.provenance import provenance
+from spherevec.search.terms import DocumentTerms
+from spherevec.storage import schema
+from spherevec.storage.shards import shard_names
+from spherevec.storage.text_column import TextColumn
+
+MANIFEST = "model.json"
+
+Values = Mapping[str, Any]  # parts by name; None for one that the model lacks
+# What a file holds: for .safetensors arrays by name, for .json a list of names, for model.json any JSON value.
+Contents = Mapping[str, Any]
+
+
+class Part:
+    """One part of a model; a subclass overrides what differs from a value with `tensors` in one file.
+
+    Attributes:
+        name: the argument of `Model`, and its attribute.
+        files: where it is stored; `model.json` for an entry of that file.
+        mapped: whether its arrays may be memory-mapped; they are read into memory otherwise.
+        sharded: whether the array `vectors` of its file may be stored in several files.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    mapped = True
+    sharded = False
+    schema: schema.Check = schema.plain  # of an entry of model.json
+
+    @property
+    def all_files(self) -> tuple[str, ...]:
+        """Every file that may hold the part."""
+        return (*self.files, *(shard_names(self.name) if self.sharded else ()))
+
+    def accept(self, value: Any, given: Values) -> Any:
+        """The value as the model holds it, None if it was not given; `FormatError` unless it fits the other parts."""
+        return value
+
+    def save(self, value: Any) -> Contents:
+        """What to write into each of the files."""
+        return {self.files[0]: value.tensors}
+
+    def open(self, contents: Contents, opened: Values) -> Any:
+        """The value that was saved; `opened` holds the parts above it in the table."""
+        raise NotImplementedError
+
+    def check(self, value: Any) -> None:
+        """Raise `FormatError` unless every number of the part is sound."""
+
+    def edit(self, value: Any, edit: DocumentEdit, added: Any, edited: Values) -> Any:
+        """The value after documents were added, replaced or removed.
+
+        Args:
+            added: the part of the added documents; None if there is none.
+            edited: the parts above it in the table, after the edit.
+        """
+        return value
+
+    def describe(self, value: Any) -> dict[str, Any]:
+        """What `Model.describe` says of it, ready for JSON; `value` is None where the model lacks it."""
+        return {}
+
+
+class _Vectors(Part):
+    """Unit vectors with keys."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.files = name, (f"{name}.safetensors",)
+
+    def accept(self, value: KeyedVectors | None, given: Values) -> Any:
+        words = given["words"]
+        if value is not None and value.vector_size != words.vector_size:
+            raise FormatError(f"{self.name} have dimension {value.vector_size}, words have {words.vector_size}")
+        return value
+
+    def save(self, value: KeyedVectors) -> Contents:
+        counts = {} if value.counts is None else {"counts": value.counts}
+        return {self.files[0]: {"vectors": value.vectors, **counts}}
+
+    def open(self, contents: Contents, opened: Values) -> KeyedVectors:
+        vectors, counts = (contents[self.files[0]].get(name) for name in ("vectors", "counts"))
+        if vectors is None or vectors.dtype != np.float32 or vectors.ndim != 2:
+            raise FormatError("holds no float32 array 'vectors' of shape (n, dim); copy it again")
+        if counts is not None and counts.dtype != np.int64:
+            raise FormatError(f"'counts' must be int64, not {counts.dtype}; copy it again")
+        return KeyedVectors(self.keys(contents, opened), vectors, counts)
+
+    def keys(self, contents: Contents, opened: Values) -> Sequence[str] | None:
+        names: Sequence[str] | None = opened["words"].names
+        return names
+
+    def check(self, value: KeyedVectors) -> None:
+        value.check(self.name)
+
+
+class _Words(_Vectors):
+    def __init__(self) -> None:
+        super().__init__("words")
+        self.files = (*self.files, "vocabulary.json")
+
+    def accept(self, value: KeyedVectors | None, given: Values) -> Any:
+        if value is None or not value.named:
+            raise FormatError("the words of a model need names; give KeyedVectors a list of words")
+        return value
+
+    def save(self, value: KeyedVectors) -> Contents:
+        return {**super().save(value), self.files[1]: value.index_to_key}
+
+    def keys(self, contents: Contents, opened: Values) -> Sequence[str] | None:
+        names: Sequence[str] = contents[self.files[1]]
+        return names
+
+    def describe(self, value: KeyedVectors) -> dict[str, Any]:
+        return {"words": len(value), "vector_size": value.vector_size}
+
+
+class _WordVectors(_Vectors):
+    """Other vectors of the same words."""
+
+    def accept(self, value: KeyedVectors | None, given: Values) -> Any:
+        if value is not None and value.index_to_key != given["words"].index_to_key:
+            raise FormatError(f"{self.name} must have the same keys as words, in the same order")
+        return super().accept(value, given)
+
+
+class _Contexts(_WordVectors):
+    def describe(self, value: KeyedVectors | None) -> dict[str, Any]:
+        return {"contexts": None if value is None else len(value)}
+
+
+class _Inputs(_WordVectors):
+    def accept(self, value: KeyedVectors | None, given: Values) -> Any:
+        return given["words"] if value is None else super().accept(value, given)
+
+
+class _Documents(Part):
+    name, files = "documents", ("documents.safetensors",)
+
+    def accept(self, value: DocumentTable | None, given: Values) -> Any:
+        docs = given["docs"]
+        if value is None:
+            return None if docs is None else DocumentTable.of_ids(docs.names, len(docs))
+        if docs is not None and len(value) != len(docs):
+            raise FormatError(f"the table of documents has {len(value)} rows, but there are {len(docs)} documents")
+        return value
+
+    def open(self, contents: Contents, opened: Values) -> DocumentTable:
+        return DocumentTable(contents[self.files[0]])
+
+    def check(self, value: DocumentTable) -> None:
+        value.check()
+
+    def edit(self, value: DocumentTable, edit: DocumentEdit, added: DocumentTable | None, edited: Values) -> Any:
+        return edit.join_tables(value, added, edited["provenance"].get("next_id", 0))
+
+    def describe(self, value: DocumentTable | None) -> dict[str, Any]:
+        if value is None:
+            return {"ids": None, "titles": None, "fields": None}
+        return {"ids": "own" if value.named else "positions", "titles": value.titled, "fields": value.fields}
+
+
+class _Docs(_Vectors):
+    sharded = True
+
+    def keys(self, contents: Contents, opened: Values) -> Sequence[str] | None:
+        return _ids(opened["documents"])
+
+    def edit(self, value: KeyedVectors, edit: DocumentEdit, added: NDArray[np.float32] | None, edited: Values) -> Any:
+        return KeyedVectors(_ids(edited["documents"]), edit.join_rows(value.vectors, added))
+
+    def describe(self, value: KeyedVectors | None) -> dict[str, Any]:
+        return {"documents": None if value is None else len(value)}
+
+
+def _ids(documents: DocumentTable | None) -> Sequence[str] | None:
+    return documents.ids if documents is not None and documents.named else None
+
+
+class _Terms(Part):
+    name, files = "terms", ("terms.safetensors",)
+
+    def accept(self, value: DocumentTerms | None, given: Values) -> Any:
+        words, docs = given["words"], given["docs"]
+        if value is not None and docs is not None and value.n_documents != len(docs):
+            raise FormatError(f"the terms have {value.n_documents} rows, but there are {len(docs)} documents")
+        if value is not None and value.n_words != len(words):
+            raise FormatError(f"the document terms are of {value.n_words} words, but there are {len(words)}")
+        return value
+
+    def open(self, contents: Contents, opened: Values) -> DocumentTerms:
+        return DocumentTerms(contents[self.files[0]])
+
+    def check(self, value: DocumentTerms) -> None:
+        value.check()
+
+    def edit(self, value: DocumentTerms, edit: DocumentEdit, added: DocumentTerms | None, edited: Values) -> Any:
+        return edit.join_terms(value, added)
+
+
+class _Fit(Part):
+    name, files, mapped = "fit", ("fit.safetensors",), False
+
+    def accept(self, value: FitTables | None, given: Values) -> Any:
+        if value is not None and (len(value.weights), len(value.mean)) != given["words"].vectors.shape:
+            raise FormatError(
+                f"fit has {len(value.weights)} weights of words and a mean of dimension {len(value.mean)}"
+            )
+        return value
+
+    def save(self, value: FitTables) -> Contents:
+        return {self.files[0]: value._asdict()}
+
+    def open(self, contents: Contents, opened: Values) -> FitTables:
+        arrays = contents[self.files[0]]
+        words, dim = opened["words"].vectors.shape
+        shapes = {"weights": (words,), "mean": (dim,), "covariance": (dim, dim), "by_length": (2,)}
+        for name, shape in shapes.items():
+            found = arrays.get(name)
+            if found is None or found.dtype != np.float32 or found.shape != shape or not np.isfinite(found).all():
+                raise FormatError(f"holds no finite float32 array {name!r} of shape {shape}; copy it again")
+        if not (arrays["weights"] >= 0).all():
+            raise FormatError("'weights' must not be negative; copy it again")
+        return FitTables(**{name: arrays[name] for name in shapes})
+
+
+class _RareCounts(Part):
+    name, files = "rare_counts", ("rare_counts.safetensors",)
+
+    def open(self, contents: Contents, opened: Values) -> RareCounts:
+        arrays = contents[self.files[0]]
+        return RareCounts(TextColumn(arrays["offsets"], arrays["bytes"]), arrays["counts"])
+
+
+class _KeptTopics(Part):
+    """Topics that were kept. After an update `spherevec.topics` brings them up to date."""
+
+    name, files, mapped = "kept_topics", ("topics.safetensors",), False
+
+    def open(self, contents: Contents, opened: Values) -> KeptTopics:
+        return KeptTopics.of_tensors(contents[self.files[0]])
+
+
+class _Entry(Part):
+    """An entry of `model.json`."""
+
+    files = (MANIFEST,)
+
+    def __init__(self, name: str, wanted: schema.Check) -> None:
+        self.name, self.schema = name, wanted
+
+    def accept(self, value: Any, given: Values) -> Any:
+        return dict(value or {})
+
+    def save(self, value: Any) -> Contents:
+        return {MANIFEST: value}
+
+    def open(self, contents: Contents, opened: Values) -> Any:
+        return contents[MANIFEST]
+
+    def describe(self, value: Any) -> dict[str, Any]:
+        return {self.name: None if value is None else self.save(value)[MANIFEST]}
+
+
+class _Config(_Entry):
+    """The training settings; None for imported vectors."""
+
+    def accept(self, value: Any, given: Values) -> Any:
+        return None if value is None else dict(value)
+
+
+class _Record(_Entry):
+    def accept(self, value: Any, given: Values) -> Any:
+        return [dict(epoch) for epoch in value or ()]
+
+
+class _Tokenizer(_Entry):
+    def accept(self, value: Any, given: Values) -> Tokenizer:
+        return tokenizer_of("words" if value is None else value)
+
+    def save(self, value: Tokenizer) -> Contents:
+        return {MANIFEST: value.description()}
+
+    def open(self, contents: Contents, opened: Values) -> Tokenizer:
+        return stored_tokenizer(contents[MANIFEST])
+
+
+class _Provenance(_Entry):
+    def accept(self, value: Any, given: Values) -> dict[str, Any]:
+        return {**provenance(), **(value or {})}
+
+
+# A part may look at those above it when it is opened or edited.
+PARTS: dict[str, Part] = {
+    part.name: part
+    for part in (
+        _Tokenizer("tokenizer", schema.map_of(schema.plain)),
+        _Config("config", schema.optional(schema.map_of(schema.plain))),
+        _Entry("parameters", schema.map_of(schema.optional(schema.number))),
+        _Provenance("provenance", schema.map_of(schema.plain)),
+        _Record("record", schema.table),
+        _Words(),
+        _Contexts("contexts"),
+        _Inputs("inputs"),
+        _Documents(),
+        _Docs("docs"),
+        _Terms(),
+        _Fit(),
+        _RareCounts(),
+        _KeptTopics(),
+    )
+}
+
+
+def folder_files() -> set[str]:
+    """The names of all files that a model folder may hold."""
+    return {file for part in PARTS.values() for file in part.all_files}
