@@ -31,7 +31,7 @@ from spherevec.corpus.read.readers import read_documents
 from spherevec.distributed import interval
 from spherevec.distributed.cluster import connected
 from spherevec.distributed.exchange import merged
-from spherevec.distributed.machines import ClusterPlace, Machines, machines
+from spherevec.distributed.machines import Machines, machines
 from spherevec.distributed.shard import Shard, Task
 from spherevec.evaluation import find_data
 from spherevec.training import train_corpus
@@ -53,7 +53,7 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
     config = TrainConfig(vector_size=dim, deterministic=True, threads=1, epochs=10, refit=False)
     counts = np.maximum(1, (2e9 / np.arange(1, words + 1) / np.log(words))).astype(np.int64)
     total = int(counts.sum())
-    config = config.settled(total, words)
+    config = config.resolved(total, words)
     longest = max(intervals)
     shards = []
     for number in range(workers):
@@ -129,7 +129,7 @@ def epochs_of(corpus: EncodedCorpus, config: TrainConfig, machines: Machines | N
             theirs = sum(seconds for *_, seconds in machines.crew.do("where", aside=True)) if machines else 0.0
             marks[progress.phase] = (time.perf_counter(), time.process_time() + theirs)
 
-    train_corpus(corpus, config, progress=mark, place_of=machines.place if machines else None)
+    train_corpus(corpus, config, progress=mark, runtime=machines)
     corpus.spread = {}
     (first, first_cpu), (last, last_cpu) = marks["training"], marks["finishing"]
     return last - first, last_cpu - first_cpu
@@ -161,20 +161,14 @@ def real(
     """A real run of Ray with one thread a worker: where its time went, and the memory of each worker."""
     interval.AHEAD = ahead
     config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False, vector_size=dim)
-    places: list[ClusterPlace] = []
     with tempfile.TemporaryDirectory() as folder, encoded(folder, documents, made_up) as corpus:
         with machines(ray, workers, config, exchange_tokens=exchange_tokens) as crew:
-
-            def place(corpus: EncodedCorpus, config: TrainConfig) -> ClusterPlace:
-                places.append(crew.place(corpus, config))
-                return places[0]
-
-            model = train_corpus(corpus, config, place_of=place)
+            model = train_corpus(corpus, config, runtime=crew)
             memory = [kilobytes // 1024 for _, _, kilobytes, _ in crew.crew.do("where")]
         about = {"words": len(corpus.vocabulary), "tokens": corpus.n_tokens, "documents": corpus.n_documents}
     seconds = sum(epoch["seconds"] for epoch in model.record)
     found = {"workers": workers, **about, "dim": dim, "ahead": ahead, "epochs": epochs, "epoch_seconds": seconds}
-    return found | asdict(places[0].costs) | {"peak_mb": memory}
+    return found | asdict(crew.costs) | {"peak_mb": memory}
 
 
 def plain_peak(folder: str, epochs: int, dim: int) -> int:

@@ -282,21 +282,21 @@ def forced(concurrency: cuda.Concurrency) -> Iterator[None]:
 
 def crowd(corpora: Corpora) -> Iterator[str]:
     """Quality against the number of teams, and how many steps are lost."""
-    from spherevec.training import trainer
+    from spherevec.training.runtime import prepare
 
     corpus = corpora.wiki()
     rows: Rows = []
     pairs = {name: load_similarity(name) for name in SIMILARITY_SETS}
-    config = TrainConfig(device="cuda", epochs=5, **ALONE).settled(corpus.n_tokens, len(corpus.vocabulary))
+    config = TrainConfig(device="cuda", epochs=5, **ALONE).resolved(corpus.n_tokens, len(corpus.vocabulary))
     full = build.cupy_with_gpu().cuda.Device().attributes["MultiProcessorCount"] * build.macros(config)["BLOCKS"]
     for teams, added in ((full, True), (full // 4, True), (full // 16, True), (full, False), (full // 16, False)):
         with forced(cuda.Concurrency(teams, added=added)):
             model = train_corpus(corpus, config)
-        inputs = trainer.prepare(corpus, config)
+        inputs = prepare(corpus, config)
         backend = cuda.CudaBackend(
             inputs, config, concurrency=cuda.Concurrency(teams, added=added), count_lost=True
         )  # fmt: skip
-        trainer.fill(backend, corpus, config, None)
+        backend.fill()
         for block in epoch_blocks(inputs, config, 0):
             backend.train(0, block)
         scores = " · ".join(f"{evaluate_similarity(model.words, pairs[name]).spearman:.3f}" for name in SIMILARITY_SETS)
@@ -358,11 +358,11 @@ class Clock:
 def inference(corpora: Corpora) -> Iterator[str]:
     """Fitting all of 20 Newsgroups to fixed words."""
     corpus = corpora.news()
-    config = TrainConfig(epochs=10, alpha=0.03).settled(corpus.n_tokens, len(corpus.vocabulary))
-    from spherevec.training import trainer
+    config = TrainConfig(epochs=10, alpha=0.03).resolved(corpus.n_tokens, len(corpus.vocabulary))
+    from spherevec.training.runtime import prepare
 
-    backend = cuda.CudaBackend(trainer.prepare(corpus, config), config)
-    trainer.fill(backend, corpus, config, None)
+    backend = cuda.CudaBackend(prepare(corpus, config), config)
+    backend.fill()
     found = []
     for _ in range(4):
         started = time.perf_counter()

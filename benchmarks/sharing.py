@@ -42,7 +42,7 @@ from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.figures import SLOTS
 from spherevec.process import usable_cores
 from spherevec.training import train_corpus
-from spherevec.training.trainer import prepare
+from spherevec.training.runtime import prepare
 
 UNITS = 16  # that a call of a kernel trains
 Tables = dict[str, NDArray[np.float32]]
@@ -53,7 +53,7 @@ class Experiment:
 
     def __init__(self, corpus: EncodedCorpus, recipe: str, most: int) -> None:
         config = TrainConfig.recipe(recipe, epochs=1, threads=most)
-        self.config = config.settled(corpus.n_tokens, len(corpus.vocabulary)).with_(epochs=1)
+        self.config = config.resolved(corpus.n_tokens, len(corpus.vocabulary)).with_(epochs=1)
         self.corpus = corpus
         self.data: TrainingData = prepare(corpus, self.config)
         model = train_corpus(corpus, self.config.with_(refit=False))

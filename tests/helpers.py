@@ -17,8 +17,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spherevec import Model, sphere
+from spherevec import Model, TrainConfig, sphere
+from spherevec.corpus import EncodedCorpus
 from spherevec.devices import DEVICES, Device
+from spherevec.engine.base import Backend, TrainingData
+from spherevec.engine.schedule import Schedule
+from spherevec.training.options import Options
+from spherevec.training.run import Run
+from spherevec.training.runtime import LocalRuntime, Prepared
 
 Integers = NDArray[np.int64]
 
@@ -49,6 +55,21 @@ def digest(model: Model) -> str:
     """The bits of all vectors."""
     tables = [table.vectors for table in (model.words, model.contexts, model.docs) if table is not None]
     return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
+
+
+class GivenBackend(LocalRuntime):
+    """A runtime whose backend a test has prepared."""
+
+    def __init__(self, backend: Backend, data: TrainingData, config: TrainConfig) -> None:
+        self._prepared = Prepared(Schedule(data, config), lambda: backend)
+
+    def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> Prepared:
+        return self._prepared
+
+
+def run_on(backend: Backend, data: TrainingData, config: TrainConfig, corpus: EncodedCorpus) -> Run:
+    """A run that trains the vectors of a backend as they are."""
+    return Run(corpus, config, Options(runtime=GivenBackend(backend, data, config)))
 
 
 @contextmanager

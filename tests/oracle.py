@@ -22,6 +22,7 @@ from spherevec.config import TrainConfig
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, TrainingData
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan, exponents
+from spherevec.engine.initial import random_rows
 
 Doubles = NDArray[np.float64]
 Row = tuple[str, int]  # table, row
@@ -117,6 +118,7 @@ class OracleBackend:
     """
 
     workers = 1
+    rounds = None
 
     def __init__(self, data: TrainingData, config: TrainConfig) -> None:
         self._data, self._config = data, config
@@ -126,6 +128,14 @@ class OracleBackend:
         self.closest_call = math.inf
         self._sums = {figure.name: 0.0 for figure in fields(Sums)}
         self._biases = {"contexts": 0.0, "docs": 0.0}  # of the likelihood, by the anchor's table
+
+    def fill(self) -> None:
+        for table, count in self._data.table_rows(self._config).items():
+            for start, rows in random_rows(self._config, table, count):
+                self.load(table, start, rows)
+
+    def finite(self, table: str) -> bool:
+        return bool(np.isfinite(self.vectors[table]).all())
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self.vectors[table][start : start + len(rows)] = rows
@@ -165,9 +175,6 @@ class OracleBackend:
                 self._train_triples(unit, randoms, alpha)
             else:
                 self._train_batches(unit, randoms, alpha)
-
-    def host_inputs(self) -> Floats:
-        return self.vectors["inputs"].astype(np.float32)
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         """Documents against fixed words, one word at a time; what is sampled depends on a document's text alone."""

@@ -255,10 +255,10 @@ def _run_to_resume() -> tuple[Any, Any, int, Any, Any]:
     from spherevec.engine.backends import make_backend
     from spherevec.engine.bias import Biases
     from spherevec.engine.schedule import epoch_blocks
-    from spherevec.training.trainer import prepare
+    from spherevec.training.runtime import prepare
 
     corpus = encode(TEXTS, Path(tempfile.mkdtemp()) / "c", min_count=1, tokenizer="whitespace")
-    config = TrainConfig.recipe("default", **_SETTINGS).settled(corpus.n_tokens, len(corpus.vocabulary))
+    config = TrainConfig.recipe("default", **_SETTINGS).resolved(corpus.n_tokens, len(corpus.vocabulary))
     data = prepare(corpus, config)
     backend = make_backend(data, config, None)
     return config, corpus, len(epoch_blocks(data, config, 0)), backend, Biases(config.bias, config.concentration)

@@ -82,7 +82,7 @@ def main() -> None:
                 started = time.perf_counter()
                 steps = max(workers, 1) * (arguments.exchanges or 0)
                 with inline_machines(max(workers, 1), -(-corpus.n_tokens // steps) if steps else None) as crew:
-                    model = train_corpus(corpus, config, place_of=crew.place if workers else None)
+                    model = train_corpus(corpus, config, runtime=crew if workers else None)
                 entry = {
                     **asked,
                     "tokens": corpus.n_tokens,

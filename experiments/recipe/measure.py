@@ -29,7 +29,7 @@ def measure(
     config = TrainConfig.from_mapping(
         {"epochs": chosen.epochs, "min_count": chosen.min_count, **settings}
         | {"seed": seed, "device": device, "refit": False, "add_contexts": False}
-    ).settled(corpus.n_tokens, len(corpus.vocabulary))
+    ).resolved(corpus.n_tokens, len(corpus.vocabulary))
     model = train_corpus(corpus, config)
     seconds = time.perf_counter() - started
     assert model.contexts is not None
@@ -82,7 +82,7 @@ def measure_peer(name: str, chosen: StudySet, corpus: EncodedCorpus, seed: int, 
 
     The text is in a random order, as spherevec visits it, unless its order cannot matter.
     """
-    epochs = TrainConfig(epochs=chosen.epochs).settled(corpus.n_tokens, len(corpus.vocabulary)).epoch_count
+    epochs = TrainConfig(epochs=chosen.epochs).resolved(corpus.n_tokens, len(corpus.vocabulary)).epoch_count
     started = time.perf_counter()
     found = PEERS[name](Task(corpus, epochs=epochs, threads=threads, seed=seed))
     result: dict[str, Any] = {"seconds": time.perf_counter() - started, "tokens": corpus.n_tokens, "epochs": epochs}

@@ -237,7 +237,7 @@ class TrainConfig:
         """All settings by name, ready for JSON."""
         return asdict(self)
 
-    def settled(self, tokens: int, words: int) -> TrainConfig:
+    def resolved(self, tokens: int, words: int) -> TrainConfig:
         """This configuration with everything chosen that depends on the text: its tokens, and its distinct words."""
         epochs, sample = self.epochs, self.sample
         if epochs is None:
@@ -284,16 +284,16 @@ class TrainConfig:
 
     @property
     def epoch_count(self) -> int:
-        """`epochs` of a settled configuration."""
+        """`epochs` of a resolved configuration."""
         if self.epochs is None:
-            raise ConfigError("epochs are not chosen yet; call settled() with the number of tokens, or set epochs")
+            raise ConfigError("epochs are not chosen yet; call resolved() with the number of tokens, or set epochs")
         return self.epochs
 
     @property
     def sample_threshold(self) -> float:
-        """`sample` of a settled configuration."""
+        """`sample` of a resolved configuration."""
         if self.sample is None:
-            raise ConfigError("sample is not chosen yet; call settled() with the size of the vocabulary, or set sample")
+            raise ConfigError("sample is not chosen yet; call resolved() with the vocabulary's size, or set sample")
         return self.sample
 
     @property

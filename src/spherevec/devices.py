@@ -20,6 +20,7 @@ class Device:
         deterministic: it can give the same bits for any number of threads.
         block_tokens: trained between two looks at the stop flag and the learning rate.
         refit_tokens: of documents that are refitted between two reports.
+        gpus: that a process needs.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Device:
     deterministic: bool
     block_tokens: int
     refit_tokens: int
+    gpus: int = 0
 
 
 DEVICES: Mapping[str, Device] = MappingProxyType(
@@ -36,7 +38,15 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
         for device in (
             Device("cpu", "spherevec.engine.cpu.backend", True, True, block_tokens=50_000, refit_tokens=2_000_000),
             # Some 50 ms of training, next to which the start and the end of a launch are short.
-            Device("cuda", "spherevec.engine.cuda.backend", False, False, block_tokens=1 << 24, refit_tokens=1 << 24),
+            Device(
+                "cuda",
+                "spherevec.engine.cuda.backend",
+                False,
+                False,
+                block_tokens=1 << 24,
+                refit_tokens=1 << 24,
+                gpus=1,
+            ),
         )
     }
 )

@@ -14,9 +14,8 @@ from spherevec.engine.cuda import backend as cuda
 from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan, FitTables, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.engine.schedule import epoch_blocks
+from spherevec.engine.schedule import epoch_blocks, further_pieces
 from spherevec.errors import SpherevecError
-from spherevec.training import trainer
 
 TABLES = ("inputs", "contexts", "docs")
 DIMENSIONS = (2, 3, 15, 33, 64, 65, 100, 128, 129, 300, 1024)
@@ -40,7 +39,7 @@ def plain_data(documents, words, sample=0.0):
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     counts = np.maximum(np.bincount(ids, minlength=words), 1).astype(np.int64)
-    pieces = trainer.further_pieces(offsets, PIECE)
+    pieces = further_pieces(offsets, PIECE)
     shares = (
         keep_probabilities(counts, sample),
         keep_probabilities(counts, sample / 10),

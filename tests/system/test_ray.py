@@ -111,7 +111,7 @@ def test_workers_of_one_process_learn_what_those_of_ray_do(without_faults, tmp_p
     """Studies and quick tests rely on it."""
     config = TrainConfig(**{name: value for name, value in SETTINGS.items() if name != "progress"})
     with encode(texts(), tmp_path / "corpus", min_count=2) as corpus, inline_machines(2, **CLUSTER) as machines:
-        same(train_corpus(corpus, config, place_of=machines.place), without_faults)
+        same(train_corpus(corpus, config, runtime=machines), without_faults)
 
 
 def test_workers_learn_together(without_faults):

@@ -64,12 +64,12 @@ RUNNER = """
 
 # Where, when, the how many-eth call, and what is there afterwards.
 PHASES = {
-    "reading": ("spherevec.training.trainer.encode", "before", 1, "nothing"),
-    "preparing": ("spherevec.training.trainer.prepare", "after", 1, "nothing"),
-    "training": ("spherevec.training.run.train_blocks", "before", 2, "checkpoint"),
+    "reading": ("spherevec.training.runtime.encode", "before", 1, "nothing"),
+    "preparing": ("spherevec.training.runtime.prepare", "after", 1, "nothing"),
+    "training": ("spherevec.training.workers._run_threads", "before", 2, "checkpoint"),
     "saving a checkpoint": ("spherevec.training.checkpoint.write_tensors", "after", 1, "checkpoint"),
     "a checkpoint in its place": ("spherevec.training.checkpoint._entry", "after", 1, "checkpoint"),
-    "fitting documents": ("spherevec.training.run.refit_plan", "before", 1, "checkpoint"),
+    "fitting documents": ("spherevec.training.run.refit_plan", "before", 2, "checkpoint"),
     "building": ("spherevec.training.trainer.build_model", "before", 1, "model"),
     "writing the model": ("spherevec.model.folder.write_files", "after", 1, "model"),
     "describing the model": ("spherevec.model.folder._encoded_manifest", "after", 1, "model"),
@@ -151,8 +151,8 @@ def test_signals_at_any_phase_lose_nothing(text, whole, tmp_path, phase, numbers
 UPDATE_PHASES = ("reading more", "training more", "growing", "writing the model", "removing the checkpoint")
 PHASES |= {
     "reading more": ("spherevec.training.update.encode", "after", 1, "nothing"),
-    "training more": ("spherevec.training.run.train_blocks", "before", 2, "checkpoint"),
-    "growing": ("spherevec.training.update._build", "before", 1, "model"),
+    "training more": ("spherevec.training.workers._run_threads", "before", 2, "checkpoint"),
+    "growing": ("spherevec.training.update:Update.with_words", "before", 1, "model"),
 }
 
 

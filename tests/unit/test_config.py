@@ -167,17 +167,17 @@ def test_overrides_win_over_a_recipe(name):
     ],
 )
 def test_epochs_are_chosen_by_the_length_of_the_text_unless_given(tokens, epochs):
-    assert TrainConfig().settled(tokens, 1000).epochs == epochs
-    assert TrainConfig(epochs=7).settled(tokens, 1000).epochs == 7
-    assert TrainConfig().settled(tokens, 1000).with_(epochs=None, sample=None) == TrainConfig()
-    assert TrainConfig().settled(tokens, 1000).epoch_count == epochs
+    assert TrainConfig().resolved(tokens, 1000).epochs == epochs
+    assert TrainConfig(epochs=7).resolved(tokens, 1000).epochs == 7
+    assert TrainConfig().resolved(tokens, 1000).with_(epochs=None, sample=None) == TrainConfig()
+    assert TrainConfig().resolved(tokens, 1000).epoch_count == epochs
 
 
 @pytest.mark.parametrize(("words", "sample"), [(2, 0.5), (1000, 1e-3), (33_333, 1 / 33_333), (10**6, 3e-5)])
 def test_sample_is_chosen_by_the_size_of_the_vocabulary_unless_given(words, sample):
-    assert TrainConfig().settled(10**6, words).sample_threshold == sample
-    assert TrainConfig(sample=1e-3).settled(10**6, words).sample_threshold == 1e-3
-    assert TrainConfig.recipe("paper").settled(10**6, words).sample_threshold == 1e-3
+    assert TrainConfig().resolved(10**6, words).sample_threshold == sample
+    assert TrainConfig(sample=1e-3).resolved(10**6, words).sample_threshold == 1e-3
+    assert TrainConfig.recipe("paper").resolved(10**6, words).sample_threshold == 1e-3
 
 
 def test_what_is_not_chosen_yet_says_so():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.distributed.cluster import told
@@ -20,9 +21,9 @@ from spherevec.distributed.worker import merge_slices, received
 from spherevec.engine.base import Block, Floats, table_rows
 from spherevec.engine.cpu.document_rows import SHARE_OF_MEMORY
 from spherevec.engine.cpu.vector_ops import padded_rows
-from spherevec.engine.cpu.word_weights import Coherence
+from spherevec.engine.cpu.word_weights import Coherence, weights_of
 from spherevec.engine.figures import Sums
-from spherevec.engine.fit import FitPlan
+from spherevec.engine.fit import FitPlan, FitTables, negative_moments
 from spherevec.engine.schedule import FINAL_SHARE, Schedule
 from spherevec.storage.memory import available_memory
 from spherevec.storage.os_errors import explain_os_errors
@@ -86,6 +87,7 @@ class ClusterBackend:
     """
 
     workers = 1  # one thread drives the workers
+    rounds = None  # blocks are trained one by one; each worker has rounds of its own
 
     def __init__(
         self,
@@ -119,7 +121,7 @@ class ClusterBackend:
     # --- the seam ----------------------------------------------------------------------------------------------------
 
     def fill(self) -> None:
-        """Random directions, which every worker makes by itself."""
+        """Every worker makes its random directions by itself."""
         self._filled = True
         self._crew.do("fill")
 
@@ -152,7 +154,7 @@ class ClusterBackend:
         return rows
 
     def finite(self, table: str) -> bool:
-        """Whether all vectors of a table are finite, where they are."""
+        """Each worker looks at its own."""
         return all(self._crew.do("finite", table))
 
     def warm_up(self) -> None:
@@ -263,17 +265,20 @@ class ClusterBackend:
         """The mean of what the workers learned."""
         return self._learned
 
-    def host_inputs(self) -> Floats:
-        rows: Floats = padded_rows(self._sizes["inputs"], self._config.vector_size)
+    def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
+        if not self._config.objective_info.likelihood:
+            return None
+        inputs: Floats = padded_rows(self._sizes["inputs"], self._config.vector_size)
         for start, some in self._chunks("inputs"):
-            rows[start : start + len(some), : self._config.vector_size] = some
-        return rows
+            inputs[start : start + len(some), : self._config.vector_size] = some
+        weights = weights_of(self._coherence, counts, inputs)
+        return FitTables(weights, *negative_moments(inputs[:, : self._config.vector_size], counts))
 
     def _chunks(self, table: str) -> Iterator[tuple[int, Floats]]:
         for start in range(0, self._sizes[table], ROWS_SENT):
             yield start, self.read(table, start, start + ROWS_SENT)
 
-    def coherence(self, weights: Floats) -> Coherence:
+    def _coherence(self, weights: Floats) -> Coherence:
         """What all documents say of their words: whole numbers, so their order does not matter."""
         parts = self._crew.do("coherence", self._crew.put(weights))
         cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from spherevec.devices import DEVICES
 from spherevec.errors import ConfigError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.process import usable_cores
 
@@ -108,7 +109,7 @@ def _give_back(handlers: dict[signal.Signals, Any]) -> None:
 
 
 def _check_room(ray: Any, workers: int, device: str) -> None:
-    kind = "GPU" if device == "cuda" else "CPU"
+    kind = "GPU" if DEVICES[device].gpus else "CPU"
     room = int(ray.cluster_resources().get(kind, 0))
     if room < workers:
         raise ConfigError(

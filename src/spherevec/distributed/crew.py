@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from spherevec import process
+from spherevec.devices import DEVICES
 from spherevec.distributed.cluster import told
 from spherevec.distributed.worker import Worker
 from spherevec.errors import TrainingError
@@ -34,8 +35,7 @@ class Crew:
         self._patience, self._workdir, self._slowest = patience, workdir, 0.0
         self._actor = ray.remote(concurrency_groups={"aside": 1})(Worker)
         self._options: dict[str, Any] = {"num_cpus": 1, "scheduling_strategy": "SPREAD", "max_restarts": 0}
-        if device == "cuda":
-            self._options["num_gpus"] = 1
+        self._options["num_gpus"] = DEVICES[device].gpus
         self._deaths, self._replacing = [0] * workers, threading.RLock()
         self._actors = [self._started(number) for number in range(workers)]
         # Brings a new worker to where the dead one was.

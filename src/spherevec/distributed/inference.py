@@ -17,6 +17,7 @@ from spherevec.corpus.read.parts import Piece, find_parts
 from spherevec.corpus.read.readers import open_source
 from spherevec.corpus.read.staging import staged_pieces
 from spherevec.corpus.table.joining import columns_role, joined_columns, source_columns
+from spherevec.devices import DEVICES
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, told
 from spherevec.distributed.crew import MOST_DEATHS
 from spherevec.distributed.reading import PartAbout
@@ -107,8 +108,7 @@ def infer_files(
     with connected(ray, count, device) as module:
         each = threads or threads_a_worker(module, count)
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": MOST_DEATHS, "scheduling_strategy": "SPREAD"}
-        if device == "cuda":
-            options["num_gpus"] = 1
+        options["num_gpus"] = DEVICES[device].gpus
         task = module.remote(infer_part).options(**options)
         folder = str(model.absolute())
 

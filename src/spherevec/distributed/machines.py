@@ -1,10 +1,10 @@
-"""The machines of a run: its text is brought to their workers, and the loop of one machine is given a place there."""
+"""A Ray cluster as the runtime of a run: the text is brought to its workers, and the same run drives them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +18,23 @@ from spherevec.distributed.cluster import check_workers, connected, threads_a_wo
 from spherevec.distributed.crew import PATIENCE, Crew
 from spherevec.distributed.layout import Layout, split_documents
 from spherevec.distributed.source import read_on_workers
-from spherevec.engine.base import Backend
-from spherevec.engine.cpu.word_weights import weights_of
-from spherevec.engine.fit import FitTables, negative_moments
 from spherevec.errors import ConfigError
 from spherevec.storage.files import working_folder
+from spherevec.training.runtime import Prepared
 
 _TOKENS_SENT = 1 << 22  # at a time
 
 
 @dataclass
 class Machines:
-    """A crew of workers, ready for a run.
+    """A crew of workers: what `spherevec.training.runtime.Runtime` asks for.
 
     Attributes:
         folder: on this machine, for what a new worker needs that takes the place of a dead one.
         exchange_tokens: that each worker trains between two exchanges; None to choose.
         bandwidth: between the machines, in Gbit/s, to choose it by.
         layout: of documents that the workers have read.
+        costs: where the time of the run went.
     """
 
     crew: Crew
@@ -43,6 +42,7 @@ class Machines:
     exchange_tokens: int | None = None
     bandwidth: float = interval.BANDWIDTH
     layout: Layout | None = None
+    costs: Costs = field(default_factory=Costs)
 
     def encode(self, source: Any, folder: Path, **how: Any) -> EncodedCorpus:
         """As `spherevec.corpus.encode`, on the workers where they can read the source and it is worth it."""
@@ -52,17 +52,22 @@ class Machines:
         corpus, self.layout = read
         return corpus
 
-    def place(self, corpus: EncodedCorpus, config: TrainConfig) -> ClusterPlace:
-        """Bring the documents of a corpus to the workers, unless they have them; the rest is the loop's."""
+    def compiled_meanwhile(self, config: TrainConfig) -> AbstractContextManager[Callable[[], object]]:
+        """Nothing: the workers compile when they have read the text."""
+        return nullcontext(lambda: None)
+
+    def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> Prepared:
+        """Bring the documents of a corpus to the workers, unless they have them."""
         layout = self.layout or split_documents(corpus.offsets, self.crew.workers)
-        return ClusterPlace(self, corpus, config, layout, there=self.layout is not None)
+        placed = PlacedCorpus(self, corpus, config, layout, there=self.layout is not None)
+        return Prepared(placed.schedule, placed.make_backend)
 
 
-class ClusterPlace:
-    """A run on a crew: what `spherevec.training.place.Place` asks for.
+class PlacedCorpus:
+    """A corpus on the workers of a crew.
 
     Args:
-        config: settled.
+        config: resolved.
         layout: which documents go to which worker.
         there: they are there already.
     """
@@ -84,12 +89,13 @@ class ClusterPlace:
         rounds = crew.ask(lambda number: self._prepare(number, number in has_text))
         crew.bring_up = self._bring
         share, words = corpus.n_tokens / crew.workers, len(corpus.vocabulary)
-        self.exchanges = interval.exchanges_an_epoch(
+        exchanges = interval.exchanges_an_epoch(
             max(rounds), share, words, config, crew.workers, machines.exchange_tokens, machines.bandwidth
         )
         # Where there is little between two exchanges, nothing is trained ahead.
-        self._ahead = crew.workers > 1 and max(rounds) * interval.AHEAD >= self.exchanges
-        corpus.spread = {"workers": crew.workers, "exchanges": self.exchanges}
+        self._ahead = crew.workers > 1 and max(rounds) * interval.AHEAD >= exchanges
+        corpus.spread = {"workers": crew.workers, "exchanges": exchanges}
+        self.schedule = ClusterSchedule(config, corpus.n_documents, exchanges)
 
     def _prepare(self, number: int, has_text: bool = False) -> Any:
         """Bring a worker its documents, and have it prepare; a reference to how many rounds it has, or to a failure."""
@@ -112,28 +118,13 @@ class ClusterPlace:
     def _bring(self, number: int) -> None:
         self._crew.ray.get(self._prepare(number))
 
-    def schedule(self) -> ClusterSchedule:
-        return ClusterSchedule(self._config, self._corpus.n_documents, self.exchanges)
-
-    def backend(self) -> ClusterBackend:
-        words = len(self._corpus.vocabulary)
-        self._backend = ClusterBackend(
-            self._crew, self._layout, words, self._config, self.schedule(), self._ahead, self._bring,
-            self._machines.folder,
+    def make_backend(self) -> ClusterBackend:
+        backend = ClusterBackend(
+            self._crew, self._layout, len(self._corpus.vocabulary), self._config, self.schedule, self._ahead,
+            self._bring, self._machines.folder,
         )  # fmt: skip
-        return self._backend
-
-    @property
-    def costs(self) -> Costs:
-        """Where the time of the run went."""
-        return self._backend.costs
-
-    def fit_tables(self, backend: Backend) -> FitTables | None:
-        if not self._config.objective_info.likelihood:
-            return None
-        counts, inputs = self._corpus.vocabulary.counts, backend.host_inputs()
-        weights = weights_of(self._backend.coherence, counts, inputs)
-        return FitTables(weights, *negative_moments(inputs[:, : self._config.vector_size], counts))
+        self._machines.costs = backend.costs
+        return backend
 
 
 @contextmanager

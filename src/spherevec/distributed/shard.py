@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,18 @@ from spherevec.config import TrainConfig
 from spherevec.distributed import interval
 from spherevec.distributed.exchange import SHARED, Moved, Slice, followed, go_on, merged, pack_into
 from spherevec.engine.backends import make_backend
-from spherevec.engine.base import Block, DeterministicBackend, Floats
+from spherevec.engine.base import Block, Floats
 from spherevec.engine.bias import Biases
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan, blank_tables
+from spherevec.engine.initial import random_rows
 from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
 from spherevec.storage.memory import available_memory
-from spherevec.training.run import refit_plan, rows_are_finite
-from spherevec.training.trainer import random_rows, training_data
-from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
+from spherevec.training.run import refit_plan
+from spherevec.training.runtime import training_data
+from spherevec.training.workers import BlockQueue, BlockTrainer
 
 # Shards of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
 # and smaller rounds between two exchanges.
@@ -71,7 +72,7 @@ class Shard:
         number: of the worker, out of `workers`.
         ids, offsets: its documents.
         counts: (V,) of the words in the whole text.
-        config: settled for the whole text.
+        config: resolved for the whole text.
         tokens: of the whole text.
     """
 
@@ -89,7 +90,7 @@ class Shard:
         self._workers, self._tokens, self._seed = workers, tokens, config.seed
         self._data = training_data(ids, offsets, counts, config)
         self._config = config.with_(seed=seed_of(config.seed, number))
-        self._backend: Any = make_backend(self._data, config, workdir)
+        self._backend = make_backend(self._data, config, workdir)
         self._biases = Biases(config.bias, config.concentration)
         self._counted: dict[str, NDArray[np.int32]] | None = None
         self.finding = 0.0  # CPU seconds that it took last to find what has moved
@@ -102,8 +103,8 @@ class Shard:
         if workers > 1:
             room = available_memory()  # a mapped file holds them where that is short
             self._agreed = {name: document_rows(self._data.words, config.vector_size, room, workdir) for name in SHARED}
-            if hasattr(self._backend, "count_moves"):
-                self._counted = self._backend.count_moves()
+            if self._backend.rounds is not None:
+                self._counted = self._backend.rounds.count_moves()
 
     @property
     def rounds(self) -> int:
@@ -112,7 +113,8 @@ class Shard:
 
     @property
     def _blocks_a_round(self) -> int:
-        return int(getattr(self._backend, "shards", 1))
+        rounds = self._backend.rounds
+        return 1 if rounds is None else rounds.shards
 
     def _blocks(self, epoch: int) -> list[Block]:
         if self._epoch != epoch:
@@ -135,12 +137,10 @@ class Shard:
                 self.load(table, start, rows)
 
     def finite(self, table: str) -> bool:
-        """Whether all vectors of a table are finite."""
-        return rows_are_finite(self._backend, table, self._data.table_rows(self._config)[table])
+        return self._backend.finite(table)
 
     def read(self, table: str, start: int, stop: int) -> Floats:
-        rows: Floats = self._backend.read(table, start, stop)
-        return rows
+        return self._backend.read(table, start, stop)
 
     def warm_up(self) -> None:
         """Compile all kernels of a run."""
@@ -210,12 +210,8 @@ class Shard:
         if not blocks:
             return
         started = time.perf_counter()
-        queues = BlockQueues(blocks, self._backend.workers)
-        how: dict[str, Any] = {"learns": self._config.objective_info.likelihood, "tick": lambda share: None}
-        if hasattr(self._backend, "train_shard"):
-            train_rounds(cast(DeterministicBackend, self._backend), queues, self._biases, **how)
-        else:
-            train_blocks(self._backend, queues, self._biases, **how)
+        trainer = BlockTrainer(self._backend, self._biases, learns=self._config.objective_info.likelihood)
+        trainer.train(BlockQueue(blocks, self._backend.workers))
         self._seconds += time.perf_counter() - started
 
     def _slices(self) -> list[Slice]:

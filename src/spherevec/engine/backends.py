@@ -6,14 +6,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from spherevec.config import TrainConfig
 from spherevec.devices import DEVICES
-from spherevec.engine.base import Backend, DocumentFit, Sampling, TrainingData
+from spherevec.engine.base import DocumentFit, LocalBackend, Sampling, TrainingData
 from spherevec.engine.base import Floats as Floats
-from spherevec.engine.fit import FitTables, negative_moments
 from spherevec.errors import TrainingError
 
 
@@ -22,14 +18,14 @@ def check_device(config: TrainConfig) -> None:
     _module(config.device).check(config)
 
 
-def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> Backend:
+def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> LocalBackend:
     """The backend of `config.device`, with all vectors zero.
 
     Args:
         workdir: where document vectors are kept that would not fit into memory.
     """
     try:
-        backend: Backend = _module(config.device).make_backend(data, config, workdir)
+        backend: LocalBackend = _module(config.device).make_backend(data, config, workdir)
     except MemoryError:
         rows = sum(data.table_rows(config).values())
         need = rows * config.vector_size * 4 / 2**30
@@ -45,22 +41,6 @@ def make_document_fit(inputs: Floats, sampling: Sampling, config: TrainConfig) -
     check_device(config)
     fit: DocumentFit = _module(config.device).DocumentFit(inputs, sampling, config)
     return fit
-
-
-def make_fit_tables(
-    backend: Backend, data: TrainingData, counts: NDArray[np.int64], config: TrainConfig
-) -> FitTables | None:
-    """What documents are fitted with to the words of a backend as they are now; None where the objective has no use.
-
-    The processor does it for every device: it takes two looks at a part of the text.
-    """
-    if not config.objective_info.likelihood:
-        return None
-    from spherevec.engine.cpu.word_weights import word_weights
-
-    inputs = backend.host_inputs()
-    weights = word_weights(data.ids, data.offsets, counts, inputs, config.thread_count)
-    return FitTables(weights, *negative_moments(inputs[:, : config.vector_size], counts, config.thread_count))
 
 
 def _module(device: str) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.engine.figures import Sums
-from spherevec.engine.fit import FitPlan
+from spherevec.engine.fit import FitPlan, FitTables
 
 Floats = NDArray[np.float32]
 
@@ -89,15 +89,25 @@ class Block:
 
 
 class Backend(Protocol):
-    """Holds the vectors while they are trained."""
+    """Holds the vectors while they are trained. This is all that a run asks of a device."""
 
     workers: int
+
+    @property
+    def rounds(self) -> DeterministicBackend | None:
+        """What trains blocks in rounds, for the same bits with any number of threads; None: blocks one by one."""
+
+    def fill(self) -> None:
+        """Set every vector to a random direction, by the seed of the run."""
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         """Set vectors of "inputs", "contexts" or "docs" from row `start` on."""
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         """A copy of some vectors, (stop - start, width)."""
+
+    def finite(self, table: str) -> bool:
+        """Whether all vectors of a table are finite."""
 
     def warm_up(self) -> None:
         """Compile whatever `train` needs."""
@@ -114,14 +124,31 @@ class Backend(Protocol):
     def learned_biases(self) -> tuple[float, float] | None:
         """Biases of words and documents that the backend learns while it trains; None where the trainer does."""
 
-    def host_inputs(self) -> Floats:
-        """The input vectors in host memory, (V, stride) padded rows; not to be written to."""
+    def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
+        """What documents are fitted with to the words as they are now; None where the objective has no use for it.
+
+        Args:
+            counts: (V,) of the words.
+        """
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         """Fit the documents [first, last) anew to the words, which stay fixed."""
 
     def take(self) -> dict[str, Floats]:
         """Give the vectors away, (n, width) each and contiguous; the backend is used up."""
+
+
+class LocalBackend(Backend, Protocol):
+    """A backend whose vectors are in this process: what a worker of a cluster asks of it besides."""
+
+    def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
+        """Set any vectors of a table, by their numbers."""
+
+    def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
+        """A copy of any vectors of a table, by their numbers."""
+
+    def host_inputs(self) -> Floats:
+        """The input vectors in host memory, (V, stride) padded rows; not to be written to."""
 
 
 class DeterministicBackend(Backend, Protocol):
@@ -140,6 +167,9 @@ class DeterministicBackend(Backend, Protocol):
 
     def end_round(self) -> None:
         """Add up the sums; called from one thread."""
+
+    def count_moves(self) -> dict[str, NDArray[np.int32]]:
+        """From now on, count the steps of each input and context vector, (V,) each."""
 
 
 class DocumentFit(Protocol):

@@ -106,7 +106,7 @@ class DocumentFitter:
         if counts is None:
             counts, config = np.ones(len(inputs), np.int64), config.with_(sample=0.0)
         counts = np.maximum(counts, 1)
-        config = config.settled(int(counts.sum()), len(counts))
+        config = config.resolved(int(counts.sum()), len(counts))
         self._config, self._bias, self._inputs, self._tables = config, bias, inputs, tables
         keep_probability = keep_probabilities(counts, config.for_inference().sample_threshold)
         self._sampling = Sampling(keep_probability, *alias_table(counts))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus
 from spherevec.model import Model
-from spherevec.training.arrivals import GrownWords
+from spherevec.training.changes import VocabularyUpdate
 
 DOCUMENTS_COMPARED = 2000  # new ones, at most; and old ones of as many words
 FEWEST_COMPARED = 20  # documents that say anything about words
@@ -72,7 +72,7 @@ class Drift:
         return {**asdict(self), "growing": list(self.growing), "joined": list(self.joined), "advice": self.advice}
 
 
-def measure_drift(model: Model, new: EncodedCorpus, words: GrownWords) -> Drift:
+def measure_drift(model: Model, new: EncodedCorpus, words: VocabularyUpdate) -> Drift:
     """Compare new documents with those of a model.
 
     Args:

@@ -6,7 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
+from spherevec.config import TrainConfig
+from spherevec.corpus import Vocabulary
 from spherevec.engine.schedule import COPIED_ROWS
+from spherevec.training.spelling import SpellingSmoother
+
+
+def word_vectors(
+    inputs: NDArray[np.float32],
+    contexts: NDArray[np.float32],
+    vocabulary: Vocabulary,
+    config: TrainConfig,
+    smoother: SpellingSmoother | None = None,
+) -> NDArray[np.float32]:
+    """The vectors (V, dim) of words in a model, from their input and context vectors.
+
+    Args:
+        smoother: of the vocabulary, where it is there already.
+    """
+    if smoother is None and SpellingSmoother.wanted(vocabulary, config):
+        smoother = SpellingSmoother(vocabulary.words, vocabulary.counts, config.thread_count)  # takes most memory now
+    vectors = directions_of_sums(inputs, contexts) if config.add_contexts else inputs
+    return vectors if smoother is None else smoother.smooth(vectors)
 
 
 def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -21,7 +42,7 @@ def directions_of_sums(inputs: NDArray[np.float32], contexts: NDArray[np.float32
     return sums
 
 
-def settle_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
+def fill_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64]) -> None:
     """A document without a known word gets the mean direction of the others, rather than the noise it started from."""
     starts = range(0, len(vectors), COPIED_ROWS)
 

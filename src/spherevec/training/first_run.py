@@ -25,7 +25,7 @@ _CODE = "import sys; sys.path.append(sys.argv[1]); from spherevec.training.first
 
 
 @contextmanager
-def compiled_beside(config: TrainConfig) -> Iterator[Callable[[], object]]:
+def compiled_meanwhile(config: TrainConfig) -> Iterator[Callable[[], object]]:
     """Compile what a run needs in another process, if nothing of it is in the cache yet; gives what waits for it."""
     child = _started(config) if _is_first(config) else None
     if child is None:

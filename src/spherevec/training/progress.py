@@ -29,7 +29,7 @@ class Progress:
 ProgressCallback = Callable[[Progress], None]
 
 
-def careful(progress: ProgressCallback | None) -> ProgressCallback:
+def safe_callback(progress: ProgressCallback | None) -> ProgressCallback:
     """A callback that cannot end a run: its first exception is warned about. `KeyboardInterrupt` goes through."""
     warned = False
 

@@ -1,111 +1,187 @@
-"""One training run: its epochs, the last fit of its documents, and where it stands between two blocks."""
+"""One run: prepare → epochs → refit → result, and where it stands between two blocks."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
-from spherevec.engine.base import Backend, DeterministicBackend, Floats, TrainingData, table_rows
+from spherevec.engine.base import Backend, Floats, table_rows
 from spherevec.engine.bias import Biases
 from spherevec.engine.figures import reported
-from spherevec.engine.fit import FitPlan, FitTables
-from spherevec.engine.schedule import CHUNK_ROWS, COPIED_ROWS, Schedule
+from spherevec.engine.fit import FitPlan, FitTables, blank_tables
+from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import TrainingError
-from spherevec.training.checkpoint import Saver
+from spherevec.model import Model
+from spherevec.training import checkpoint as checkpoints
+from spherevec.training.options import Options
 from spherevec.training.position import Position
-from spherevec.training.progress import Progress, ProgressCallback
-from spherevec.training.workers import BlockQueues, train_blocks, train_rounds
+from spherevec.training.progress import Progress
+from spherevec.training.workers import BlockQueue, BlockTrainer
 
 HEALTH_ROWS = 4096  # word vectors looked at for a live figure
 
-AfterEpoch: TypeAlias = Callable[[Backend, int], None]
+
+class Learned(NamedTuple):
+    """What a run has learned, before a model is made of it."""
+
+    tables: dict[str, NDArray[np.float32]]
+    record: tuple[dict[str, Any], ...]
+    biases: Biases
+    fit: FitTables | None
 
 
 class Run:
-    """Trains the vectors of a backend, from a position on.
+    """Trains vectors on a corpus and makes a model of them, from the beginning or from a checkpoint on.
+
+    A training and an update differ in what they start from, what follows an epoch, and the model that they make:
+    subclasses say so.
 
     Args:
-        data: what is trained, or the steps of the run.
-        saver: asked now and then whether a checkpoint is due, and told to save where no block is being trained.
-        after_epoch: called with the backend and the number of the epoch, counted from 0, when its blocks are trained.
+        config: resolved.
+        options: opened.
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        data: TrainingData | Schedule,
-        config: TrainConfig,
-        corpus: EncodedCorpus,
-        biases: Biases,
-        report: ProgressCallback,
-        position: Position | None = None,
-        saver: Saver | None = None,
-        after_epoch: AfterEpoch | None = None,
-    ) -> None:
-        self._backend, self._config, self._after_epoch = backend, config, after_epoch
-        self._schedule = data if isinstance(data, Schedule) else Schedule(data, config)
-        self._corpus, self._biases, self._report, self._saver = corpus, biases, report, saver
-        # The queues of the epoch that is being trained. One assignment changes both, whenever an interruption comes.
-        self._state: tuple[Position, BlockQueues | None] = (position or Position(), None)
+    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, options: Options) -> None:
+        self._corpus, self._config, self._options, self._report = corpus, config, options, options.report
+        prepared = options.runtime.prepare(corpus, config)
+        self._schedule = prepared.schedule
+        checkpoint = None if options.checkpoint is None else Path(options.checkpoint)
+        self._resumed = checkpoints.load(checkpoint) if checkpoint and options.resume else None
+        if self._resumed:
+            self._resumed.check(config, corpus, len(self._schedule.blocks(0)))
+        self.backend = prepared.make_backend()
+        self.biases = Biases(config.bias, config.concentration)
+        self._saver = None
+        if checkpoint and options.every:
+            self._saver = checkpoints.Saver(checkpoint, options.every, self.backend, self.biases, config, corpus)
+        position = self._resumed.position if self._resumed else Position()
+        # The queue of the epoch that is being trained. One assignment changes both, whenever an interruption comes.
+        self._state: tuple[Position, BlockQueue | None] = (position, None)
         self._epoch_started = self._started = time.perf_counter()
         self._share_at_start = self.done
+
+    # --- what a training and an update do differently -----------------------------------------------------------------
+
+    def initialise(self) -> None:
+        """Set the vectors and biases that a run begins with."""
+        self.backend.fill()
+
+    def end_epoch(self, epoch: int) -> None:
+        """What follows when the blocks of an epoch, counted from 0, are trained: nothing."""
+
+    def fit_tables(self) -> FitTables | None:
+        """What documents are fitted with to the finished words."""
+        return self.backend.fit_tables(self._corpus.vocabulary.counts)
+
+    def build(self, learned: Learned) -> Model:
+        """The model."""
+        raise NotImplementedError
+
+    # --- the run ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Model:
+        """Train what is left, make the model and hand it to `finish`, before any interruption is let through.
+
+        What is not saved when an interruption or a failure ends the run becomes a checkpoint.
+        """
+        self.begin()
+        learned, saved = None, False
+        try:
+            self.train()
+            tables = self.fit_tables()
+            self._corpus.drop_pages()
+            if self.refits:
+                self.refit_documents(tables)
+            self._report(Progress("finishing", 1.0))
+            with process.signals_held_back():
+                learned = Learned(self.backend.take(), self.position.record, self.biases, tables)
+                model = self.build(learned)
+                finish = self._options.finish
+                saved = finish is not None and finish(model) is not False
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            if saved and interrupted:
+                error.add_note("the training is finished and the model complete")
+            elif not saved and (learned is not None or interrupted):
+                self._save_ended(error, learned and learned.tables)
+            raise
+        return model
+
+    def begin(self) -> None:
+        """Bring the vectors to where the run begins or goes on, and compile what it needs."""
+        resumed, self._resumed = self._resumed, None  # lets go of its file
+        if resumed:
+            resumed.restore(self.backend, self.biases)
+        else:
+            self.initialise()
+        self._report(Progress("compiling"))
+        self.backend.warm_up()
+        if self.refits:
+            # Of no document, to have it compiled.
+            blank = blank_tables(len(self._corpus.vocabulary), self._config)
+            self.backend.refit_documents(0, 0, refit_plan(self._config, self.biases, blank))
+        if resumed:
+            epoch = min(self.position.epoch + 1, self._config.epoch_count)
+            self._report(Progress("resuming", self.done, epoch, self._config.epochs))
+        self._epoch_started = self._started = time.perf_counter()
+
+    @property
+    def refits(self) -> bool:
+        """Whether documents are fitted once more at the end."""
+        return self._config.documents and self._config.refit
 
     @property
     def position(self) -> Position:
         """Where the run stands; to be asked when no block is being trained."""
-        position, queues = self._state
-        return position if queues is None else replace(position, left=queues.left, seconds=self._seconds())
+        position, queue = self._state
+        return position if queue is None else replace(position, left=queue.left, seconds=self._seconds())
 
     @property
     def done(self) -> float:
         """The share of all epochs that is finished."""
-        position, queues = self._state
-        return (position.epoch + (queues.done if queues else 0.0)) / self._config.epoch_count
+        position, queue = self._state
+        return (position.epoch + (queue.done if queue else 0.0)) / self._config.epoch_count
 
-    def train(self) -> tuple[dict[str, Any], ...]:
-        """Train all epochs that are left; returns the figures of each epoch."""
+    def train(self) -> None:
+        """Train all epochs that are left."""
         while self.position.epoch < self._config.epoch_count:
             self._train_epoch()
             if self._saver and self._saver.due_after(self.position.epoch):
                 self._save()
         self._check_all()
-        return self.position.record
 
     def _check_all(self) -> None:
         """Stop unless every vector is finite: with the hinge, NaN in a context or a document reaches no word."""
-        words, documents = len(self._corpus.vocabulary), self._corpus.n_documents
-        for table, rows in table_rows(words, documents, self._config).items():
-            if not rows_are_finite(self._backend, table, rows):
+        for table in table_rows(len(self._corpus.vocabulary), self._corpus.n_documents, self._config):
+            if not self.backend.finite(table):
                 raise diverged(self._config)
 
     def _train_epoch(self) -> None:
-        backend, config, position = self._backend, self._config, self.position
+        backend, config, position = self.backend, self._config, self.position
         blocks = self._schedule.blocks(position.epoch)
         if position.left is None:
             position = replace(position, left=((0, len(blocks)),), before=backend.sums())
         self._epoch_started = time.perf_counter()
-        queues = BlockQueues(blocks, backend.workers, in_shares=in_shares(config), left=position.left)
-        self._state = (position, queues)
-        while queues.left:
-            how: dict[str, Any] = {"learns": config.objective_info.likelihood, "tick": self._tick, "pause": self._pause}
-            if hasattr(backend, "train_shard"):
-                train_rounds(cast(DeterministicBackend, backend), queues, self._biases, **how)
-            else:
-                train_blocks(backend, queues, self._biases, **how)
-            if queues.left:
+        queue = BlockQueue(blocks, backend.workers, left=position.left)
+        self._state = (position, queue)
+        trainer = BlockTrainer(backend, self.biases, learns=config.objective_info.likelihood)
+        while queue.left:
+            trainer.train(queue, self._tick, self._pause)
+            if queue.left:
                 self._save()
         # An interruption comes before all of this or after it, so that nothing is done twice where a run goes on.
         with process.signals_held_back():
-            if self._after_epoch:
-                self._after_epoch(backend, position.epoch)
+            self.end_epoch(position.epoch)
             seconds = self._seconds()
             sums = backend.sums() - position.before
             length = checked_resultant_length(backend, len(self._corpus.vocabulary), config)
@@ -120,17 +196,17 @@ class Run:
     def refit_documents(self, tables: FitTables | None) -> None:
         """Fit the documents anew to the finished words: as `Model.infer` would, and free of the order of training."""
         documents = self._corpus.n_documents
-        plan = refit_plan(self._config, self._biases, tables)
+        plan = refit_plan(self._config, self.biases, tables)
         while (first := self.position.refitted) < documents:
             self._report(Progress("finishing", first / documents))
             last = self._schedule.refit_stop(first)
-            self._backend.refit_documents(first, last, plan)
+            self.backend.refit_documents(first, last, plan)
             self._corpus.drop_pages()
             self._state = (replace(self.position, refitted=last), None)
             if self._pause():
                 self._save()
 
-    def save_ended(self, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
+    def _save_ended(self, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
         """Save what an interruption or a failure leaves, and note in it what became of the run.
 
         Args:
@@ -157,32 +233,19 @@ class Run:
         """Spent on the epoch, in this run and in those that it goes on from."""
         return self._state[0].seconds + time.perf_counter() - self._epoch_started
 
-    def _tick(self, _: float) -> None:
+    def _tick(self) -> None:
         config, position = self._config, self._state[0]
         share = self.done
         since_start = share - self._share_at_start
         spent = time.perf_counter() - self._started
-        length = float(sphere.mean_resultant_length(self._backend.read("inputs", 0, HEALTH_ROWS)))
-        figures = reported(self._backend.sums() - position.before, self._seconds(), length)
+        length = float(sphere.mean_resultant_length(self.backend.read("inputs", 0, HEALTH_ROWS)))
+        figures = reported(self.backend.sums() - position.before, self._seconds(), length)
         # The loss has seen contexts and documents, too.
         if not math.isfinite(length + figures["loss"]):
             raise diverged(config)
         left = spent / since_start * (1 - share) if since_start > 0 else None
         self._report(Progress("training", share, position.epoch + 1, config.epochs, figures, left))
         self._corpus.drop_pages()
-
-
-def rows_are_finite(backend: Any, table: str, rows: int) -> bool:
-    """Whether all vectors of a table are finite; a backend whose vectors are elsewhere (`finite`) looks there."""
-    if hasattr(backend, "finite"):
-        return bool(backend.finite(table))
-    starts = range(0, rows, COPIED_ROWS)
-    return all(np.isfinite(backend.read(table, start, min(start + COPIED_ROWS, rows)).sum()) for start in starts)
-
-
-def in_shares(config: TrainConfig) -> bool:
-    """Whether each worker gets one contiguous share of the text, as in the authors' program."""
-    return config.order == "file" and not config.deterministic
 
 
 def refit_plan(config: TrainConfig, biases: Biases, tables: FitTables | None) -> FitPlan:

@@ -1,47 +1,34 @@
-"""From text to a model: encode, prepare, train, build. Which machine does the work is the backend's affair."""
+"""From text to a model: encode, train, build."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from spherevec import process, sphere
 from spherevec.config import KEEP_TEXT, TrainConfig
-from spherevec.corpus import EncodedCorpus, encode
-from spherevec.engine.backends import check_device
-from spherevec.engine.base import PIECE, Backend, TrainingData, table_rows
-from spherevec.engine.bias import Biases
-from spherevec.engine.fit import FitTables, blank_tables
-from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.engine.schedule import COPIED_ROWS, further_pieces
+from spherevec.corpus import EncodedCorpus
+from spherevec.devices import DEVICES
+from spherevec.engine.schedule import COPIED_ROWS
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model.documents import DocumentTable
+from spherevec.search.terms import DocumentTerms
 from spherevec.storage.files import working_folder
-from spherevec.storage.locks import owned
 from spherevec.storage.memory import give_memory_back
-from spherevec.threads import in_order
-from spherevec.training import checkpoint as checkpoints
-from spherevec.training.beside import Beside, made_beside
-from spherevec.training.finishing import settle_empty_documents
-from spherevec.training.first_run import compiled_beside
-from spherevec.training.place import Place, ThisMachine
-from spherevec.training.progress import Progress, ProgressCallback, careful
-from spherevec.training.progress_bar import chosen_progress
-from spherevec.training.run import AfterEpoch, Run, refit_plan
+from spherevec.training.document_terms import background, counted_terms
+from spherevec.training.finishing import fill_empty_documents, word_vectors
+from spherevec.training.options import CHECKPOINT_EVERY, Options
+from spherevec.training.progress import Progress, ProgressCallback
+from spherevec.training.run import Learned, Run
+from spherevec.training.runtime import Runtime, local_runtime
 from spherevec.training.space import check_space
-from spherevec.training.telling import settled_settings, tell_text
-from spherevec.training.words import word_vectors
-
-CHECKPOINT_EVERY = "10m"
+from spherevec.training.spelling import SpellingSmoother, found_neighbours
+from spherevec.training.summary import resolved_settings, show_summary
 
 
 def train(
@@ -115,52 +102,42 @@ def train(
     if distributed:
         settings.setdefault("deterministic", settings.get("device", "cpu") == "cpu")
     config = TrainConfig.recipe(recipe, **settings)
-    saving: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
-    saving |= {"start_over": start_over, "finish": finish}
-    check_initial(initial)
-    with checkpoint_owned(checkpoint), ExitStack() as stack:
-        check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
-        machines: Any = None
-        if distributed:
-            opened = import_module("spherevec.distributed.machines").machines
-            machines = stack.enter_context(opened(ray, workers, config, workdir=workdir, **(cluster or {})))
-            saving["place_of"] = machines.place
-        else:
-            check_device(config)
-        report = careful(stack.enter_context(chosen_progress(progress)))
+    options = Options(initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
+    runtime = local_runtime(config, workdir)
+    if distributed:
+        machines = import_module("spherevec.distributed.machines").machines
+        runtime = machines(ray, workers, config, workdir=workdir, **(cluster or {}))
+    with options.opened(runtime) as opened:
         if isinstance(source, EncodedCorpus):
-            return train_corpus(source, config, progress=report, initial=initial, workdir=workdir, **saving)
+            return _train_corpus(source, config, opened)
         # What a killed process has left there is removed on the way.
-        folder = stack.enter_context(working_folder(workdir))
-        report(Progress("reading", 0.0))
-        compiled = stack.enter_context(compiled_beside(config)) if machines is None else None
-        encoder = encode if machines is None else machines.encode
-        corpus = encoder(
-            source,
-            folder,
-            min_count=config.min_count,
-            max_vocab=config.max_vocab,
-            tokenizer=tokenizer,
-            phrases=config.phrases,
-            text_field=text_field,
-            id_field=id_field,
-            title_field=title_field,
-            keep=keep,
-            keep_text=keep_text,
-            ids=ids,
-            delimiter=delimiter,
-            encoding=encoding,
-            threads=config.thread_count,
-            progress=lambda done, total: report(Progress("reading", done / total if total else None)),
-        )
-        corpus.forget_files()
-        give_memory_back()
-        with corpus:
-            if compiled is not None:
-                report(Progress("compiling"))
+        with working_folder(workdir) as folder, opened.runtime.compiled_meanwhile(config) as compiled:
+            opened.report(Progress("reading", 0.0))
+            corpus = opened.runtime.encode(
+                source,
+                folder,
+                min_count=config.min_count,
+                max_vocab=config.max_vocab,
+                tokenizer=tokenizer,
+                phrases=config.phrases,
+                text_field=text_field,
+                id_field=id_field,
+                title_field=title_field,
+                keep=keep,
+                keep_text=keep_text,
+                ids=ids,
+                delimiter=delimiter,
+                encoding=encoding,
+                threads=config.thread_count,
+                progress=lambda done, total: opened.report(Progress("reading", done / total if total else None)),
+            )
+            corpus.forget_files()
+            give_memory_back()
+            with corpus:
+                opened.report(Progress("compiling"))
                 compiled()
-            model = train_corpus(corpus, config, progress=report, initial=initial, workdir=workdir, **saving)
-    tell_text(model, progress)
+                model = _train_corpus(corpus, config, opened)
+    show_summary(model, progress)
     return model
 
 
@@ -176,235 +153,80 @@ def train_corpus(
     resume: bool = False,
     start_over: bool = False,
     finish: Callable[[Model], object] | None = None,
-    place_of: Callable[[EncodedCorpus, TrainConfig], Place] | None = None,
+    runtime: Runtime | None = None,
 ) -> Model:
     """Learn vectors from an encoded corpus; further arguments are those of `train`.
 
     Args:
-        place_of: gives the place of the run from the corpus and the settled configuration; by default this machine.
+        runtime: where to train; by default this machine.
     """
-    check_initial(initial)
-    if place_of is None:
-        check_device(config)
-    config = config.settled(corpus.n_tokens, len(corpus.vocabulary))
+    options = Options(initial, workdir, progress or False, checkpoint, checkpoint_every, resume, start_over, finish)
+    with options.opened(local_runtime(config, workdir) if runtime is None else nullcontext(runtime)) as opened:
+        return _train_corpus(corpus, config, opened)
+
+
+def _train_corpus(corpus: EncodedCorpus, config: TrainConfig, options: Options) -> Model:
+    """Train on a corpus, with options that are opened."""
+    config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
     if config.min_count is None:
         config = config.with_(min_count=corpus.summary.min_count)
-    place = None if place_of is None else place_of(corpus, config)
-    data = prepare(corpus, config) if place is None else None
-
-    def start(backend: Backend, biases: Biases) -> None:
-        fill(backend, corpus, config, initial)
-
-    built: list[Model] = []
-    saved: list[bool] = []
-
-    def build(learned: Learned) -> bool:
-        give_memory_back()
-        built.append(build_model(learned, corpus, config, beside()))
-        give_memory_back()
-        if finish is not None:
-            finish(built[0])
-            saved.append(True)
-        return finish is not None
-
-    how: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
-    how |= {"resume": resume, "start_over": start_over, "progress": progress, "workdir": workdir}
-    if checkpoint is not None:
+    if options.checkpoint is not None:
         sizes = (len(corpus.vocabulary), corpus.n_documents)
-        every = checkpoints.Every.parse(checkpoint_every)
-        check_space(Path(checkpoint), *sizes, config, saves=finish is not None, checkpoints=every is not None)
-    with told_when_finished(saved), made_beside(corpus, config, workdir) as beside:
-        learn_tables(corpus, config, data, start, place=place, finish=build, **how)
-    return built[0]
+        saves, checkpoints = options.finish is not None, options.every is not None
+        check_space(Path(options.checkpoint), *sizes, config, saves=saves, checkpoints=checkpoints)
+    with background(config.device) as pool:
+        terms = smoother = None
+        if config.documents:
+            terms = pool.submit(counted_terms, corpus, options.workdir, config.thread_count)
+        # Where the processor trains, spellings are compared in the end, and nobody needs to keep what was found.
+        if not DEVICES[config.device].uses_processor and SpellingSmoother.wanted(corpus.vocabulary, config):
+            smoother = pool.submit(found_neighbours, corpus.vocabulary, config.thread_count)
+        give_memory_back()
+        return TrainingRun(corpus, config, options, terms, smoother).run()
 
 
-@contextmanager
-def told_when_finished(saved: Sequence[bool]) -> Iterator[None]:
-    """An interruption that was held back until the model was saved, which fills `saved`, says so."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        if any(saved):
-            interrupt.add_note("the training is finished and the model complete")
-        raise
-
-
-FitTablesOf = Callable[[Backend], FitTables | None]
-
-
-class Learned(NamedTuple):
-    """What a run leaves."""
-
-    tables: dict[str, NDArray[np.float32]]
-    record: tuple[dict[str, Any], ...]
-    biases: Biases
-    fit: FitTables | None
-
-
-def learn_tables(
-    corpus: EncodedCorpus,
-    config: TrainConfig,
-    data: TrainingData | None,
-    start: Callable[[Backend, Biases], None],
-    *,
-    place: Place | None = None,
-    after_epoch: AfterEpoch | None = None,
-    fit_tables: FitTablesOf | None = None,
-    finish: Callable[[Learned], bool] | None = None,
-    progress: ProgressCallback | None = None,
-    workdir: str | Path | None = None,
-    checkpoint: str | Path | None = None,
-    checkpoint_every: str = CHECKPOINT_EVERY,
-    resume: bool = False,
-    start_over: bool = False,
-) -> Learned:
-    """The one way from an encoded corpus to trained vectors; further arguments are those of `train`.
+class TrainingRun(Run):
+    """A run that starts from random vectors, or from those of `options.initial`.
 
     Args:
-        config: settled.
-        data: what `prepare` makes of the corpus; None where a place is given.
-        place: where the run takes place; by default this machine.
-        start: sets the vectors and biases that a run begins with; not asked where a run is resumed.
-        after_epoch: called when the blocks of an epoch are trained.
-        fit_tables: gives what documents are fitted with to the finished words; by default what these say of the text.
-        finish: called with what the run leaves before any interruption is let through; returns whether it has saved it.
-            What is not saved when an interruption or a failure ends the run becomes a checkpoint.
+        terms: which words each document holds.
+        smoother: the spelling neighbours of rare words; None where they are found in the end.
     """
-    with checkpoint_owned(checkpoint):
-        every = check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
-        if place is None:
-            check_device(config)
-        folder = None if checkpoint is None else Path(checkpoint)
-        saved = checkpoints.load(folder) if folder and resume else None
-        if place is None:
-            assert data is not None
-            place = ThisMachine(data, corpus.vocabulary.counts, config, workdir)
-        made, report = fit_tables or place.fit_tables, careful(progress)
-        return _learn(corpus, config, place, start, after_epoch, made, finish, report, folder, every, saved)
+
+    def __init__(
+        self,
+        corpus: EncodedCorpus,
+        config: TrainConfig,
+        options: Options,
+        terms: Future[DocumentTerms | None] | None = None,
+        smoother: Future[SpellingSmoother] | None = None,
+    ) -> None:
+        super().__init__(corpus, config, options)
+        self._terms, self._smoother = terms, smoother
+
+    def initialise(self) -> None:
+        given = initial_tables(self._options.initial, self._config)
+        self.backend.fill()
+        names = self._corpus.vocabulary.words
+        for table, vectors in given.items():
+            for start in range(0, len(names), COPIED_ROWS):
+                rows = self.backend.read(table, start, min(start + COPIED_ROWS, len(names)))
+                for row, word in enumerate(names[start : start + len(rows)]):
+                    if word in vectors:
+                        rows[row] = vectors.get_vector(word)
+                self.backend.load(table, start, rows)
+
+    def build(self, learned: Learned) -> Model:
+        give_memory_back()
+        smoother = None if self._smoother is None else self._smoother.result()
+        terms = None if self._terms is None else self._terms.result()
+        model = build_model(learned, self._corpus, self._config, terms, smoother)
+        give_memory_back()
+        return model
 
 
-def _learn(
-    corpus: EncodedCorpus,
-    config: TrainConfig,
-    place: Place,
-    start: Callable[[Backend, Biases], None],
-    after_epoch: AfterEpoch | None,
-    fit_tables: FitTablesOf,
-    finish: Callable[[Learned], bool] | None,
-    report: ProgressCallback,
-    checkpoint: Path | None,
-    every: checkpoints.Every | None,
-    saved: checkpoints.Checkpoint | None,
-) -> Learned:
-    """As `learn_tables`, after all checks."""
-    schedule = place.schedule()
-    if saved:
-        saved.check(config, corpus, len(schedule.blocks(0)))
-    backend = place.backend()
-    biases = Biases(config.bias, config.concentration)
-    if saved:
-        saved.restore(backend, biases)
-    else:
-        start(backend, biases)
-    refits = config.documents and config.refit
-    report(Progress("compiling"))
-    backend.warm_up()
-    if refits:
-        # Of no document, to have it compiled.
-        backend.refit_documents(0, 0, refit_plan(config, biases, blank_tables(len(corpus.vocabulary), config)))
-    saver = checkpoints.Saver(checkpoint, every, backend, biases, config, corpus) if checkpoint and every else None
-    run = Run(backend, schedule, config, corpus, biases, report, saved.position if saved else None, saver, after_epoch)
-    if saved:
-        report(Progress("resuming", run.done, min(saved.position.epoch + 1, config.epoch_count), config.epochs))
-        saved = None  # lets go of its file
-    learned, kept = None, False
-    try:
-        record = run.train()
-        tables = fit_tables(backend)
-        corpus.drop_pages()
-        if refits:
-            run.refit_documents(tables)
-        report(Progress("finishing", 1.0))
-        with process.signals_held_back():
-            learned = Learned(backend.take(), record, biases, tables)
-            kept = finish is not None and finish(learned)
-    except BaseException as error:
-        if not kept and (learned is not None or isinstance(error, KeyboardInterrupt)):
-            run.save_ended(error, learned and learned.tables)
-        raise
-    return learned
-
-
-def checkpoint_owned(checkpoint: str | Path | None) -> AbstractContextManager[Any]:
-    """Nobody else writes the checkpoint of a run."""
-    return nullcontext() if checkpoint is None else owned(checkpoint, run=True)
-
-
-def check_initial(initial: object) -> None:
-    """Refuse, before any text is read, what a run cannot start from."""
-    if initial is not None and not isinstance(initial, Model | KeyedVectors):
-        raise ConfigError(
-            f"initial must be a Model or KeyedVectors, not {type(initial).__name__} {repr(initial)[:40]}; "
-            "open a saved model with spherevec.load(folder)"
-        )
-
-
-def check_checkpoint(
-    checkpoint: str | Path | None, checkpoint_every: str, resume: bool, start_over: bool = False
-) -> checkpoints.Every | None:
-    """How often to save; refuses before any work is done what would go wrong later."""
-    every = checkpoints.Every.parse(checkpoint_every)
-    if checkpoint is None:
-        if resume:
-            raise ConfigError("resume=True needs checkpoint, the folder to resume from")
-        return None
-    if not resume and every:
-        checkpoints.check_free(Path(checkpoint), start_over)
-    return every
-
-
-def prepare(corpus: EncodedCorpus, config: TrainConfig) -> TrainingData:
-    """The plain arrays that a backend works on."""
-    return training_data(corpus.ids, corpus.offsets, corpus.vocabulary.counts, config)
-
-
-def training_data(
-    ids: NDArray[np.int32], offsets: NDArray[np.int64], counts: NDArray[np.int64], config: TrainConfig
-) -> TrainingData:
-    """As `prepare`, of documents that are ids[offsets[d]:offsets[d + 1]], perhaps a part of the text.
-
-    Args:
-        counts: (V,) of the words in the whole text.
-    """
-    alias_probability, alias_word = alias_table(counts)
-    return TrainingData(
-        ids=ids,
-        offsets=offsets,
-        pieces=further_pieces(offsets, PIECE),
-        keep_probability=keep_probabilities(counts, config.sample_threshold),
-        refit_keep_probability=keep_probabilities(counts, config.for_inference().sample_threshold),
-        alias_probability=alias_probability,
-        alias_word=alias_word,
-    )
-
-
-def random_rows(
-    config: TrainConfig, table: str, rows: int, threads: int = 1
-) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Random directions for a table, some at a time, with the number of the first; the same for any `threads`."""
-    rng = np.random.default_rng((config.seed, ("inputs", "contexts", "docs").index(table)))
-
-    def numbers() -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """They come one after another; other threads may do the rest."""
-        for start in range(0, rows, COPIED_ROWS):
-            some = min(COPIED_ROWS, rows - start)
-            yield start, rng.standard_normal((some, config.vector_size), dtype=np.float32)
-
-    return in_order(numbers(), lambda _, some: (some[0], sphere.normalize(some[1])), threads)
-
-
-def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: Model | KeyedVectors | None) -> None:
-    """Random directions for every vector, then what `initial` knows; vectors that are elsewhere are filled there."""
+def initial_tables(initial: Model | KeyedVectors | None, config: TrainConfig) -> dict[str, KeyedVectors]:
+    """The vectors that a training starts from, checked."""
     given: dict[str, KeyedVectors] = {}
     if initial is not None:
         given["inputs"] = initial if isinstance(initial, KeyedVectors) else initial.inputs
@@ -417,28 +239,16 @@ def fill(backend: Backend, corpus: EncodedCorpus, config: TrainConfig, initial: 
                 f"set vector_size={vectors.vector_size}"
             )
         vectors.check(f"initial {table}")
-    elsewhere = hasattr(backend, "fill")
-    if elsewhere:
-        cast(Any, backend).fill()
-    sizes = table_rows(len(corpus.vocabulary), corpus.n_documents, config)
-    wanted = [(table, count) for table, count in sizes.items() if table in given or not elsewhere]
-    threads, loading = config.thread_count, threading.Lock()
-
-    def fill_table(_: int, one: tuple[str, int]) -> None:
-        for start, rows in random_rows(config, *one, max(1, min(4, threads // len(sizes)))):
-            if one[0] in given:
-                known = given[one[0]]
-                for row, word in enumerate(corpus.vocabulary.words[start : start + len(rows)]):
-                    if word in known:
-                        rows[row] = known.get_vector(word)
-            with loading:
-                backend.load(one[0], start, rows)
-
-    for _ in in_order(wanted, fill_table, min(threads, len(sizes))):
-        pass
+    return given
 
 
-def build_model(learned: Learned, corpus: EncodedCorpus, config: TrainConfig, beside: Beside) -> Model:
+def build_model(
+    learned: Learned,
+    corpus: EncodedCorpus,
+    config: TrainConfig,
+    terms: DocumentTerms | None,
+    smoother: SpellingSmoother | None,
+) -> Model:
     """The model that a run has learned."""
     tables, biases = learned.tables, learned.biases
     vocabulary, likelihood = corpus.vocabulary, config.objective_info.likelihood
@@ -446,12 +256,12 @@ def build_model(learned: Learned, corpus: EncodedCorpus, config: TrainConfig, be
     inputs = KeyedVectors(vocabulary.words, tables["inputs"]) if config.has_own_words else None
     words = KeyedVectors(
         vocabulary.words,
-        word_vectors(tables["inputs"], tables["contexts"], vocabulary, config, beside.pulls),
+        word_vectors(tables["inputs"], tables["contexts"], vocabulary, config, smoother),
         vocabulary.counts,
     )
     docs = documents = None
     if config.documents:
-        settle_empty_documents(tables["docs"], corpus.offsets)
+        fill_empty_documents(tables["docs"], corpus.offsets)
         if corpus.document_columns is not None:
             documents = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
         docs = KeyedVectors(documents.ids if documents and documents.named else None, tables["docs"])
@@ -460,7 +270,7 @@ def build_model(learned: Learned, corpus: EncodedCorpus, config: TrainConfig, be
         "tokens": corpus.n_tokens,
         "raw_tokens": corpus.raw_tokens,
         **corpus.spread,
-        "summary": corpus.summary.with_(settings=settled_settings(corpus, config)).as_dict(),
+        "summary": corpus.summary.with_(settings=resolved_settings(corpus, config)).as_dict(),
     }
     return Model(
         words,
@@ -474,6 +284,6 @@ def build_model(learned: Learned, corpus: EncodedCorpus, config: TrainConfig, be
         tokenizer=corpus.tokenizer,
         provenance=provenance,
         documents=documents,
-        terms=beside.terms,
+        terms=terms,
         rare_counts=corpus.rare_counts,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +14,8 @@ from numpy.typing import NDArray
 from spherevec.config import MIN_COUNT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.count.rewriting import Part, rewrite
-from spherevec.engine.backends import check_device, make_fit_tables
-from spherevec.engine.base import Backend
-from spherevec.engine.bias import Biases
 from spherevec.engine.fit import FitTables
+from spherevec.engine.sampling import keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
@@ -27,28 +24,19 @@ from spherevec.model.documents import DocumentTable
 from spherevec.model.editing import edit_documents
 from spherevec.model.inference import fitter_of, vocabulary_of
 from spherevec.search.neighbors import check_finite
-from spherevec.search.terms import DocumentTerms, count_terms
+from spherevec.search.terms import count_terms
 from spherevec.storage.files import working_folder
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.training import checkpoint as checkpoints
-from spherevec.training.arrivals import Arrivals, GrownWords, find_arrivals, grown_words
+from spherevec.training.changes import DocumentChanges, VocabularyUpdate, add_words, find_changes
 from spherevec.training.drift import measure_drift
-from spherevec.training.newcomers import start_newcomers
+from spherevec.training.finishing import word_vectors
+from spherevec.training.new_words import initialise_new_words
+from spherevec.training.options import CHECKPOINT_EVERY, Options
 from spherevec.training.prior import WordPrior
-from spherevec.training.progress import Progress, ProgressCallback, careful
-from spherevec.training.progress_bar import chosen_progress
-from spherevec.training.run import refit_plan
-from spherevec.training.trainer import (
-    CHECKPOINT_EVERY,
-    Learned,
-    check_checkpoint,
-    checkpoint_owned,
-    fill,
-    learn_tables,
-    prepare,
-    told_when_finished,
-)
-from spherevec.training.words import word_vectors
+from spherevec.training.progress import Progress, ProgressCallback
+from spherevec.training.run import Learned, Run, refit_plan
+from spherevec.training.runtime import local_runtime
 
 # An update takes this share of the epochs that training took.
 EPOCHS_SHARE = 0.5
@@ -103,202 +91,217 @@ def update(
     for kept in (model.words, model.docs):
         if kept is not None:
             check_finite(kept.vectors)
+    run_options = Options(None, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
     with (
-        chosen_progress(progress) as shown,
-        checkpoint_owned(checkpoint),
+        run_options.opened(local_runtime(config, workdir)) as opened,
         working_folder(workdir) as folder,
         explain_os_errors(writing=folder),
     ):
-        report = careful(shown)
-        check_checkpoint(checkpoint, checkpoint_every, resume, start_over)
         reads: dict[str, Any] = {
             "tokenizer": model.tokenizer if tokenizer is None else tokenizer,
             "min_count": 1,
             "breaks": vocabulary_of(model).phrases,
             "threads": config.thread_count,
         }
-        report(Progress("reading", 0.0))
+        opened.report(Progress("reading", 0.0))
         with encode(source, folder / "new", **reads, **reading) as corpus:
             _check_tokenizer(model, corpus)
-            digest = checkpoints.fingerprint(corpus)["sha256"]
-            if any(entry.get("sha256") == digest for entry in model.provenance.get("updates", ())):
+            change = find_update(model, corpus, config, folder, add_only=add_only)
+            if change is None or add_only:
+                updated = model if change is None else change.add_documents()
                 if finish is not None:
-                    finish(model)
-                return model
-            min_count = len(model.words) + corpus.n_tokens if add_only else config.min_count or MIN_COUNT
-            words = grown_words(
-                model,
-                corpus.vocabulary.counts,
-                corpus.vocabulary.words,
-                min_count=min_count,
-                max_vocab=config.max_vocab,
-            )
-            table = None
-            if config.documents and corpus.document_columns is not None:
-                table = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
-            arrivals = find_arrivals(model.documents, model.terms, table, corpus, words.numbers)
-            if not len(arrivals.rows):
-                if finish is not None:
-                    finish(model)
-                return model
-            if len(arrivals.rows) < corpus.n_documents:
-                words = _words_of(model, corpus, arrivals, min_count, config)
-            new = rewrite([Part(corpus, words.numbers, arrivals.rows)], words.vocabulary, folder / "known")
-            words = words.counted(new)
-            drift = measure_drift(model, new, words)
-            entry = {
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
-                "sha256": digest,
-                "added": int(np.count_nonzero(arrivals.places < 0)),
-                "replaced": int(np.count_nonzero(arrivals.places >= 0)),
-                "unchanged": arrivals.unchanged,
-                "tokens": new.n_tokens,
-                "raw_tokens": new.raw_tokens,
-                "new_words": len(words.vocabulary) - words.known,
-                "add_only": add_only,
-                "drift": drift.as_dict(),
-            }
-            built: list[Model] = []
-            saved: list[bool] = []
-
-            def build(learned: _Learned) -> bool:
-                kept = learned.without_replayed(new.n_documents)
-                grown = _build(model, new, words, arrivals, table, kept, folder, config, add_only)
-                built.append(_recorded(grown, model, {**entry, **learned.figures}, new))
-                if finish is not None:
-                    saved.append(finish(built[0]) is not False)
-                return any(saved)
-
-            if add_only:
-                build(_Learned.unlearned(model, new, config))
-            else:
-                run = new
-                if replay is not None:
-                    old = encode(replay, folder / "replay", **reads, **_plain_reading(reading))
-                    run = _with_replay(
-                        Part(corpus, words.numbers, arrivals.rows), old, words, config.seed, folder / "both"
-                    )
-                how: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
-                how |= {"resume": resume, "start_over": start_over}
-                with told_when_finished(saved):
-                    _learn(model, run, words, config, build, progress=report, workdir=workdir, **how)
-            return built[0]
+                    finish(updated)
+                return updated
+            text = change.new
+            if replay is not None:
+                old = encode(replay, folder / "replay", **reads, **_plain_reading(reading))
+                text = _with_replay(change.part, old, change.words, config.seed, folder / "both")
+            return UpdateRun(change, text, opened).run()
 
 
-class _Learned(NamedTuple):
-    """What an update leaves of words and new documents."""
+@dataclass(frozen=True)
+class Update:
+    """What an update brings to a model.
 
-    tables: dict[str, NDArray[np.float32]]
-    parameters: dict[str, float]
-    fit: FitTables | None
-    figures: Mapping[str, Any] = MappingProxyType({})  # of the training, for the record
+    Attributes:
+        corpus: the new text as it was read.
+        new: the documents that are new or have changed, in the words of the grown vocabulary.
+        table: of all documents of `corpus`; None where they have none.
+        record: of the update, for the model's provenance.
+        folder: for what is made on the way.
+    """
 
-    @classmethod
-    def unlearned(cls, model: Model, new: EncodedCorpus, config: TrainConfig) -> _Learned:
-        """Documents fitted to the words as they are."""
-        vectors = fitter_of(model).fit(
-            np.asarray(new.ids), np.asarray(new.offsets), threads=config.threads, device=config.device
+    model: Model
+    corpus: EncodedCorpus
+    new: EncodedCorpus
+    words: VocabularyUpdate
+    documents: DocumentChanges
+    table: DocumentTable | None
+    config: TrainConfig
+    record: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def part(self) -> Part:
+        """The new documents, to be written together with others."""
+        return Part(self.corpus, self.words.numbers, self.documents.rows)
+
+    def add_documents(self) -> Model:
+        """The model with documents that are fitted to its words as they are."""
+        docs = fitter_of(self.model).fit(
+            np.asarray(self.new.ids),
+            np.asarray(self.new.offsets),
+            threads=self.config.threads,
+            device=self.config.device,
         )
-        return cls({"docs": vectors}, model.parameters, model.fit)
+        return self.recorded(self._with_documents(docs, rare_counts=self.words.rare), {})
 
-    def without_replayed(self, documents: int) -> _Learned:
-        """The first documents alone."""
-        if "docs" not in self.tables:
-            return self
-        return self._replace(tables=self.tables | {"docs": self.tables["docs"][:documents]})
+    def with_words(self, learned: Learned) -> Model:
+        """The model with all that was learned; old documents follow where the words have moved."""
+        model, names = self.model, self.words.vocabulary.words
+        inputs, contexts = learned.tables["inputs"], learned.tables["contexts"]
+        vectors = word_vectors(inputs, contexts, self.words.vocabulary, self.config)
+        biases = learned.biases
+        changes = {
+            "rare_counts": self.words.rare,
+            "parameters": {"word_bias": biases.words, "document_bias": biases.documents} if model.parameters else {},
+            "fit": learned.fit,
+            "words": KeyedVectors(names, vectors, self.words.vocabulary.counts),
+            "contexts": KeyedVectors(names, contexts),
+            "inputs": KeyedVectors(names, inputs) if self.config.has_own_words else None,
+        }
+        if model.docs is None:
+            return model.replace(**changes)
+        # Documents that were trained on again are in the model already.
+        grown = self._with_documents(learned.tables["docs"][: self.new.n_documents], **changes)
+        if grown.docs is not None and grown.terms is not None:
+            refitted = _refitted(grown)
+            old = self._edit.origin >= 0
+            moved = np.einsum("nd,nd->n", refitted[old], grown.docs.vectors[old])
+            if len(moved) and moved.mean(dtype=np.float64) < STEADY:
+                grown = grown.replace(docs=KeyedVectors(grown.docs.names, refitted))
+        return grown
+
+    def recorded(self, grown: Model, figures: Mapping[str, Any]) -> Model:
+        """Note in the grown model what happened to it.
+
+        Args:
+            figures: of the training.
+        """
+        before, record = self.model.provenance, self.record
+        more = {"documents": record["added"], "tokens": self.new.n_tokens, "raw_tokens": self.new.raw_tokens}
+        seen = {name: before.get(name, 0) + count for name, count in more.items()}
+        entry = {**record, **figures, "mean_cosine": round(mean_cosine(self.model, grown), 6)}
+        updates = [*before.get("updates", ()), entry][-_UPDATES_KEPT:]
+        return grown.replace(provenance={**before, **seen, "updates": updates})
+
+    @property
+    def _edit(self) -> DocumentEdit:
+        assert self.model.docs is not None
+        return DocumentEdit.adding(len(self.model.docs), self.documents.places)
+
+    def _with_documents(self, docs: NDArray[np.float32], **changes: Any) -> Model:
+        """The model with the new documents in their places, and some other parts changed."""
+        terms = None
+        if self.model.terms is not None:
+            terms = count_terms(self.new.ids, self.new.offsets, len(self.words.vocabulary), self.folder)
+        table = self.table if self.table is not None else DocumentTable.of(self.new.n_documents)
+        added = {"docs": docs, "documents": table.take(self.documents.rows), "terms": terms}
+        return edit_documents(self.model, self._edit, added, **changes)
 
 
-def _learn(
-    model: Model,
-    corpus: EncodedCorpus,
-    words: GrownWords,
-    config: TrainConfig,
-    build: Callable[[_Learned], bool],
-    **how: Any,
-) -> None:
-    """Train old and new words on new text, the old ones held by what is known of them.
+def find_update(
+    model: Model, corpus: EncodedCorpus, config: TrainConfig, folder: Path, *, add_only: bool
+) -> Update | None:
+    """What new text brings to a model; None where that is nothing.
 
     Args:
-        build: called with what was learned before any interruption is let through; returns whether it has saved it.
+        add_only: no words join.
     """
-    assert model.contexts is not None
-    for name, table in (("inputs", model.inputs), ("contexts", model.contexts)):
-        table.check(name)  # what is damaged would spread, and be blamed on the learning rate
-    config = config.settled(int(words.vocabulary.counts.sum()), len(words.vocabulary))
-    data = prepare(corpus, config)
-    known = slice(0, words.known)
-    before = {"inputs": model.inputs.vectors, "contexts": model.contexts.vectors}
-    prior = WordPrior(before, words.before[known], words.new[known], data.keep_probability[known], config)
+    digest = checkpoints.fingerprint(corpus)["sha256"]
+    if any(entry.get("sha256") == digest for entry in model.provenance.get("updates", ())):
+        return None
+    min_count = len(model.words) + corpus.n_tokens if add_only else config.min_count or MIN_COUNT
 
-    def start(backend: Backend, biases: Biases) -> None:
-        fill(backend, corpus, config, None)
-        for name, vectors in before.items():
-            for first in range(0, len(vectors), CHUNK_ROWS):
-                backend.load(name, first, vectors[first : first + CHUNK_ROWS])
-        start_newcomers(backend, data, words.known, config)
-        if model.parameters:
-            biases.words, biases.documents = model.parameters["word_bias"], model.parameters["document_bias"]
-        if config.documents:
-            backend.refit_documents(0, corpus.n_documents, refit_plan(config, biases, None))
+    def words_of(counts: NDArray[np.int64]) -> VocabularyUpdate:
+        return add_words(model, counts, corpus.vocabulary.words, min_count=min_count, max_vocab=config.max_vocab)
 
-    def fit_tables(backend: Backend) -> FitTables | None:
-        """Old words say what they said; new ones what they say of the new text."""
-        made = make_fit_tables(backend, data, words.vocabulary.counts, config)
-        if made is None or model.fit is None:
-            return None
-        made.weights[known] = model.fit.weights
-        return made._replace(by_length=model.fit.by_length)
-
-    def made(learned: Learned) -> bool:
-        biases = learned.biases
-        parameters = {"word_bias": biases.words, "document_bias": biases.documents} if model.parameters else {}
-        figures = {"epochs": config.epoch_count, "alpha": config.alpha, "seed": config.seed}
-        figures |= {"loss": learned.record[-1]["loss"], "seconds": sum(epoch["seconds"] for epoch in learned.record)}
-        return build(_Learned(learned.tables, parameters, learned.fit, figures))
-
-    learn_tables(corpus, config, data, start, after_epoch=prior.pull, fit_tables=fit_tables, finish=made, **how)
-
-
-def _build(
-    model: Model,
-    new: EncodedCorpus,
-    words: GrownWords,
-    arrivals: Arrivals,
-    table: DocumentTable | None,
-    learned: _Learned,
-    folder: Path,
-    config: TrainConfig,
-    add_only: bool,
-) -> Model:
-    """The model with all that came."""
-    changes: dict[str, Any] = {"rare_counts": words.rare, "parameters": learned.parameters, "fit": learned.fit}
-    if not add_only:
-        names = words.vocabulary.words
-        inputs, contexts = learned.tables["inputs"], learned.tables["contexts"]
-        vectors = word_vectors(inputs, contexts, words.vocabulary, config)
-        changes |= {
-            "words": KeyedVectors(names, vectors, words.vocabulary.counts),
-            "contexts": KeyedVectors(names, contexts),
-            "inputs": KeyedVectors(names, inputs) if config.has_own_words else None,
-        }
-    if model.docs is None:
-        return model.replace(**changes)
-    edit = DocumentEdit.adding(len(model.docs), arrivals.places)
-    table = table if table is not None else DocumentTable.of(new.n_documents)
-    added = {
-        "docs": learned.tables["docs"],
-        "documents": table.take(arrivals.rows),
-        "terms": _terms_of(model, new, len(words.vocabulary), folder),
+    words = words_of(corpus.vocabulary.counts)
+    table = None
+    if config.documents and corpus.document_columns is not None:
+        table = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
+    changes = find_changes(model.documents, model.terms, table, corpus, words.numbers)
+    if not len(changes.rows):
+        return None
+    if len(changes.rows) < corpus.n_documents:
+        words = words_of(changes.word_counts(corpus))
+    new = rewrite([Part(corpus, words.numbers, changes.rows)], words.vocabulary, folder / "known")
+    words = words.counted(new)
+    record = {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "sha256": digest,
+        "added": int(np.count_nonzero(changes.places < 0)),
+        "replaced": int(np.count_nonzero(changes.places >= 0)),
+        "unchanged": changes.unchanged,
+        "tokens": new.n_tokens,
+        "raw_tokens": new.raw_tokens,
+        "new_words": len(words.vocabulary) - words.known,
+        "add_only": add_only,
+        "drift": measure_drift(model, new, words).as_dict(),
     }
-    grown = edit_documents(model, edit, added, **changes)
-    assert grown.docs is not None
-    if not add_only and grown.terms is not None:
-        vectors = _refitted(grown)
-        old = edit.origin >= 0
-        moved = np.einsum("nd,nd->n", vectors[old], grown.docs.vectors[old])
-        if len(moved) and moved.mean(dtype=np.float64) < STEADY:
-            grown = grown.replace(docs=KeyedVectors(grown.docs.names, vectors))
-    return grown
+    return Update(model, corpus, new, words, changes, table, config, record, folder)
+
+
+class UpdateRun(Run):
+    """A run that trains old and new words on new text, the old ones held by what is known of them.
+
+    Args:
+        corpus: the new text, and perhaps some old text after it.
+        options: opened.
+    """
+
+    def __init__(self, update: Update, corpus: EncodedCorpus, options: Options) -> None:
+        model, words = update.model, update.words
+        assert model.contexts is not None
+        self._before = {"inputs": model.inputs, "contexts": model.contexts}
+        for name, table in self._before.items():
+            table.check(name)  # what is damaged would spread, and be blamed on the learning rate
+        vocabulary, known = words.vocabulary, slice(0, words.known)
+        config = update.config.resolved(int(vocabulary.counts.sum()), len(vocabulary))
+        super().__init__(corpus, config, options)
+        self._update = update
+        kept = keep_probabilities(corpus.vocabulary.counts, config.sample_threshold)[known]
+        tables = {name: table.vectors for name, table in self._before.items()}
+        self._prior = WordPrior(tables, words.before[known], words.new[known], kept, config)
+
+    def initialise(self) -> None:
+        backend, biases, parameters = self.backend, self.biases, self._update.model.parameters
+        backend.fill()
+        for name, table in self._before.items():
+            for first in range(0, len(table), CHUNK_ROWS):
+                backend.load(name, first, table.vectors[first : first + CHUNK_ROWS])
+        initialise_new_words(backend, self._corpus, self._update.words.known, self._config)
+        if parameters:
+            biases.words, biases.documents = parameters["word_bias"], parameters["document_bias"]
+        if self._config.documents:
+            backend.refit_documents(0, self._corpus.n_documents, refit_plan(self._config, biases, None))
+
+    def end_epoch(self, epoch: int) -> None:
+        self._prior.pull(self.backend, epoch)
+
+    def fit_tables(self) -> FitTables | None:
+        """Old words say what they said; new ones what they say of the new text."""
+        made, before = self.backend.fit_tables(self._update.words.vocabulary.counts), self._update.model.fit
+        if made is None or before is None:
+            return None
+        made.weights[: self._update.words.known] = before.weights
+        return made._replace(by_length=before.by_length)
+
+    def build(self, learned: Learned) -> Model:
+        config, record = self._config, learned.record
+        figures = {"epochs": config.epoch_count, "alpha": config.alpha, "seed": config.seed}
+        figures |= {"loss": record[-1]["loss"], "seconds": sum(epoch["seconds"] for epoch in record)}
+        return self._update.recorded(self._update.with_words(learned), figures)
 
 
 def mean_cosine(before: Model, after: Model) -> float:
@@ -326,34 +329,7 @@ def _refitted(model: Model) -> NDArray[np.float32]:
     return vectors
 
 
-def _terms_of(model: Model, new: EncodedCorpus, n_words: int, folder: Path) -> DocumentTerms | None:
-    if model.terms is None:
-        return None
-    return count_terms(new.ids, new.offsets, n_words, folder)
-
-
-def _recorded(grown: Model, model: Model, entry: dict[str, Any], new: EncodedCorpus) -> Model:
-    """Note in the model what happened to it."""
-    seen = {
-        name: model.provenance.get(name, 0) + more
-        for name, more in (("documents", entry["added"]), ("tokens", new.n_tokens), ("raw_tokens", new.raw_tokens))
-    }
-    entry = entry | {"mean_cosine": round(mean_cosine(model, grown), 6)}
-    updates = [*model.provenance.get("updates", ()), entry][-_UPDATES_KEPT:]
-    return grown.replace(provenance={**model.provenance, **seen, "updates": updates})
-
-
-def _words_of(
-    model: Model, corpus: EncodedCorpus, arrivals: Arrivals, min_count: int, config: TrainConfig
-) -> GrownWords:
-    """The words that join by the documents that arrive, without those that the model holds already."""
-    counts = np.zeros(len(corpus.vocabulary), np.int64)
-    for row in arrivals.rows.tolist():
-        np.add.at(counts, corpus.document(row), 1)
-    return grown_words(model, counts, corpus.vocabulary.words, min_count=min_count, max_vocab=config.max_vocab)
-
-
-def _with_replay(new: Part, old: EncodedCorpus, words: GrownWords, seed: int, folder: Path) -> EncodedCorpus:
+def _with_replay(new: Part, old: EncodedCorpus, words: VocabularyUpdate, seed: int, folder: Path) -> EncodedCorpus:
     """The new documents, and after them old ones of half as many words: those with new words first, then any."""
     at = words.vocabulary.word_to_id
     numbers = np.array([at.get(word, -1) for word in old.vocabulary.words], np.int32)
@@ -391,7 +367,6 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
         chosen["epochs"] = max(1, round(EPOCHS_SHARE * stored["epochs"]))
     chosen |= {name: value for name, value in given.items() if value is not None}
     config = TrainConfig.from_mapping(stored | chosen)
-    check_device(config)
     if model.docs is None:
         config = replace(config, documents=False)
     return config

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,56 +21,45 @@ PARTS = 4  # of a block, at least, where several workers share the work: biases 
 ROUNDS = 16  # parts for each worker in an epoch, at least: none is left without work for long when it ends
 
 
-class BlockQueues:
+class BlockQueue:
     """The blocks of an epoch, as workers take them and finish them.
 
     Args:
         workers: how many take blocks.
-        in_shares: give each worker one contiguous share of the blocks, as the authors' program does with a file;
-            and further blocks from the end of others' shares when its own is done; otherwise workers take the next
-            block as they become free.
         left: the numbers [first, last) of the blocks that are left of an epoch begun before; all by default.
     """
 
-    def __init__(
-        self, blocks: Sequence[Block], workers: int, *, in_shares: bool = False, left: Ranges | None = None
-    ) -> None:
+    def __init__(self, blocks: Sequence[Block], workers: int, *, left: Ranges | None = None) -> None:
         self.blocks = blocks
         self._lock = threading.Lock()
         self._pending = np.zeros(len(blocks), bool)
         for first, last in ((0, len(blocks)),) if left is None else left:
             self._pending[first:last] = True
-        numbers = np.flatnonzero(self._pending)
-        edges = np.linspace(0, len(numbers), (workers if in_shares else 1) + 1).astype(int)
-        self._shares = [deque(share.tolist()) for share in np.split(numbers, edges[1:-1])]
-        self._begun: list[deque[tuple[int, Block]]] = [deque() for _ in self._shares]
+        self._waiting = deque(np.flatnonzero(self._pending).tolist())
+        self._parts = deque[tuple[int, Block]]()  # of the blocks that are begun
         self._missing: dict[int, int] = {}
         # A text of one block is trained by one worker: the same bits each time.
-        self._parts = 1
+        self._parts_a_block = 1
         if min(workers, len(blocks)) > 1:
-            self._parts = max(min(PARTS, workers), -(-ROUNDS * workers // max(len(numbers), 1)))
+            self._parts_a_block = max(min(PARTS, workers), -(-ROUNDS * workers // max(len(self._waiting), 1)))
 
-    def take(self, worker: int, count: int = 1) -> list[int]:
-        """The numbers of the next blocks for a worker, at most `count`."""
+    def take(self, count: int) -> list[int]:
+        """The numbers of the next blocks, at most `count`."""
         with self._lock:
-            share = self._shares[worker % len(self._shares)]
-            return [share.popleft() for _ in range(min(count, len(share)))]
+            return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
-    def take_part(self, worker: int, *, begun: bool = False) -> tuple[int, Block] | None:
-        """A part of a block for a worker, with the block's number; None if there is no more.
+    def take_part(self, *, begun: bool = False) -> tuple[int, Block] | None:
+        """A part of a block, with the block's number; None if there is no more.
 
         Args:
             begun: only of a block that is begun.
         """
         with self._lock:
-            parts = self._begun[worker % len(self._shares)]
-            share = self._shares[worker % len(self._shares)]
-            fullest = max(self._shares, key=len)
-            if not parts and not begun and fullest:
-                number = share.popleft() if share else fullest.pop()
-                parts.extend((number, part) for part in _cut(self.blocks[number], self._parts))
-                self._missing[number] = len(parts)
-            return parts.popleft() if parts else None
+            if not self._parts and not begun and self._waiting:
+                number = self._waiting.popleft()
+                self._parts.extend((number, part) for part in _cut(self.blocks[number], self._parts_a_block))
+                self._missing[number] = len(self._parts)
+            return self._parts.popleft() if self._parts else None
 
     def finish_part(self, number: int) -> bool:
         """Note that a part of a block is trained; whether all of it is."""
@@ -97,87 +87,98 @@ class BlockQueues:
         return 1.0 - float(np.count_nonzero(self._pending)) / max(len(self.blocks), 1)
 
 
-def train_blocks(
-    backend: Backend,
-    queues: BlockQueues,
-    biases: Biases,
-    *,
-    learns: bool,
-    tick: Callable[[float], None],
-    pause: Callable[[], bool] = lambda: False,
-) -> None:
-    """Train blocks on the backend's workers until none is left or `pause` says so, and reporting now and then.
-
-    Blocks that are begun are finished, also when an exception comes out: then `queues` tells what is left.
+class BlockTrainer:
+    """Trains blocks on the workers of a backend.
 
     Args:
         learns: adjust the biases after every block; they mean something to the likelihood alone.
     """
-    stop = threading.Event()
 
-    def work(worker: int) -> None:
-        # One block at least, however soon the next pause is due: a run that saves all the time still comes to an end.
-        taken = queues.take_part(worker)
+    def __init__(self, backend: Backend, biases: Biases, *, learns: bool) -> None:
+        self._backend, self._biases, self._learns = backend, biases, learns
+
+    def train(
+        self,
+        queue: BlockQueue,
+        tick: Callable[[], object] = lambda: None,
+        pause: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Train until no block is left or `pause` says so.
+
+        Blocks that are begun are finished, also when an exception comes out: then `queue` tells what is left.
+
+        Args:
+            tick: called now and then.
+        """
+        stop, rounds = threading.Event(), self._backend.rounds
+        if rounds is None:
+            work = partial(self._train_blocks, queue, stop)
+            _run_threads(work, self._backend.workers, stop, tick, pause)
+        else:
+            team = _RoundTeam(rounds, queue, self._biases, self._learns, stop)
+            _run_threads(team.work, team.workers, stop, tick, pause)
+
+    def _train_blocks(self, queue: BlockQueue, stop: threading.Event, worker: int) -> None:
+        """One block at least, however soon the next pause is due: a run that saves all the time comes to an end."""
+        taken = queue.take_part()
         while taken:
             number, block = taken
-            backend.train(worker, _with_biases(block, biases))
-            if queues.finish_part(number) and learns:
-                learn(backend, biases)
-            taken = queues.take_part(worker, begun=stop.is_set())
-
-    _run_threads(work, backend.workers, stop, queues, tick, pause)
+            self._backend.train(worker, _with_biases(block, self._biases))
+            if queue.finish_part(number) and self._learns:
+                learn(self._backend, self._biases)
+            taken = queue.take_part(begun=stop.is_set())
 
 
-def train_rounds(
-    backend: DeterministicBackend,
-    queues: BlockQueues,
-    biases: Biases,
-    *,
-    learns: bool,
-    tick: Callable[[float], None],
-    pause: Callable[[], bool] = lambda: False,
-) -> None:
-    """As `train_blocks`, in rounds: the blocks of a round are shards that all start from the same vectors.
+class _RoundTeam:
+    """Threads that train in rounds: the blocks of a round are shards that all start from the same vectors.
 
     A round that is begun is finished. Biases are adjusted between rounds.
     """
-    workers = min(backend.workers, backend.shards)
-    stop, lock = threading.Event(), threading.Lock()
-    numbers: list[int] = []
-    blocks: list[Block] = []
-    shards: Iterator[tuple[int, Block]] = iter(())
 
-    def begin() -> None:
-        nonlocal numbers, blocks, shards
-        numbers = [] if stop.is_set() else queues.take(0, backend.shards)
-        blocks = [_with_biases(queues.blocks[number], biases) for number in numbers]
-        shards = iter(enumerate(blocks))
-        backend.begin_round(blocks)
+    def __init__(
+        self, backend: DeterministicBackend, queue: BlockQueue, biases: Biases, learns: bool, stop: threading.Event
+    ) -> None:
+        self.workers = min(backend.workers, backend.shards)
+        self._backend, self._queue, self._biases, self._learns, self._stop = backend, queue, biases, learns, stop
+        self._lock = threading.Lock()
+        self._trained = threading.Barrier(self.workers)
+        self._merged = threading.Barrier(self.workers, action=self._end)
+        self._begin()
 
-    def end() -> None:
-        backend.end_round()
-        if learns:
-            biases.learn(backend.sums)
-        queues.finish(numbers)
-        begin()
-
-    trained, merged = threading.Barrier(workers), threading.Barrier(workers, action=end)
-
-    def work(worker: int) -> None:
+    def work(self, worker: int) -> None:
         try:
-            while blocks:
-                for shard, block in _taken(shards, lock):
-                    backend.train_shard(worker, shard, block)
-                trained.wait()
-                backend.merge(worker, workers, blocks)
-                merged.wait()
+            while self._blocks:
+                for shard, block in self._shards_to_train():
+                    self._backend.train_shard(worker, shard, block)
+                self._trained.wait()
+                self._backend.merge(worker, self.workers, self._blocks)
+                self._merged.wait()
         except BaseException:
-            trained.abort()
-            merged.abort()
+            self._trained.abort()
+            self._merged.abort()
             raise
 
-    begin()
-    _run_threads(work, workers, stop, queues, tick, pause)
+    def _begin(self) -> None:
+        self._numbers = [] if self._stop.is_set() else self._queue.take(self._backend.shards)
+        self._blocks = [_with_biases(self._queue.blocks[number], self._biases) for number in self._numbers]
+        self._shards = iter(enumerate(self._blocks))
+        self._backend.begin_round(self._blocks)
+
+    def _end(self) -> None:
+        self._backend.end_round()
+        if self._learns:
+            self._biases.learn(self._backend.sums)
+        self._queue.finish(self._numbers)
+        self._begin()
+
+    def _shards_to_train(self) -> Iterator[tuple[int, Block]]:
+        """The shards of the round that no thread has taken yet."""
+        while True:
+            with self._lock:
+                taken = next(self._shards, None)
+            if taken is None:
+                return
+            yield taken
 
 
 def _cut(block: Block, parts: int) -> list[Block]:
@@ -204,8 +205,7 @@ def _run_threads(
     work: Callable[[int], None],
     workers: int,
     stop: threading.Event,
-    queues: BlockQueues,
-    tick: Callable[[float], None],
+    tick: Callable[[], object],
     pause: Callable[[], bool],
 ) -> None:
     """Run `work` on threads, and look after them from this one. No thread is left when this ends, however it ends."""
@@ -228,7 +228,7 @@ def _run_threads(
             if errors:
                 # A thread that waited for another fails with it; the cause is the other's.
                 raise min(errors, key=lambda error: isinstance(error, threading.BrokenBarrierError))
-            tick(queues.done)
+            tick()
             if pause():
                 stop.set()
     finally:
@@ -248,16 +248,6 @@ def _shut_down(pool: ThreadPoolExecutor) -> None:
             interruption = again
     if interruption is not None:
         raise interruption
-
-
-def _taken(shards: Iterator[tuple[int, Block]], lock: threading.Lock) -> Iterator[tuple[int, Block]]:
-    """The shards of an iterator that several threads take from."""
-    while True:
-        with lock:
-            taken = next(shards, None)
-        if taken is None:
-            return
-        yield taken
 
 
 def learn(backend: Backend, biases: Biases) -> None:

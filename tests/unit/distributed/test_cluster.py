@@ -70,7 +70,7 @@ def test_any_objective_trains_on_workers(tmp_path, workers, settings):
     recipe = settings.get("recipe", "default")
     config = TrainConfig.recipe(recipe, **options | {k: v for k, v in settings.items() if k != "recipe"})
     with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_machines(workers, workdir=tmp_path) as machines:
-        model = train_corpus(corpus, config, place_of=machines.place)
+        model = train_corpus(corpus, config, runtime=machines)
         corpus.spread = {}
         plain = train_corpus(corpus, config)
     assert model.provenance["workers"] == workers
@@ -110,7 +110,7 @@ def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, monkeypa
 
             crew.ask = ask
 
-            found.append(train_corpus(corpus, config, place_of=machines.place, progress=die))
+            found.append(train_corpus(corpus, config, runtime=machines, progress=die))
     for table in ("words", "docs"):
         first, second = (getattr(model, table).vectors for model in found)
         np.testing.assert_array_equal(first, second)
@@ -120,7 +120,7 @@ def test_workers_start_from_given_words_as_one_machine_does(tmp_path):
     config = TrainConfig(epochs=1, vector_size=8, deterministic=True, threads=1, min_count=1)
     with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_machines(1) as machines:
         known = KeyedVectors(corpus.vocabulary.words[5:50], np.eye(8, dtype=np.float32)[np.arange(45) % 8])
-        model = train_corpus(corpus, config, place_of=machines.place, initial=known)
+        model = train_corpus(corpus, config, runtime=machines, initial=known)
         corpus.spread = {}
         plain = train_corpus(corpus, config, initial=known)
     np.testing.assert_array_equal(model.words.vectors, plain.words.vectors)
@@ -131,12 +131,12 @@ def test_a_run_goes_on_with_as_many_workers(tmp_path):
     how = {"checkpoint": tmp_path / "run", "checkpoint_every": "1e"}
     with encode(texts(), tmp_path / "c", min_count=1) as corpus:
         with inline_machines(2) as machines:
-            first = train_corpus(corpus, config, place_of=machines.place, **how)
+            first = train_corpus(corpus, config, runtime=machines, **how)
         with inline_machines(2) as machines:
-            again = train_corpus(corpus, config, place_of=machines.place, resume=True, **how)
+            again = train_corpus(corpus, config, runtime=machines, resume=True, **how)
         np.testing.assert_array_equal(first.docs.vectors, again.docs.vectors)
         with inline_machines(3) as machines, pytest.raises(ConfigError, match=r"workers=2 .* then, workers=3"):
-            train_corpus(corpus, config, place_of=machines.place, resume=True, **how)
+            train_corpus(corpus, config, runtime=machines, resume=True, **how)
         corpus.spread = {}
         with pytest.raises(ConfigError, match=r"workers=2 .* then, no ray now"):
             train_corpus(corpus, config, resume=True, **how)

@@ -50,7 +50,8 @@ def run(corpus, config, workers, steps=4, ahead=False):
 
 
 def test_after_an_exchange_all_workers_have_the_same_words(corpus):
-    config = TrainConfig(vector_size=16, deterministic=True, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
+    config = TrainConfig(vector_size=16, deterministic=True, threads=1)
+    config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
     first, second, third = run(corpus, config, 3)
     for table in SHARED:
         rows = [shard.read(table, 0, len(corpus.vocabulary)) for shard in (first, second, third)]
@@ -60,7 +61,8 @@ def test_after_an_exchange_all_workers_have_the_same_words(corpus):
 
 
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(corpus):
-    config = TrainConfig(vector_size=16, deterministic=True, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
+    config = TrainConfig(vector_size=16, deterministic=True, threads=1)
+    config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
     one, other = run(corpus, config, 2)[0], run(corpus, config.with_(threads=3), 2)[0]
     for table in SHARED:
         words = len(corpus.vocabulary)
@@ -71,7 +73,8 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(corpus):
 def test_slices_hold_every_row_that_moved_once(corpus, monkeypatch, at_once):
     """However many are packed at a time."""
     monkeypatch.setattr("spherevec.distributed.shard._ROWS_AT_ONCE", at_once)
-    config = TrainConfig(vector_size=16, deterministic=True, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
+    config = TrainConfig(vector_size=16, deterministic=True, threads=1)
+    config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
     shard = shards_of(corpus, config, 3)[0]
     before = {table: shard.read(table, 0, len(corpus.vocabulary)) for table in SHARED}
     slices = shard.train(Task(0, 0, 4, config.alpha, config.bias, config.bias))[1:]
@@ -89,7 +92,7 @@ def test_slices_hold_every_row_that_moved_once(corpus, monkeypatch, at_once):
 @pytest.mark.parametrize("ahead", [False, True])
 def test_engines_that_count_no_steps_exchange_too(corpus, ahead):
     """As a GPU does: what has moved is found by comparing."""
-    config = TrainConfig(vector_size=16, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
+    config = TrainConfig(vector_size=16, threads=1).resolved(corpus.n_tokens, len(corpus.vocabulary))
     first, second = run(corpus, config, 2, ahead=ahead)
     words = len(corpus.vocabulary)
     np.testing.assert_array_equal(first.read("inputs", 0, words), second.read("inputs", 0, words))
@@ -97,7 +100,8 @@ def test_engines_that_count_no_steps_exchange_too(corpus, ahead):
 
 def test_workers_that_train_ahead_agree_at_the_end_of_a_leg(corpus):
     """Whatever they did while rows were on their way, and with any number of threads."""
-    config = TrainConfig(vector_size=16, deterministic=True, threads=1).settled(corpus.n_tokens, len(corpus.vocabulary))
+    config = TrainConfig(vector_size=16, deterministic=True, threads=1)
+    config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
     words = len(corpus.vocabulary)
     found = [run(corpus, config.with_(threads=threads), 2, steps=2, ahead=True) for threads in (1, 3)]
     waited = run(corpus, config, 2, steps=2)[0]

@@ -22,8 +22,9 @@ from spherevec.engine.cpu import document_rows as document_table
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import TrainingError
 from spherevec.storage import files, memory
-from spherevec.training import finishing, trainer, workers
-from spherevec.training.finishing import settle_empty_documents
+from spherevec.training import finishing, workers
+from spherevec.training.finishing import fill_empty_documents
+from spherevec.training.runtime import prepare
 
 DOCUMENTS = random_documents(200, longest=100)  # every tenth is empty
 SETTINGS = {"vector_size": 20, "window": 3, "min_count": 1, "epochs": 3, "sample": 1e-2, "threads": 1}
@@ -130,10 +131,10 @@ def test_empty_documents_get_the_direction_of_the_others(monkeypatch):
     expected = vectors.copy()
     mean = vectors[lengths > 0].astype(np.float64).sum(axis=0)
     expected[lengths == 0] = mean / np.linalg.norm(mean)
-    settle_empty_documents(vectors, np.concatenate([[0], np.cumsum(lengths)]))
+    fill_empty_documents(vectors, np.concatenate([[0], np.cumsum(lengths)]))
     assert np.allclose(vectors, expected, atol=1e-6) and np.array_equal(vectors[lengths > 0], expected[lengths > 0])
     before = vectors.copy()
-    settle_empty_documents(vectors, np.zeros(12, np.int64))  # all are
+    fill_empty_documents(vectors, np.zeros(12, np.int64))  # all are
     assert np.array_equal(vectors, before)
 
 
@@ -155,8 +156,8 @@ def test_half_of_what_is_available_is_the_limit(tmp_path, monkeypatch):
 def test_words_are_counted_first(corpus, tmp_path, monkeypatch):
     """What is left for documents is what the other two tables do not take."""
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)
-    config = TrainConfig(**SETTINGS).settled(corpus.n_tokens, len(corpus.vocabulary))
-    data = trainer.prepare(corpus, config)
+    config = TrainConfig(**SETTINGS).resolved(corpus.n_tokens, len(corpus.vocabulary))
+    data = prepare(corpus, config)
     words, documents = 2 * len(corpus.vocabulary) * 32 * 4, corpus.n_documents * 32 * 4
     for more, mapped in ((0, False), (-1, True)):
         monkeypatch.setattr(cpu, "available_memory", lambda more=more: float(words + 2 * documents + more))
@@ -364,7 +365,7 @@ def test_addresses_that_run_out_are_told(corpus, tmp_path):
         with encode(["a b c"] * 20_000, Path(sys.argv[2]) / "e", min_count=1) as corpus:
             config = TrainConfig(vector_size=4096, threads=1, sample=1e-3)
             try:
-                make_backend(trainer.prepare(corpus, config), config, sys.argv[2])
+                make_backend(prepare(corpus, config), config, sys.argv[2])
             except TrainingError as error:
                 print(error)
     """

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import oracle
+from helpers import run_on
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
@@ -20,8 +21,8 @@ from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.backend import CpuBackend
 from spherevec.engine.fit import FitPlan
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.training import trainer, workers
-from spherevec.training.run import Run
+from spherevec.training import workers
+from spherevec.training.runtime import prepare
 
 TABLES = ("inputs", "contexts", "docs")
 DIMENSIONS = (2, 3, 15, 16, 17, 100, 300)
@@ -198,10 +199,10 @@ def small_corpus(tmp_path_factory):
 )
 def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
     config = TrainConfig(**{"vector_size": 24, "window": 3, "sample": 0.05, "epochs": 3, "threads": 1} | settings)
-    data = trainer.prepare(small_corpus, config)
+    data = prepare(small_corpus, config)
     ours, theirs = both(data, config)
     for backend in (ours, theirs):
-        trainer.fill(backend, small_corpus, config, None)
+        backend.fill()
     started = ours.read("inputs", 0, 100)
 
     # A word of this corpus takes some 500 steps, each off by a few 1e-8 that add up like a random walk. The logistic
@@ -212,8 +213,8 @@ def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
     for epoch in range(config.epochs):
         blocks = schedule.epoch_blocks(data, config, epoch)
         for backend, learned in zip((ours, theirs), offsets, strict=True):
-            queues = workers.BlockQueues(blocks, 1)
-            workers.train_blocks(backend, queues, learned, learns=config.objective == "vmf", tick=lambda done: None)
+            trainer = workers.BlockTrainer(backend, learned, learns=config.objective == "vmf")
+            trainer.train(workers.BlockQueue(blocks, 1))
         records.append(largest_difference(ours, theirs))
     assert max(records) < tolerance
     assert np.linalg.norm(ours.read("inputs", 0, 100) - started, axis=1).mean() > 0.1
@@ -225,13 +226,14 @@ def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
 
 def test_the_loop_drives_the_oracle_as_it_drives_the_kernels(small_corpus):
     config = TrainConfig(vector_size=10, window=2, epochs=2, sample=0.05, threads=1)
-    data = trainer.prepare(small_corpus, config)
+    data = prepare(small_corpus, config)
     records = []
     for backend in both(data, config):
-        trainer.fill(backend, small_corpus, config, None)
+        backend.fill()
         backend.warm_up()
-        offsets = Biases(config.bias, config.concentration)
-        records.append(Run(backend, data, config, small_corpus, offsets, lambda progress: None).train())
+        run = run_on(backend, data, config, small_corpus)
+        run.train()
+        records.append(run.position.record)
     for ours, theirs in zip(*records, strict=True):
         for figure in ("epoch", "words", "pairs", "alpha"):
             assert ours[figure] == theirs[figure]
@@ -252,7 +254,7 @@ def test_the_loop_drives_the_oracle_as_it_drives_the_kernels(small_corpus):
 )
 def test_documents_are_refitted_as_by_the_oracle(small_corpus, settings):
     config = TrainConfig(**{"vector_size": 18, "sample": 0.05, "epochs": 3, "alpha": 0.03, "threads": 1} | settings)
-    ours, theirs = both(trainer.prepare(small_corpus, config), config)
+    ours, theirs = both(prepare(small_corpus, config), config)
     load_random_vectors(np.random.default_rng(1), ours, theirs)
     before = {table: ours.read(table, 0, 10**9) for table in TABLES}
     for backend in (ours, theirs):

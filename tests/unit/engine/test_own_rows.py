@@ -14,7 +14,8 @@ from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.overlay_ops import OWN_STEPS, OwnRows, count_move, row_of
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.schedule import epoch_blocks
-from spherevec.training import train, trainer
+from spherevec.training import train
+from spherevec.training.runtime import prepare
 
 DIM, WORDS, OWN = 20, 12, 5
 
@@ -93,9 +94,9 @@ def test_training_with_copies_is_training(recipe, monkeypatch, tmp_path):
             monkeypatch.setattr(cpu, "SETTLING", 1e-9)  # nobody else learns: nothing is damped
             monkeypatch.setattr(cpu, "DEVICES", devices(block_tokens=900))  # so that several threads have work
             config = TrainConfig.recipe(recipe, vector_size=16, epochs=1, threads=threads, sample=1e-3)
-            data = trainer.prepare(corpus, config)
+            data = prepare(corpus, config)
             backend = cpu.CpuBackend(data, config)
-            trainer.fill(backend, corpus, config, None)
+            backend.fill()
             for block in epoch_blocks(data, config, 0):
                 backend.train(0, block)
             tables.append({name: backend.read(name, 0, 50) for name in ("inputs", "contexts", "docs")})

@@ -121,7 +121,7 @@ def test_documents_are_fitted_with_weights_as_a_textbook_would(settings):
     fallback = unit_rows(1, config.vector_size, seed=5)[0]
     tables = FitTables(rng.random(40, np.float32), *negative_moments(words, counts))
     ours = DocumentFitter(words, counts, config, 0.7, lambda: fallback, tables).fit(ids, offsets, threads=2)
-    fit = config.settled(1, 40).for_inference(weighted=True)
+    fit = config.resolved(1, 40).for_inference(weighted=True)
     assert (fit.epochs, fit.alpha) == (WEIGHTED_EPOCHS, WEIGHTED_ALPHA)
     for document, found in zip(documents, ours, strict=True):
         expected = fitted_document(np.array(document, np.int32), words, FitPlan(fit, 0.7, tables=tables))

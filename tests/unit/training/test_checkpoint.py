@@ -103,10 +103,10 @@ def test_every_second_epoch(corpus, tmp_path, monkeypatch):
 def test_time_counts_within_epochs_and_while_documents_are_fitted(corpus, tmp_path, monkeypatch):
     run = workers._run_threads
 
-    def run_threads(work, count, stop, queues, tick, pause):
+    def run_threads(work, count, stop, tick, pause):
         if pause():
             stop.set()  # before the threads have begun, however fast they are
-        run(work, count, stop, queues, tick, pause)
+        run(work, count, stop, tick, pause)
 
     monkeypatch.setattr(workers, "_run_threads", run_threads)
     seen = saves(corpus, tmp_path / "c", monkeypatch, "0.0000001s")
@@ -125,32 +125,27 @@ def test_positions_survive_json():
 
 def test_blocks_that_are_left():
     blocks = list(range(10))
-    queues = workers.BlockQueues(blocks, 2, in_shares=True)
-    assert queues.take(0) == [0] and queues.take(1, 2) == [5, 6] and queues.left == ((0, 10),)
-    queues.finish([0])
-    queues.finish([5, 6])
-    assert queues.left == ((1, 5), (7, 10)) and queues.done == pytest.approx(0.3)
-    resumed = workers.BlockQueues(blocks, 1, left=queues.left)
-    assert [resumed.take(0) for _ in range(8)] == [[1], [2], [3], [4], [7], [8], [9], []]
+    queue = workers.BlockQueue(blocks, 2)
+    assert queue.take(1) == [0] and queue.take(4) == [1, 2, 3, 4] and queue.take(2) == [5, 6]
+    assert queue.left == ((0, 10),)
+    queue.finish([0])
+    queue.finish([5, 6])
+    assert queue.left == ((1, 5), (7, 10)) and queue.done == pytest.approx(0.3)
+    resumed = workers.BlockQueue(blocks, 1, left=queue.left)
+    assert [resumed.take(1) for _ in range(8)] == [[1], [2], [3], [4], [7], [8], [9], []]
 
 
 def test_several_workers_share_blocks_in_parts():
     blocks = [Block(16 * i, 16 * (i + 1), 7, 9, 1.0 - i / 4, 0.75 - i / 4) for i in range(4)]
-    assert workers.BlockQueues(blocks, 1).take_part(0) == (0, blocks[0])
-    assert workers.BlockQueues(blocks[:1], 2).take_part(0) == (0, blocks[0])  # one worker trains a short text
-    queues = workers.BlockQueues(blocks, 2)  # 16 parts for each of both: 8 of a block
-    first = [queues.take_part(worker % 2) for worker in range(8)]
+    assert workers.BlockQueue(blocks, 1).take_part() == (0, blocks[0])
+    assert workers.BlockQueue(blocks[:1], 2).take_part() == (0, blocks[0])  # one worker trains a short text
+    queues = workers.BlockQueue(blocks, 2)  # 16 parts for each of both: 8 of a block
+    first = [queues.take_part() for _ in range(8)]
     assert [(number, part.first, part.last) for number, part in first] == [(0, 2 * i, 2 * i + 2) for i in range(8)]
     assert [part.alpha_first for _, part in first] == pytest.approx([1 - i / 32 for i in range(8)])
-    assert first[-1][1].alpha_last == pytest.approx(0.75) and queues.take_part(0, begun=True) is None
+    assert first[-1][1].alpha_last == pytest.approx(0.75) and queues.take_part(begun=True) is None
     assert [queues.finish_part(0) for _ in range(8)] == [False] * 7 + [True] and queues.left == ((1, 4),)
-    assert queues.take_part(1)[0] == 1 and queues.take_part(0, begun=True)[0] == 1 and queues.left == ((1, 4),)
-
-
-def test_who_is_done_takes_from_the_end_of_others():
-    queues = workers.BlockQueues([Block(i, i + 1, 0, 9, 1.0, 1.0) for i in range(6)], 2, in_shares=True)
-    taken = [queues.take_part(worker) for worker in (0, 0, 0, 0, 1, 1, 0)]
-    assert [part and part[0] for part in taken] == [0, 1, 2, 5, 3, 4, None]
+    assert queues.take_part()[0] == 1 and queues.take_part(begun=True)[0] == 1 and queues.left == ((1, 4),)
 
 
 def shares_of_neighbours(model):
@@ -198,23 +193,29 @@ saved = folder / "c"
 chance = random.Random(int(sys.argv[4]))
 
 def threads_wait_for_saving():
-    run, take, part = workers._run_threads, workers.BlockQueues.take, workers.BlockQueues.take_part
-    def run_threads(work, count, stop, queues, *others):
-        queues.stop = stop
-        run(work, count, stop, queues, *others)
+    take, part = workers.BlockQueue.take, workers.BlockQueue.take_part
+    train = workers.BlockTrainer.train
+    run = workers._run_threads
+    current = threading.local()
+    def train_queue(self, queue, *others):
+        current.queue = queue
+        train(self, queue, *others)
+    def run_threads(work, count, stop, *others):
+        current.queue.stop = stop
+        run(work, count, stop, *others)
     def take_when_asked_to_stop(queues, *which):
         if queues.done > 0:
             getattr(queues, "stop", stopped).wait()
         return take(queues, *which)
-    def take_part_when_asked_to_stop(queues, worker, **how):
+    def take_part_when_asked_to_stop(queues, **how):
         if queues.done > 0:
             getattr(queues, "stop", stopped).wait()
             how = {"begun": bool(how) and queues.stop.is_set()}
-        return part(queues, worker, **how)
+        return part(queues, **how)
     stopped = threading.Event()
     stopped.set()  # of rounds, the first is taken before the threads run
-    workers._run_threads, workers.BlockQueues.take = run_threads, take_when_asked_to_stop
-    workers.BlockQueues.take_part = take_part_when_asked_to_stop
+    workers.BlockTrainer.train, workers._run_threads = train_queue, run_threads
+    workers.BlockQueue.take, workers.BlockQueue.take_part = take_when_asked_to_stop, take_part_when_asked_to_stop
 
 def start(waits=None):
     child = os.fork()

@@ -13,14 +13,15 @@ from oracle import OracleBackend
 from spherevec import TrainConfig, sphere
 from spherevec.corpus import encode
 from spherevec.engine import schedule
-from spherevec.engine.base import PIECE, Block
+from spherevec.engine.base import PIECE, Block, TrainingData
 from spherevec.engine.bias import Biases
 from spherevec.engine.cpu import deterministic as deterministic_cpu
 from spherevec.engine.cpu.deterministic import SHARDS, DeterministicCpuBackend, ShardedTable
 from spherevec.engine.cpu.kernels import merge_shards
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import ConfigError
-from spherevec.training import trainer, workers
+from spherevec.training import workers
+from spherevec.training.runtime import prepare
 
 SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 2, "sample": 1e-2}
 OBJECTIVES = [
@@ -94,12 +95,12 @@ def test_a_seed_still_matters(corpus):
 @pytest.mark.parametrize("settings", [OBJECTIVES[0], OBJECTIVES[4]], ids=str)
 def test_neither_the_order_of_shards_nor_who_trains_them_matters(corpus, settings):
     config = TrainConfig(**SETTINGS | settings, deterministic=True, threads=3)
-    data = trainer.prepare(corpus, config)
+    data = prepare(corpus, config)
     blocks = schedule.epoch_blocks(data, config, 0)
     results = []
     for turn in range(3):
         backend = DeterministicCpuBackend(data, config)
-        trainer.fill(backend, corpus, config, None)
+        backend.fill()
         for start in range(0, 3 * SHARDS, SHARDS):
             shards = list(enumerate(blocks[start : start + SHARDS]))
             backend.begin_round([block for _, block in shards])
@@ -164,9 +165,9 @@ def merged_by_definition(start, copies, moves, rate):
 def test_a_round_does_what_the_definition_says(small_corpus, settings, seed):
     # Few words are kept of the long document: rounding errors grow with every step.
     config = TrainConfig(**SETTINGS | {"sample": 1e-4} | settings, deterministic=True, threads=1, seed=seed)
-    data = trainer.prepare(small_corpus, config)
+    data = prepare(small_corpus, config)
     backend = DeterministicCpuBackend(data, config)
-    trainer.fill(backend, small_corpus, config, None)
+    backend.fill()
     # In the order of the file the two pieces of the long document are the last units: a shard each.
     before = np.linspace(data.units - 40, data.units - 2, SHARDS - 1).astype(int).tolist()
     edges = [*before, data.units - 1, data.units]
@@ -241,7 +242,7 @@ def test_an_epoch_has_several_rounds_however_short_the_text(tokens, shards):
     documents = max(shards, tokens // 100) if tokens > 3000 else 100
     offsets = np.linspace(0, tokens, documents + 1).astype(np.int64)
     nothing = np.zeros(0, np.int64)
-    data = trainer.TrainingData(np.broadcast_to(np.int32(0), tokens), offsets, nothing.reshape(0, 2), *[nothing] * 4)
+    data = TrainingData(np.broadcast_to(np.int32(0), tokens), offsets, nothing.reshape(0, 2), *[nothing] * 4)
     config = TrainConfig(epochs=1, sample=0.1, deterministic=True)
     assert len(schedule.epoch_blocks(data, config, 0)) == pytest.approx(shards, rel=0.02)
 
@@ -264,9 +265,9 @@ def test_there_is_always_room_for_the_copies(tmp_path, settings):
     corpus = encode(documents, tmp_path / "encoded", min_count=1)
     base = TrainConfig(vector_size=4, min_count=1, epochs=1, sample=0.0, deterministic=True, threads=1)
     config = base.with_(**settings)
-    data = trainer.prepare(corpus, config)
+    data = prepare(corpus, config)
     backend = DeterministicCpuBackend(data, config)
-    trainer.fill(backend, corpus, config, None)
+    backend.fill()
     blocks = schedule.epoch_blocks(data, config, 0)
     fullest = dict.fromkeys(TABLES, 0.0)
     for start in range(0, len(blocks), SHARDS):
@@ -302,13 +303,13 @@ def test_a_shard_that_fails_ends_the_run(corpus):
             super().train_shard(worker, shard, block)
 
     config = TrainConfig(**SETTINGS, deterministic=True, threads=3)
-    data = trainer.prepare(corpus, config)
+    data = prepare(corpus, config)
     backend = Failing(data, config)
-    trainer.fill(backend, corpus, config, None)
-    queues = workers.BlockQueues(schedule.epoch_blocks(data, config, 0), 3)
+    backend.fill()
+    queue = workers.BlockQueue(schedule.epoch_blocks(data, config, 0), 3)
     with pytest.raises(RuntimeError, match="broken"):
-        workers.train_rounds(backend, queues, Biases(1.0, 8.0), learns=True, tick=lambda done: None)
-    assert queues.left == ((0, len(queues.blocks)),)
+        workers.BlockTrainer(backend, Biases(1.0, 8.0), learns=True).train(queue)
+    assert queue.left == ((0, len(queue.blocks)),)
 
 
 def test_it_is_for_the_cpu_alone():

@@ -26,7 +26,7 @@ def first(monkeypatch):
 
 def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, monkeypatch):
     monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 0))
-    with first_run.compiled_beside(TrainConfig.recipe("paper")) as wait:
+    with first_run.compiled_meanwhile(TrainConfig.recipe("paper")) as wait:
         assert wait() == 0
     told = json.loads((tmp_path / "told").read_text())
     assert told == {"objective": "hinge", "batch": 1, "deterministic": False, "documents": True}
@@ -37,7 +37,7 @@ def test_it_ends_with_a_run_that_fails(first, tmp_path, monkeypatch):
     monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 1000))
     started, popen = [], subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[0])
-    with pytest.raises(ValueError, match="no such file"), first_run.compiled_beside(TrainConfig()):
+    with pytest.raises(ValueError, match="no such file"), first_run.compiled_meanwhile(TrainConfig()):
         raise ValueError("no such file")
     assert started[0].returncode is not None
 
@@ -55,13 +55,13 @@ def test_most_runs_start_none(first, why, monkeypatch):
     if why == "frozen":
         monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(subprocess, "Popen", None)
-    with first_run.compiled_beside(TrainConfig(device="cuda" if why == "cuda" else "cpu")) as wait:
+    with first_run.compiled_meanwhile(TrainConfig(device="cuda" if why == "cuda" else "cpu")) as wait:
         wait()
 
 
 def test_where_no_process_can_be_started_this_one_compiles(first, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with first_run.compiled_beside(TrainConfig()) as wait:
+    with first_run.compiled_meanwhile(TrainConfig()) as wait:
         wait()
 
 

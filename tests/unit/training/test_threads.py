@@ -16,14 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spherevec
-from helpers import devices
+from helpers import devices, run_on
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine.backends import make_backend
-from spherevec.engine.bias import Biases
 from spherevec.errors import TrainingError
-from spherevec.training import trainer
-from spherevec.training.run import Run
+from spherevec.training.runtime import prepare
 
 TEXTS = [f"a b c{i % 7} d{i % 3} e a b f{i % 11}" for i in range(300)]
 SETTINGS = {"vector_size": 20, "min_count": 1, "epochs": 2, "threads": 1, "window": 3}
@@ -91,11 +89,11 @@ def test_no_settings_within_their_ranges_make_a_vector_diverge(corpus, objective
 
 
 def a_run(corpus, **changes):
-    config = TrainConfig(**SETTINGS | {"epochs": 1} | changes).settled(corpus.n_tokens, len(corpus.vocabulary))
-    data = trainer.prepare(corpus, config)
+    config = TrainConfig(**SETTINGS | {"epochs": 1} | changes).resolved(corpus.n_tokens, len(corpus.vocabulary))
+    data = prepare(corpus, config)
     backend = make_backend(data, config)
-    trainer.fill(backend, corpus, config, None)
-    return backend, Run(backend, data, config, corpus, Biases(1.0, 8.0), lambda progress: None)
+    backend.fill()
+    return backend, run_on(backend, data, config, corpus)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
@@ -218,7 +216,6 @@ GUARDED = """
     sys.path.insert(0, {tests!r})
     from test_threads import *
     from spherevec.engine.cpu import backend as cpu, deterministic as deterministic_cpu, document_rows as document_table
-    from spherevec.engine.backends import make_fit_tables
     from spherevec.engine.cpu.vector_ops import padded_width
 
     PAGE, PROT_NONE = mmap.PAGESIZE, 0
@@ -247,7 +244,7 @@ GUARDED = """
                     settings = objective | changes | {"deterministic": deterministic}
                     backend, run = a_run(corpus, **settings, threads=2, epochs=3)
                     run.train()
-                    run.refit_documents(make_fit_tables(backend, backend._data, corpus.vocabulary.counts, run._config))
+                    run.refit_documents(run.fit_tables())
                     last = int(sys.argv[2])
                     if last:  # proof that the guard works
                         table = backend._tables["inputs"]

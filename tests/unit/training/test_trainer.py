@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import devices, digest, random_documents
+from helpers import GivenBackend, devices, digest, random_documents, run_on
 from spherevec import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
@@ -29,9 +29,11 @@ from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError, TrainingError
 from spherevec.model.inference import fitter_of
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.training import trainer, workers
+from spherevec.training import workers
 from spherevec.training.finishing import directions_of_sums
-from spherevec.training.run import Run
+from spherevec.training.options import Options
+from spherevec.training.runtime import prepare
+from spherevec.training.trainer import TrainingRun
 
 SETTINGS = {"vector_size": 20, "window": 4, "min_count": 1, "epochs": 2, "sample": 1e-2, "threads": 1}
 OBJECTIVES = [{}, {"objective": "hinge"}, {"objective": "hinge", "batch": 1, "negative": 2}, {"objective": "joint"}]
@@ -164,16 +166,16 @@ def test_extreme_concentrations_leave_everything_finite(corpus, concentration, b
 
 def test_a_diverged_run_stops_with_an_error(corpus):
     config = TrainConfig(**SETTINGS)
-    data = trainer.prepare(corpus, config)
+    data = prepare(corpus, config)
     backend = CpuBackend(data, config)
-    trainer.fill(backend, corpus, config, None)
+    backend.fill()
     backend.load("contexts", 0, np.full((5, 20), np.nan, np.float32))
     with pytest.raises(TrainingError, match=r"diverged.*lower alpha, which is 0\.01"):
-        Run(backend, data, config, corpus, Biases(1.0, 8.0), lambda progress: None).train()
+        run_on(backend, data, config, corpus).train()
 
 
 def test_too_many_vectors_for_the_memory_say_so(corpus):
-    data = trainer.prepare(corpus, TrainConfig(sample=1e-3))
+    data = prepare(corpus, TrainConfig(sample=1e-3))
     endless = TrainingData(
         data.ids, np.broadcast_to(np.int64(0), 10**13), data.pieces,
         data.keep_probability, data.refit_keep_probability, data.alias_probability, data.alias_word,
@@ -196,7 +198,7 @@ def test_alpha_falls_linearly_to_a_ten_thousandth(corpus):
 def test_blocks_cover_an_epoch_with_one_straight_line_of_alphas(corpus, monkeypatch, order):
     monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=300))
     config = TrainConfig(alpha=1.0, epochs=3, sample=1e-3, order=order)
-    data = trainer.prepare(corpus, config)
+    data = prepare(corpus, config)
     blocks = schedule.epoch_blocks(data, config, 1)
     assert len(blocks) == round(corpus.n_tokens / 300) > 5
     assert (blocks[0].first, blocks[-1].last) == (0, data.units)
@@ -224,7 +226,7 @@ def test_blocks_in_the_order_of_the_file_hold_as_many_tokens_each():
 
 def test_the_order_changes_with_every_epoch_unless_it_is_the_files(corpus):
     config = TrainConfig(epochs=5, sample=1e-3)
-    data = trainer.prepare(corpus, config)
+    data = prepare(corpus, config)
     shuffled = [schedule.epoch_blocks(data, config, epoch)[0] for epoch in range(5)]
     in_order = [schedule.epoch_blocks(data, config.with_(order="file"), epoch)[0] for epoch in range(5)]
     assert len({block.order_key for block in shuffled}) == 5
@@ -248,36 +250,26 @@ class Watched(CpuBackend):
         self.seen[worker].append(block.first)
 
 
-def watched_blocks(corpus, in_shares, fails_at=-1, count=40, tick=None):
+def watched_blocks(corpus, fails_at=-1, count=40, tick=lambda: None):
     config = TrainConfig(threads=3, sample=1e-3)
-    backend = Watched(trainer.prepare(corpus, config), config)
+    backend = Watched(prepare(corpus, config), config)
     backend.fails_at = fails_at
     blocks = [Block(i, i + 1, 0, 1, 0.1, 0.1) for i in range(count)]
-    shares = []
-    try:
-        queues = workers.BlockQueues(blocks, backend.workers, in_shares=in_shares)
-        workers.train_blocks(backend, queues, Biases(1.0, 8.0), learns=True, tick=tick or shares.append)
-    finally:
-        backend.shares = shares
-    return backend
+    queue = workers.BlockQueue(blocks, backend.workers)
+    workers.BlockTrainer(backend, Biases(1.0, 8.0), learns=True).train(queue, tick)
+    return backend, queue
 
 
-def test_workers_take_the_next_block_or_a_share_of_their_own(corpus):
-    free = watched_blocks(corpus, in_shares=False)
-    assert sorted(chain.from_iterable(free.seen.values())) == list(range(40))
-    bound = watched_blocks(corpus, in_shares=True)
-    shares = [range(13), range(13, 26), range(26, 40)]
-    assert sorted(chain.from_iterable(bound.seen.values())) == list(range(40))
-    for worker, share in enumerate(shares):
-        mine = [first for first in bound.seen[worker] if first in share]
-        assert mine == list(share)[: len(mine)]  # in order; what is missing at the end another one has taken
-        assert bound.seen[worker][: len(mine)] == mine
-    assert free.shares[-1] == bound.shares[-1] == 1.0
+def test_workers_take_the_next_block(corpus):
+    backend, queue = watched_blocks(corpus)
+    assert sorted(chain.from_iterable(backend.seen.values())) == list(range(40))
+    assert all(seen == sorted(seen) for seen in backend.seen.values())
+    assert queue.done == 1.0 and queue.left == ()
 
 
 def test_an_error_in_a_worker_comes_out(corpus):
     with pytest.raises(RuntimeError, match="broken"):
-        watched_blocks(corpus, in_shares=False, fails_at=5)
+        watched_blocks(corpus, fails_at=5)
 
 
 def test_an_interruption_leaves_the_blocks_that_are_not_begun(corpus, monkeypatch):
@@ -290,12 +282,12 @@ def test_an_interruption_leaves_the_blocks_that_are_not_begun(corpus, monkeypatc
 
     monkeypatch.setattr(Watched, "train", train)
 
-    def interrupt(done):
+    def interrupt():
         asked.set()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        watched_blocks(corpus, in_shares=False, count=500, tick=interrupt)
+        watched_blocks(corpus, count=500, tick=interrupt)
     assert 0 < len(trained) < 250
 
 
@@ -325,11 +317,12 @@ class Learning(CpuBackend):
 def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpus, monkeypatch):
     monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=400))
     config = TrainConfig(**SETTINGS)
-    data = trainer.prepare(corpus, config)
+    data = prepare(corpus, config)
     backend = Learning(data, config)
-    trainer.fill(backend, corpus, config, None)
-    offsets = Biases(config.bias, config.concentration)
-    Run(backend, data, config, corpus, offsets, lambda progress: None).train()
+    backend.fill()
+    run = run_on(backend, data, config, corpus)
+    run.train()
+    offsets = run.biases
     twin = Biases(config.bias, config.concentration)
     for words, documents, figures in backend.seen:
         assert (words, documents) == (twin.words, twin.documents)
@@ -442,8 +435,9 @@ def given_vectors(words, dimension=20, seed=1):
 def test_given_vectors_are_the_start(corpus):
     given = given_vectors(["unknown", "w3", "w7", "w0"])
     config = TrainConfig(**SETTINGS | {"alpha": 0.0, "add_contexts": False})
-    backend = CpuBackend(trainer.prepare(corpus, config), config)
-    trainer.fill(backend, corpus, config, given)
+    data = prepare(corpus, config)
+    backend = CpuBackend(data, config)
+    TrainingRun(corpus, config, Options(given, runtime=GivenBackend(backend, data, config))).initialise()
     for word in ("w0", "w3", "w7"):
         row = corpus.vocabulary.index(word)
         np.testing.assert_array_equal(backend.read("inputs", row, row + 1)[0], given[word])

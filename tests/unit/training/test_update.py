@@ -14,11 +14,11 @@ from spherevec.corpus.count.rare_counts import RareCounts
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.storage.text_column import TextColumn
-from spherevec.training.arrivals import grown_words
+from spherevec.training.changes import add_words
 from spherevec.training.finishing import directions_of_sums
 from spherevec.training.prior import WordPrior
+from spherevec.training.spelling import SpellingSmoother
 from spherevec.training.update import mean_cosine
-from spherevec.training.words import smoothed
 
 SMALL = {"vector_size": 16, "epochs": 20, "threads": 1, "min_count": 5}
 TOPICS = [[f"{name}{i}" for i in range(20)] for name in ("sea", "sky", "ash")]
@@ -163,7 +163,7 @@ def test_rare_counts_are_bounded(tmp_path):
 
 def test_words_join_up_to_the_size_of_the_vocabulary(model):
     counts = np.array([6, 9, 4, 7])
-    words = grown_words(model, counts, ["p", "q", "r", "sea1"], min_count=5, max_vocab=41)
+    words = add_words(model, counts, ["p", "q", "r", "sea1"], min_count=5, max_vocab=41)
     assert words.vocabulary.words[40:] == ["q"] and words.numbers.tolist() == [-1, 40, -1, model.words.position("sea1")]
     assert words.new[40] == 9 and words.rare.as_dict() == {"p": 6, "r": 4}
 
@@ -343,7 +343,9 @@ def test_rare_words_follow_their_spelling_through_updates():
     grown = start.update(named("b", new), ids=True, threads=1)
     assert "investors" in grown.words
     plain = directions_of_sums(grown.inputs.vectors, grown.contexts.vectors)
-    np.testing.assert_array_equal(grown.words.vectors, smoothed(plain, grown.words.names, grown.words.counts))
+    np.testing.assert_array_equal(
+        grown.words.vectors, SpellingSmoother(grown.words.names, grown.words.counts).smooth(plain)
+    )
     assert np.abs(grown.words.vectors - plain).max() > 0.01
     # A model that does not say that its rare words were drawn keeps them as they are.
     early = start.replace(config={name: value for name, value in start.config.items() if name != "smooth_rare_words"})

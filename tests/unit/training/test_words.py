@@ -7,14 +7,19 @@ import pytest
 
 import spherevec
 from spherevec import TrainConfig, sphere
+from spherevec.corpus import Vocabulary
 from spherevec.model.subwords import POWER, Spellings
-from spherevec.training import words as module
+from spherevec.training import spelling as module
 from spherevec.training.finishing import directions_of_sums
-from spherevec.training.words import Pulls, smoothed
+from spherevec.training.spelling import SpellingSmoother, found_neighbours
 
 STEMS = ("invest", "refund", "travel", "paint", "garden")
 ENDINGS = ("", "s", "ed", "ing", "er", "ment")
 WORDS = [stem + ending for stem in STEMS for ending in ENDINGS] + ["E1234", "E1235", "zq", "日本語", "日本人"]
+
+
+def smoothed(vectors, words, counts, threads=1):
+    return SpellingSmoother(words, counts, threads).smooth(vectors)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,7 @@ def by_pairs(vectors, counts):
     rows, likeness = Spellings(plain).sharing(plain, len(plain))
     moved = vectors.astype(float)
     for at, word in enumerate(plain):
-        if often[word] >= module.SETTLED:
+        if often[word] >= module.FREQUENT:
             continue
         pairs = [(plain[row], like) for row, like in zip(rows[at], likeness[at], strict=True) if row != at]
         pairs = pairs[: module.MOST_ALIKE]
@@ -55,16 +60,15 @@ def test_rare_words_move_as_the_twin_says(table, threads, monkeypatch):
     found = smoothed(vectors, WORDS, counts, threads)
     np.testing.assert_allclose(found, by_pairs(vectors, counts), atol=1e-6)
     np.testing.assert_array_equal(found, smoothed(vectors, WORDS, counts, 1))
-    pulls = Pulls(WORDS, counts, threads)
-    pulls.find()
-    np.testing.assert_array_equal(found, smoothed(vectors, WORDS, counts, threads, pulls))
+    known = found_neighbours(Vocabulary(WORDS, counts), threads)
+    np.testing.assert_array_equal(found, known.smooth(vectors))
     assert np.abs(found - vectors).max() > 0.1
 
 
 def test_frequent_words_and_codes_stay(table):
     vectors, counts = table
     found = smoothed(vectors, WORDS, counts)
-    stay = [at for at, word in enumerate(WORDS) if counts[at] >= module.SETTLED or word.startswith("E12")]
+    stay = [at for at, word in enumerate(WORDS) if counts[at] >= module.FREQUENT or word.startswith("E12")]
     assert len(stay) > 2
     np.testing.assert_array_equal(found[stay], vectors[stay])
     np.testing.assert_array_equal(smoothed(vectors, WORDS, np.full(len(WORDS), 5000)), vectors)

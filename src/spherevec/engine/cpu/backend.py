@@ -15,16 +15,20 @@ from numpy.typing import NDArray
 from spherevec.compiling import need_compiler, read_only
 from spherevec.config import TrainConfig
 from spherevec.devices import DEVICES
-from spherevec.engine.base import SETTLING, Block, Floats, Sampling, TrainingData
+from spherevec.engine.base import SETTLING, Block, DeterministicBackend, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.fit_kernels import WeightedFit, fit_weighted
 from spherevec.engine.cpu.overlay_ops import OWN_STEPS, OwnRows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
+from spherevec.engine.cpu.word_weights import fit_tables
 from spherevec.engine.figures import SLOTS, Sums
-from spherevec.engine.fit import FitPlan
+from spherevec.engine.fit import FitPlan, FitTables
+from spherevec.engine.initial import random_rows
+from spherevec.engine.schedule import COPIED_ROWS
 from spherevec.objectives import NEGATIVE_RULES
 from spherevec.storage.memory import available_memory, discard
+from spherevec.threads import in_order
 
 OWN_ROWS = 1000  # of the most frequent words, that each of several threads has a copy of
 SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
@@ -83,6 +87,25 @@ class CpuBackend:
         self._own: list[tuple[Floats, Floats, NDArray[np.int32]] | None] = [None] * self.workers
         # One row a worker; rows lie cache lines apart, so that threads do not fight over one.
         self._sums = np.zeros((self.workers, 64), np.float64)[:, : len(SLOTS)]
+
+    @property
+    def rounds(self) -> DeterministicBackend | None:
+        return None
+
+    def fill(self) -> None:
+        sizes, threads = self._data.table_rows(self._config), self._config.thread_count
+
+        def fill_table(_: int, table: str) -> None:
+            for start, rows in random_rows(self._config, table, sizes[table], max(1, min(4, threads // len(sizes)))):
+                self.load(table, start, rows)
+
+        for _ in in_order(sizes, fill_table, min(threads, len(sizes))):
+            pass
+
+    def finite(self, table: str) -> bool:
+        rows = self._tables[table]
+        starts = range(0, len(rows), COPIED_ROWS)
+        return all(np.isfinite(rows[start : start + COPIED_ROWS, : self._width].sum()) for start in starts)
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self._tables[table][start : start + len(rows), : self._width] = rows
@@ -148,6 +171,9 @@ class CpuBackend:
 
     def host_inputs(self) -> Floats:
         return self._tables["inputs"]
+
+    def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
+        return fit_tables(self._tables["inputs"], self._data, counts, self._config)
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         corpus = corpus_of(self._data.ids, self._data.offsets[first : last + 1], self._data.refit_sampling)

@@ -108,8 +108,11 @@ class DeterministicCpuBackend(CpuBackend):
         self._negatives_a_center = config.negative * (around if one_by_one else -(-around // config.batch))
         self._moved: dict[str, NDArray[np.int32]] | None = None
 
+    @property
+    def rounds(self) -> DeterministicCpuBackend:
+        return self
+
     def count_moves(self) -> dict[str, NDArray[np.int32]]:
-        """From now on, count the steps of each input and context vector, (V,) each."""
         self._moved = {name: np.zeros(self._data.words, np.int32) for name in ("inputs", "contexts")}
         return self._moved
 

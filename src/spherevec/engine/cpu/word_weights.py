@@ -14,9 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.config import TrainConfig
+from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu.fit_kernels import COSINE_UNIT, DIRECTION_UNIT, add_coherence
 from spherevec.engine.cpu.vector_ops import padded_rows
-from spherevec.engine.fit import Floats
+from spherevec.engine.fit import FitTables, Floats, negative_moments
 from spherevec.engine.sampling import keep_probabilities
 from spherevec.storage.memory import drop_pages
 
@@ -30,6 +32,20 @@ _ROOM = 64 << 20  # bytes of sums, for all threads together
 _DOCUMENTS_AT_ONCE = 1 << 13  # after which the memory behind their ids is let go of
 
 Coherence = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def fit_tables(inputs: Floats, data: TrainingData, counts: NDArray[np.int64], config: TrainConfig) -> FitTables | None:
+    """What documents are fitted with to these words; None where the objective has no use for it.
+
+    The processor does it for every device: it takes two looks at a part of the text.
+
+    Args:
+        inputs: (V, stride) padded unit rows; see `padded_rows`.
+    """
+    if not config.objective_info.likelihood:
+        return None
+    weights = word_weights(data.ids, data.offsets, counts, inputs, config.thread_count)
+    return FitTables(weights, *negative_moments(inputs[:, : config.vector_size], counts, config.thread_count))
 
 
 def word_weights(

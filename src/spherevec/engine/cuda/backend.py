@@ -30,7 +30,7 @@ from spherevec.engine.cuda.build import (
 from spherevec.engine.cuda.fit import DeviceSampling, fit_documents
 from spherevec.engine.cuda.fit import DocumentFit as DocumentFit  # a backend offers it
 from spherevec.engine.figures import SLOTS, Sums
-from spherevec.engine.fit import FitPlan
+from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.engine.gather import gather
 from spherevec.engine.sampling import UNIGRAM_POWER
 from spherevec.errors import ConfigError, TrainingError
@@ -85,6 +85,7 @@ class CudaBackend:
     """
 
     workers = 1  # one thread drives the GPU
+    rounds = None  # blocks are trained one by one
 
     def __init__(
         self,
@@ -158,7 +159,6 @@ class CudaBackend:
         self._normalise_all()
 
     def finite(self, table: str) -> bool:
-        """Whether all vectors of a table are finite."""
         first = self._starts[table]
         with self._reading:
             return math.isfinite(float(self._vectors[first : first + self._sizes[table]].sum()))
@@ -174,14 +174,12 @@ class CudaBackend:
         return read
 
     def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
-        """Set any vectors of a table, by their numbers."""
         with self._training:
             places = self._cupy.asarray(numbers + self._starts[table])
             self._vectors[places, : self._layout.width] = self._cupy.asarray(rows)
         self._training.synchronize()
 
     def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
-        """A copy of any vectors of a table, by their numbers."""
         with self._reading:
             rows = self._vectors[self._cupy.asarray(numbers + self._starts[table])]
             if not self._unit_rows:
@@ -259,6 +257,11 @@ class CudaBackend:
         for start in range(0, count, ROWS_COPIED):
             rows[start : start + ROWS_COPIED, :width] = self.read("inputs", start, start + ROWS_COPIED)
         return rows
+
+    def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
+        from spherevec.engine.cpu.word_weights import fit_tables
+
+        return fit_tables(self.host_inputs(), self._data, counts, self._config)
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         if first == last:

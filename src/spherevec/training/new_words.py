@@ -1,4 +1,4 @@
-"""Where new words begin: near the known words around them, rather than anywhere."""
+"""New words of an update start near the known words around them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,34 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
-from spherevec.engine.base import Backend, TrainingData
+from spherevec.corpus import EncodedCorpus
+from spherevec.engine.base import Backend
+from spherevec.engine.sampling import keep_probabilities
 
 WINDOW = 5  # words on each side that are looked at, at most
 _NOISE = 0.05  # of a random direction, for words without known neighbours
 _PLACES_AT_ONCE = 1 << 16
 
 
-def start_newcomers(backend: Backend, data: TrainingData, known: int, config: TrainConfig) -> None:
+def initialise_new_words(backend: Backend, corpus: EncodedCorpus, known: int, config: TrainConfig) -> None:
     """Set the vectors of the words from `known` on: inputs to the mean direction of the contexts around, and reversely.
 
     Args:
         backend: holds the vectors of the known words.
-        data: the new text.
+        corpus: the new text.
         known: how many words have vectors already.
     """
-    if known == data.words:
+    counts, ids, offsets = corpus.vocabulary.counts, corpus.ids, corpus.offsets
+    if known == len(counts):
         return
-    sums = {table: np.zeros((data.words - known, config.vector_size)) for table in ("inputs", "contexts")}
+    sums = {table: np.zeros((len(counts) - known, config.vector_size)) for table in ("inputs", "contexts")}
     others = {table: backend.read(other, 0, known) for table, other in (("inputs", "contexts"), ("contexts", "inputs"))}
-    weight = data.keep_probability[:known] / 2.0**32
-    places = np.flatnonzero(data.ids >= known)
+    weight = keep_probabilities(counts, config.sample_threshold)[:known] / 2.0**32
+    places = np.flatnonzero(ids >= known)
     for start in range(0, len(places), _PLACES_AT_ONCE):
         some = places[start : start + _PLACES_AT_ONCE]
         for step in (step for step in range(-WINDOW, WINDOW + 1) if step):
-            word, neighbour = _pairs(data.ids, data.offsets, some, step, known)
+            word, neighbour = _pairs(ids, offsets, some, step, known)
             for table, total in sums.items():
                 np.add.at(total, word - known, others[table][neighbour] * weight[neighbour, None])
     rng = np.random.default_rng((config.seed, known))

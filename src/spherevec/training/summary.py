@@ -1,4 +1,4 @@
-"""What a training tells of its text in Python: a summary below the bar, and warnings of what looks wrong."""
+"""The summary of a training's text in Python: printed below the bar, with warnings about what looks wrong."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from spherevec.training.progress import ProgressCallback
 from spherevec.training.progress_bar import in_notebook, shows_bar
 
 
-def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
+def resolved_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
     """What was chosen because of the text, and why; what the rule would not have chosen was given."""
     words = len(corpus.vocabulary)
-    usual = config.with_(epochs=None, sample=None).settled(corpus.n_tokens, words)
+    usual = config.with_(epochs=None, sample=None).resolved(corpus.n_tokens, words)
     least = default_min_count(corpus.raw_tokens)
 
     def why(reason: str, chosen: bool) -> str:
@@ -32,8 +32,8 @@ def settled_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
     ]
 
 
-def tell_text(model: Model, progress: ProgressCallback | bool | None) -> None:
-    """Tell what was read, unless a function of the caller's shows progress, which tells it in its own way."""
+def show_summary(model: Model, progress: ProgressCallback | bool | None) -> None:
+    """Print what was read and warn about it, unless the caller shows progress with a function of its own."""
     if callable(progress):
         return
     summary = CorpusSummary.from_dict(model.provenance["summary"])

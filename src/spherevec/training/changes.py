@@ -1,4 +1,4 @@
-"""New text beside a model: which words it adds, and which documents are new, changed or known already."""
+"""What new text changes in a model: the words it adds, and the documents that are new or have changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 _COUNTED_AT_ONCE = 1 << 22
 
 
-class GrownWords(NamedTuple):
+class VocabularyUpdate(NamedTuple):
     """The words of a model and those that join it; V of them, the known ones first and in their order."""
 
     vocabulary: Vocabulary  # with the counts of both texts
@@ -35,7 +35,7 @@ class GrownWords(NamedTuple):
         """(V,) occurrences in the new text."""
         return self.vocabulary.counts - self.before
 
-    def counted(self, corpus: EncodedCorpus) -> GrownWords:
+    def counted(self, corpus: EncodedCorpus) -> VocabularyUpdate:
         """With the counts of the new text as it was encoded, where phrases are counted too."""
         counts = np.zeros(len(self.vocabulary), np.int64)
         for start in range(0, corpus.n_tokens, _COUNTED_AT_ONCE):
@@ -44,9 +44,9 @@ class GrownWords(NamedTuple):
         return self._replace(vocabulary=corpus.vocabulary)
 
 
-def grown_words(
+def add_words(
     model: Model, counts: NDArray[np.int64], words: list[str], *, min_count: int, max_vocab: int | None = None
-) -> GrownWords:
+) -> VocabularyUpdate:
     """Let words join that occur often enough in the old and the new text together.
 
     Args:
@@ -74,21 +74,28 @@ def grown_words(
     )
     phrases = vocabulary_of(model).phrases
     names = [*(model.words.names or ()), *(words[at] for at in joining)]
-    return GrownWords(Vocabulary(names, grown, phrases), known, before, numbers, staying)
+    return VocabularyUpdate(Vocabulary(names, grown, phrases), known, before, numbers, staying)
 
 
-class Arrivals(NamedTuple):
+class DocumentChanges(NamedTuple):
     """The documents of a new text that a model does not hold yet, or holds with another text."""
 
     rows: Rows  # (m,) of the new text
     places: Rows  # (m,) the row of the model that each replaces, -1 for a document that is new
     unchanged: int  # documents that the model holds already, word for word
 
+    def word_counts(self, corpus: EncodedCorpus) -> NDArray[np.int64]:
+        """(words of the corpus,) occurrences in these documents."""
+        counts = np.zeros(len(corpus.vocabulary), np.int64)
+        for row in self.rows.tolist():
+            np.add.at(counts, corpus.document(row), 1)
+        return counts
 
-def find_arrivals(
+
+def find_changes(
     documents: DocumentTable | None, terms: DocumentTerms | None, table: DocumentTable | None, corpus: EncodedCorpus,
     numbers: NDArray[np.int32],
-) -> Arrivals:  # fmt: skip
+) -> DocumentChanges:  # fmt: skip
     """Compare new documents with those of a model by their ids, and where ids are equal by their known words.
 
     Args:
@@ -100,7 +107,7 @@ def find_arrivals(
     rows = np.arange(corpus.n_documents)
     places = np.full(len(rows), -1, np.int64)
     if documents is None or table is None or not (table.named and documents.named):
-        return Arrivals(rows, places, 0)  # positions are no ids
+        return DocumentChanges(rows, places, 0)  # positions are no ids
     unchanged = np.zeros(len(rows), np.bool_)
     for row in rows.tolist():
         one = table.ids[row]
@@ -113,7 +120,7 @@ def find_arrivals(
                 f"{one!r:.300} is in the model already, with another text; rename the file, "
                 "or name the field that holds ids (id_field=NAME), so that changed documents replace their old version"
             )
-    return Arrivals(rows[~unchanged], places[~unchanged], int(np.count_nonzero(unchanged)))
+    return DocumentChanges(rows[~unchanged], places[~unchanged], int(np.count_nonzero(unchanged)))
 
 
 def _same_words(terms: DocumentTerms, row: int, ids: NDArray[np.int32]) -> bool:
