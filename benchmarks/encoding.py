@@ -64,7 +64,7 @@ def _rates(path: Path, tokenizer: str, scratch: Path) -> dict[str, float]:
 
 
 def _machine_ratio() -> float:
-    from spherevec.corpus.count.wordtable import WordTable
+    from spherevec.corpus.count.word_table import WordTable
     from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 
     block = b"some words to count " * 50_000

@@ -93,7 +93,7 @@ def small_page(
         "word_counts": np.arange(words, 0, -1, dtype=np.int64),
         "place_names": np.arange(min(60, words), dtype=np.int32),
         "word_places": places.words,
-        "tokenizer": description(tokenizer_of("words-0.1"), False),
+        "tokenizer": description(tokenizer_of("words:unspaced=bigrams"), False),
         "fit": Fit(
             "vmf", np.ones(words, np.float32), moments, vectors[:0], (0.0, 0.0), 0.7, 4, 1000, 6.0, 2.5, 0.15, 5
         ),

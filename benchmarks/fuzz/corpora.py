@@ -28,17 +28,17 @@ def _text_seeds() -> list[bytes]:
 
 def _read_text(data: bytes, folder: Path) -> None:
     """The first byte picks the encoding, the size of blocks and the tokeniser; words must be those of the slow one."""
-    from spherevec.corpus.count.wordtable import WordTable
+    from spherevec.corpus.count.word_table import WordTable
     from spherevec.corpus.read.options import ReadOptions
     from spherevec.corpus.read.readers import open_source
     from spherevec.corpus.read.streams import blocks, lines
     from spherevec.corpus.tokenize import tokenize
-    from spherevec.corpus.tokenize.marks import ID_MASK
+    from spherevec.corpus.tokenize.blocks import ID_MASK
     from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 
     mode = data[0] if data else 0
     encoding, size = _ENCODINGS[mode % 10], (4, 7, 64, 1 << 20)[mode // 10 % 4]
-    splitter = ("words", "whitespace", "words-0.1", "words:urls=keep,emails=drop,hyphens=join")[mode // 40 % 4]
+    splitter = ("words", "whitespace", "words:urls=keep,emails=drop,hyphens=join")[mode // 40 % 3]
     path = folder / "t.txt"
     path.write_bytes(data[1:])
     source = open_source(path, ReadOptions(encoding=encoding), size)

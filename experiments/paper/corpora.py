@@ -15,7 +15,12 @@ from spherevec.evaluation import LabelledTexts, load_labelled, wiki_path
 
 ORDER_SEED = 7  # of the one order in which every peer is fed shuffled documents
 FOLDERS = {WIKI: ("wiki", "wordsim"), NEWS: (NEWS,), REVIEWS: (REVIEWS,)}  # of the data that a result depends on
-TOKENIZERS = {WIKI: "words-0.1", REVIEWS: "whitespace"}
+# Runs of letters and digits, as the paper's files are split.
+_PLAIN_WORDS = (
+    "words:hyphens=split,numbers=off,symbols=off,abbreviations=off,tags=off,emoji=off,urls=split,emails=split,html=off,"
+    "unspaced=whole"
+)
+TOKENIZERS = {WIKI: _PLAIN_WORDS, REVIEWS: "whitespace"}
 _WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")  # how 20 Newsgroups is split: words and single punctuation marks
 
 

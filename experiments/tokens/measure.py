@@ -28,7 +28,6 @@ from spherevec.corpus.tokenize import tokenize
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
-    "0.1": {"tokenizer": "words-0.1"},
     **{
         option: {"tokenizer": f"words:{option}"}
         for option in (

@@ -67,7 +67,7 @@ TEXTS = (
 
 @pytest.mark.parametrize(
     "name",
-    ["words-0.1", "whitespace", "words:unspaced=bigrams,html=off", "words:unspaced=bigrams",
+    ["whitespace", "words:unspaced=bigrams,html=off", "words:unspaced=bigrams",
      "words:unspaced=whole,hyphens=join,urls=keep,emails=keep",
      "words:unspaced=bigrams,urls=split,emails=drop,tags=off,emoji=off,symbols=off,numbers=off,abbreviations=off",
      "words:unspaced=bigrams,urls=drop,emails=split,lowercase=off,hyphens=split"],

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from spherevec.corpus import Vocabulary
-from spherevec.corpus.count.ranking import CountedWords
-from spherevec.corpus.count.rare_counts import MOST_WORDS, RareCounts
-from spherevec.corpus.count.vocabulary import choose_words
+from spherevec.corpus.count.rare import MOST_WORDS, RareCounts
+from spherevec.corpus.count.vocabulary import CountedWords, choose_words
 from spherevec.storage.text_column import TextColumn
 
 BUCKET = 1_000_000  # words that a process holds at a time, and a few times that while two buckets are merged

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.parts import Piece, find_parts
+from spherevec.corpus.read.pieces import Piece, find_parts, source_columns, staged_pieces
 from spherevec.corpus.read.readers import open_source
-from spherevec.corpus.read.staging import staged_pieces
-from spherevec.corpus.table.joining import columns_role, joined_columns, source_columns
+from spherevec.corpus.table.records import columns_role, joined_columns
 from spherevec.devices import DEVICES
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, told
 from spherevec.distributed.crew import MOST_DEATHS

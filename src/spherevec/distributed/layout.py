@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.parts import PARTS_A_WORKER
+from spherevec.corpus.read.pieces import PARTS_A_WORKER
 
 
 class Run(NamedTuple):

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode
-from spherevec.corpus.count.ranking import CountedWords
-from spherevec.corpus.count.rewriting import Part, rewrite
 from spherevec.corpus.count.summary import CorpusSummary
-from spherevec.corpus.read.parts import Piece
-from spherevec.corpus.read.staging import staged_pieces
+from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.count.writing import Part, rewrite
+from spherevec.corpus.read.pieces import Piece, staged_pieces
 from spherevec.distributed.counting import merge_counts
 from spherevec.storage.text_column import TextColumn
 

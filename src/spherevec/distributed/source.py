@@ -11,22 +11,20 @@ import numpy as np
 from spherevec.config import default_min_count
 from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.corpus.count import encoded
-from spherevec.corpus.count.encoder import write_words
-from spherevec.corpus.count.rare import RareWords
-from spherevec.corpus.count.rare_counts import RareCounts
-from spherevec.corpus.count.spill import writable
+from spherevec.corpus.count.rare import RareCounts, RareWords
 from spherevec.corpus.count.summary import CorpusSummary
+from spherevec.corpus.count.writing import write_words
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.parts import Piece, find_parts
-from spherevec.corpus.table.joining import Columns, columns_role, joined_columns, source_columns
-from spherevec.corpus.table.records import KeptField
+from spherevec.corpus.read.pieces import Piece, find_parts, source_columns
+from spherevec.corpus.table.records import Arrays, KeptField, columns_role, joined_columns
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import threads_a_worker
 from spherevec.distributed.counting import BUCKET, choose, merge_counts, merged_as_a_tree, vocabulary_of
 from spherevec.distributed.crew import Crew
 from spherevec.distributed.layout import Layout
 from spherevec.distributed.reading import EncodedPart, PartAbout
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, CorpusError
+from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.tensors import write_tensors
 
 
@@ -135,10 +133,10 @@ def _gather(
     """
     folder.mkdir(parents=True, exist_ok=True)
     n_tokens = n_documents = unknown = 0
-    tables: list[tuple[int, Columns]] = []
+    tables: list[tuple[int, Arrays]] = []
     with RareWords(folder) as rare:
         with (
-            writable(folder),
+            explain_os_errors(writing=folder, kind=CorpusError),
             (folder / encoded.IDS).open("wb") as ids,
             (folder / encoded.OFFSETS).open("wb") as ends,
         ):
@@ -151,7 +149,7 @@ def _gather(
                 n_tokens += len(part.ids)
                 n_documents += len(part.lengths)
                 unknown += part.unknown
-        with writable(folder):
+        with explain_os_errors(writing=folder, kind=CorpusError):
             rare.write(folder / encoded.RARE)
             rare_counts.save(folder / encoded.RARE_COUNTS)
             columns = joined_columns(tables, keep)

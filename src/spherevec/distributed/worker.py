@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import Vocabulary
-from spherevec.corpus.count.ranking import CountedWords
-from spherevec.corpus.read.parts import Piece
+from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.read.pieces import Piece
 from spherevec.distributed.exchange import Slice, merged
 from spherevec.distributed.reading import EncodedPart, PartAbout, PartReader
 from spherevec.distributed.shard import Shard

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from spherevec.corpus.tokenize import characters
-from spherevec.corpus.tokenize.html_cleaning import TAG_NAMES
+from spherevec.corpus.tokenize.cleaning import TAG_NAMES
 from spherevec.corpus.tokenize.phrases import LONGEST
-from spherevec.corpus.tokenize.tokenizer import WHITESPACE, WORDS, WORDS_01, Tokenizer
+from spherevec.corpus.tokenize.tokenizer import WHITESPACE, WORDS, Tokenizer
 
 _RANGES = {
     "unspaced": characters.UNSPACED_RANGES,
@@ -31,7 +31,7 @@ def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
     options = None if tokenizer.options is None else asdict(tokenizer.options)
     return {
         "name": tokenizer.name,
-        "exact": tokenizer.name in (WORDS, WORDS_01, WHITESPACE),
+        "exact": tokenizer.name in (WORDS, WHITESPACE),
         "options": options,
         "ranges": None if options is None else _RANGES,
         "tags": None if options is None else {name.decode(): shown.decode() for name, shown in TAG_NAMES.items()},

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.storage.os_errors import explain_os_errors
 
 Float32 = NDArray[np.float32]
 
@@ -64,21 +65,20 @@ def opened(path: str | Path) -> Iterator[Source]:
     path = Path(path)
     if not path.is_file():
         raise FormatError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
-    try:
-        with path.open("rb") as raw:
-            size = path.stat().st_size
-            if raw.read(2) == b"\x1f\x8b":
-                with gzip.open(path, "rb") as unpacked:
-                    yield Source(path, unpacked, size * _STRONGEST_COMPRESSION)  # type: ignore[arg-type]
-            else:
-                raw.seek(0)
-                yield Source(path, raw, size)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(f"{path}: truncated or corrupt gzip file ({error}); copy it again") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot read: {error.strerror or error}") from error
-    except MemoryError:
-        raise FormatError(f"{path}: not enough memory for its vectors") from None
+    with explain_os_errors(reading=path, kind=FormatError):
+        try:
+            with path.open("rb") as raw:
+                size = path.stat().st_size
+                if raw.read(2) == b"\x1f\x8b":
+                    with gzip.open(path, "rb") as unpacked:
+                        yield Source(path, unpacked, size * _STRONGEST_COMPRESSION)  # type: ignore[arg-type]
+                else:
+                    raw.seek(0)
+                    yield Source(path, raw, size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FormatError(f"{path}: truncated or corrupt gzip file ({error}); copy it again") from None
+        except MemoryError:
+            raise FormatError(f"{path}: not enough memory for its vectors") from None
 
 
 def read_header(source: Source, bytes_per_value: int) -> tuple[int, int]:

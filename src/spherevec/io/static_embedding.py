@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from spherevec.corpus.tokenize.tokenizer import WORDS, WORDS_01, Tokenizer
+from spherevec.corpus.tokenize.tokenizer import WORDS, Tokenizer
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage.files import atomic_folder
@@ -19,7 +19,6 @@ from spherevec.storage.tensors import write_tensors
 
 _FILES = {"modules.json", "config_sentence_transformers.json", "tokenizer.json", "model.safetensors", "1_Normalize"}
 _RUN = r"[\p{L}\p{N}\p{M}_]+"
-_WORD_01 = rf"{_RUN}(?:'{_RUN})*"
 # Words with their joined numbers; addresses, tags, emoji and abbreviations are beyond one pattern.
 _WORD = rf"{_RUN}(?:(?:'|(?<=\p{{L}})-(?=[0-9])|(?<=[0-9])[.,](?=[0-9])){_RUN})*(?:\+\+|(?<=\b[a-z])\#)?"
 _BETWEEN_WHITE_SPACE = r"[^ \t\n\r\f\x0B]+"
@@ -57,19 +56,18 @@ def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False, tokeniz
 
 def _tokenizer(words: list[str], unknown: str, kind: str) -> dict[str, Any]:
     """The description that the `tokenizers` library reads: whole words, split as in training."""
-    in_words = kind in (WORDS, WORDS_01)
     normalizers = [
-        *([{"type": "NFC"}] if kind == WORDS else []),
+        {"type": "NFC"},
         {"type": "Lowercase"},
         {"type": "Replace", "pattern": {"String": "’"}, "content": "'"},
     ]
-    pattern = {WORDS: _WORD, WORDS_01: _WORD_01}.get(kind, _BETWEEN_WHITE_SPACE)
+    pattern = _WORD if kind == WORDS else _BETWEEN_WHITE_SPACE
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers} if in_words else None,
+        "normalizer": {"type": "Sequence", "normalizers": normalizers} if kind == WORDS else None,
         "pre_tokenizer": {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Removed", "invert": True},
         "post_processor": None,
         "decoder": None,

@@ -18,8 +18,7 @@ from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.count.summary import CorpusSummary, warnings_about
-from spherevec.corpus.read.frames import frame_rows, is_frame
-from spherevec.corpus.read.objects import documents_of
+from spherevec.corpus.read.objects import documents_of, frame_rows, is_frame
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Document
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike

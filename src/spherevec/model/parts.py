@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.count.rare_counts import RareCounts
+from spherevec.corpus.count.rare import RareCounts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
 from spherevec.engine.fit import FitTables
 from spherevec.errors import FormatError

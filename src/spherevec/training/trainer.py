@@ -65,7 +65,7 @@ def train(
             a data frame; an iterable of strings, of lists of words, of records with `text_field`, of (id, text) pairs
             with `ids=True`; or an `EncodedCorpus`, whose vocabulary stays as it is.
         recipe: "default"; "words", for people who want word vectors first; or "paper".
-        tokenizer: "words", "words-0.1", "whitespace" for text that is split already, a name with options such as
+        tokenizer: "words", "whitespace" for text that is split already, a name with options such as
             "words:urls=drop", or a function from a string to words.
         text_field: the column of a table that holds the text.
         id_field: the column that holds an id of each document; all must differ.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import MIN_COUNT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.corpus.count.rewriting import Part, rewrite
+from spherevec.corpus.count.writing import Part, rewrite
 from spherevec.engine.fit import FitTables
 from spherevec.engine.sampling import keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS

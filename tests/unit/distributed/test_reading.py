@@ -9,8 +9,8 @@ import pytest
 import spherevec
 from experiments.distributed.inline import InlineCrew
 from spherevec.corpus import encode
-from spherevec.corpus.count.ranking import CountedWords
-from spherevec.corpus.read import parts
+from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.read import pieces
 from spherevec.distributed import counting
 from spherevec.distributed.source import read_on_workers
 from spherevec.errors import ConfigError, CorpusError
@@ -22,7 +22,7 @@ HOW = {"min_count": 2, "max_vocab": None, "tokenizer": "words", "threads": 1}
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(parts, "LEAST_PART", 300)
+    monkeypatch.setattr(pieces, "LEAST_PART", 300)
 
 
 def lines(count=120, seed=0):
@@ -168,7 +168,7 @@ def test_addresses_go_through_fsspec(tmp_path):
 def test_what_goes_wrong_names_the_file(tmp_path):
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text("\n".join(lines(20)), "utf-8")
-    found = parts.find_parts(sorted(tmp_path.glob("*.txt")), 2, "utf-8", [])
+    found = pieces.find_parts(sorted(tmp_path.glob("*.txt")), 2, "utf-8", [])
     (tmp_path / "1.txt").unlink()
     crew = InlineCrew(1)
     with pytest.raises(CorpusError, match=r"1\.txt: no such file"):
@@ -183,10 +183,10 @@ def test_small_texts_and_objects_are_left_to_the_driver(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("a b c\n")
     for source in (path, ["a b", "c d"], "-"):
-        assert parts.find_parts(source, 2, "utf-8", []) is None
+        assert pieces.find_parts(source, 2, "utf-8", []) is None
     with pytest.raises(ConfigError, match="lower workers"):
         (tmp_path / "one.txt.gz").write_bytes(gzip.compress("\n".join(lines(500)).encode()))
-        parts.find_parts(tmp_path / "one.txt.gz", 2, "utf-8", [])
+        pieces.find_parts(tmp_path / "one.txt.gz", 2, "utf-8", [])
 
 
 def counted(counts):

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec.corpus.count.rare_counts import RareCounts
+from spherevec.corpus.count.rare import RareCounts
 from spherevec.errors import FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model import folder as native

@@ -35,7 +35,7 @@ def tokenize(
     Counts, the most frequent words, and examples of what was joined into one word and what was left out.
     """
     from spherevec.corpus import read_documents
-    from spherevec.corpus.tokenize.preview import preview
+    from spherevec.corpus.preview import preview
 
     reading, _ = split_reading(settings)
     found = preview(read_documents(list(corpus), **reading), tokenizer, phrases=phrases, min_count=min_count, top=top)

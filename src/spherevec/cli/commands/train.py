@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     default="words",
     show_default=True,
-    help="How text is cut into words: words, words-0.1, whitespace, or with options: words:urls=drop,hyphens=join.",
+    help="How text is cut into words: words, whitespace, or with options: words:urls=drop,hyphens=join.",
 )
 @click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
 @reading_options

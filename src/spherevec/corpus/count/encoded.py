@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count.rare_counts import RareCounts
+from spherevec.corpus.count.rare import RareCounts
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import Vocabulary
 from spherevec.corpus.tokenize.tokenizer import stored_tokenizer

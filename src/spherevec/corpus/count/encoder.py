@@ -7,7 +7,6 @@ the text, so the result does not depend on the number of threads.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,25 +19,23 @@ import numpy.typing as npt
 
 from spherevec.config import default_min_count
 from spherevec.corpus.count import encoded
-from spherevec.corpus.count.counting import Table, count, tables_and_batches
 from spherevec.corpus.count.encoded import EncodedCorpus
-from spherevec.corpus.count.ranking import CountedWords
-from spherevec.corpus.count.rare import RareWords
-from spherevec.corpus.count.rare_counts import RareCounts
-from spherevec.corpus.count.renumbering import NumberedBlocks
-from spherevec.corpus.count.spill import Spill, SpilledBlock, new_folder, writable
+from spherevec.corpus.count.rare import RareCounts, RareWords
+from spherevec.corpus.count.reading import Table, count, tables_and_batches
+from spherevec.corpus.count.spill import NumberedBlocks, Spill, SpilledBlock, new_folder
 from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, numbers_share, unspaced_share, warnings_about
-from spherevec.corpus.count.vocabulary import Vocabulary, choose_words
-from spherevec.corpus.count.writing import add_phrases, write_numbers
+from spherevec.corpus.count.vocabulary import CountedWords, Vocabulary, choose_words
+from spherevec.corpus.count.writing import add_phrases, write_numbers, write_words
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Source, open_source
 from spherevec.corpus.read.streams import BLOCK_SIZE
 from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer, TokenizerLike, tokenizer_of
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, CorpusError
 from spherevec.process import files_to_spare
+from spherevec.storage.os_errors import explain_os_errors
 
 if TYPE_CHECKING:
-    from spherevec.corpus.count.merging import MergedWords
+    from spherevec.corpus.count.word_table import MergedWords
 
 _WORDS_LOOKED_AT = 10_000  # for warnings about what words look like
 
@@ -67,7 +64,7 @@ def encode(
         folder: where to put the encoded corpus; new or empty.
         min_count: leave out words that occur less often; by default as `TrainConfig` says.
         max_vocab: keep at most this many of the most frequent words.
-        tokenizer: "words", "words-0.1", "whitespace", a name with options, or a function from a string to its words.
+        tokenizer: "words", "whitespace", a name with options, or a function from a string to its words.
         phrases: also find multi-word terms, which become entries of the vocabulary.
         breaks: keep where punctuation stands, so that the phrases of another vocabulary can be found (`rewrite`).
         threads: how many to use; the result is the same for any number.
@@ -124,7 +121,7 @@ def encode(
         )  # fmt: skip
         if len(vocabulary) > n_words:
             summary = summary.with_(notes=(*summary.notes, f"{len(vocabulary) - n_words:,} phrases found"))
-        with writable(folder):
+        with explain_os_errors(writing=folder, kind=CorpusError):
             rare.write(folder / encoded.RARE, workers)
             for written in beside:
                 written.result()
@@ -186,7 +183,7 @@ def _count(
 
     if opened.plain is not None and tokenizer.compiled:
         from spherevec.corpus.count.reading import count_portions
-        from spherevec.corpus.count.wordtable import WordTable
+        from spherevec.corpus.count.word_table import WordTable
 
         own = [WordTable(tokenizer) for _ in range(workers)]
         tables: Sequence[Table] = own
@@ -198,8 +195,7 @@ def _count(
         spilled = count(batches, tables, spills, report)
     if len(tables) == 1:
         return _Counted(spilled, spills, tables[0].counted(), None)
-    from spherevec.corpus.count.merging import MergedWords
-    from spherevec.corpus.count.wordtable import WordTable
+    from spherevec.corpus.count.word_table import MergedWords, WordTable
 
     merged = MergedWords([table for table in tables if isinstance(table, WordTable)])
     return _Counted(spilled, spills, merged.counted, merged)
@@ -230,11 +226,3 @@ def _some(places: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> tuple
     every = max(1, len(places) // _WORDS_LOOKED_AT)
     chosen = places[hashes[places] % np.uint64(every) == 0]
     return chosen, len(places) / max(len(chosen), 1)
-
-
-def write_words(folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
-    """Finish an encoded corpus: its words and counts, then what it is."""
-    with writable(folder):
-        (folder / encoded.WORDS).write_text(json.dumps(vocabulary.words, ensure_ascii=False), "utf-8")
-        (folder / encoded.COUNTS).write_bytes(vocabulary.counts.astype(encoded.OFFSET_TYPE).tobytes())
-        (folder / encoded.ABOUT).write_text(json.dumps(about, indent=1), "utf-8")

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count.counting import Table, tables_and_batches
-from spherevec.corpus.count.renumbering import renumbered
+from spherevec.corpus.count.reading import Table, tables_and_batches
+from spherevec.corpus.count.spill import renumbered
 from spherevec.corpus.count.vocabulary import Vocabulary
 from spherevec.corpus.read.readers import Document, open_documents
 from spherevec.corpus.read.streams import BLOCK_SIZE
-from spherevec.corpus.tokenize.marks import BREAK_BIT, Fed
+from spherevec.corpus.tokenize.blocks import BREAK_BIT, TokenizedBlock
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.threads import in_order
 
@@ -27,7 +27,7 @@ Ends = npt.NDArray[np.int64]
 class _Counted(NamedTuple):
     """Blocks of text in the order given, and the tables that their words are numbered in."""
 
-    fed: list[tuple[int, Fed]]  # each with the number of its table
+    fed: list[tuple[int, TokenizedBlock]]  # each with the number of its table
     tables: Sequence[Table]
 
 
@@ -71,7 +71,7 @@ def _count(documents: Iterable[Document], tokenizer: TokenizerLike, threads: int
     ahead = list(_taken(batches, 2))  # one block alone needs no threads
     workers = len(tables) if len(ahead) > 1 else 1
 
-    def work(worker: int, batch: Any) -> tuple[int, Fed]:
+    def work(worker: int, batch: Any) -> tuple[int, TokenizedBlock]:
         return worker, tables[worker].feed(batch)
 
     return _Counted(list(in_order(chain(ahead, batches), work, workers)), tables[:workers])

@@ -14,8 +14,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.streams import Meter, open_stream, readable
+from spherevec.corpus.read.streams import Meter, open_stream
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
 
@@ -99,7 +100,7 @@ def mbox_rows(path: Path, options: ReadOptions, meter: Meter) -> Iterator[Row]:
     def parsed(file: Any) -> Any:
         return email.message_from_binary_file(file, policy=_policy())
 
-    with readable(path):
+    with guarded(path):
         if not path.is_file() or path.suffix.lower() != ".mbox":
             raise CorpusError(f"{path}: a mailbox is read as it is; unpack it first")
         box = mailbox.mbox(path, factory=parsed, create=False)
@@ -165,7 +166,7 @@ def _policy() -> Any:
 
 
 def _content(path: Path, meter: Meter) -> bytes:
-    with readable(path), open_stream(path, meter) as stream:
+    with guarded(path), open_stream(path, meter) as stream:
         content = stream.read(LONGEST_FILE + 1)
     if len(content) > LONGEST_FILE:
         raise CorpusError(f"{path}: longer than {LONGEST_FILE >> 20} MB; split it into several")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spherevec.corpus.read.limits import Unfolding, bounded, newlines_in
+from spherevec.corpus.read.guard import DecompressionLimit, bounded, guarded, newlines_in
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.sources import Item
 from spherevec.corpus.read.streams import (
@@ -27,7 +27,6 @@ from spherevec.corpus.read.streams import (
     check_unchanged,
     ends_lines_with_returns,
     open_stream,
-    readable,
     unchanged,
     utf8_pieces,
 )
@@ -52,7 +51,7 @@ class SourceRead:
 
 
 @dataclass
-class Notebook:
+class ReadStatistics:
     """What is found out while a portion is read."""
 
     sources: list[SourceRead] = field(default_factory=list)
@@ -101,7 +100,7 @@ class Range:
     encoding: str
     checked, taken, fresh = False, 0, True
 
-    def blocks(self, size: int, found: Notebook) -> Iterator[bytes]:
+    def blocks(self, size: int, found: ReadStatistics) -> Iterator[bytes]:
         ends = self.stop >= self.before.st_size
         found.sources.append(SourceRead(self.item, self.start == 0, ends))
         found.meter.done += self.stop - self.start
@@ -109,7 +108,7 @@ class Range:
 
     def _pieces(self, size: int) -> Iterator[bytes]:
         """Usually one: a byte before the range tells whether a line begins with it, some behind it end the last."""
-        with readable(self.item.path):
+        with guarded(self.item.path):
             before = 1 if self.start else 0
             length = self.stop - self.start + before
             piece = self.file.read(self.start - before, length + _LOOKED_AT)
@@ -142,10 +141,10 @@ class Files:
     encoding: str
     checked, taken, fresh = True, 0, True
 
-    def blocks(self, size: int, found: Notebook) -> Iterator[bytes]:
+    def blocks(self, size: int, found: ReadStatistics) -> Iterator[bytes]:
         return blocks(self._pieces(size, found), size)
 
-    def _pieces(self, size: int, found: Notebook) -> Iterator[bytes]:
+    def _pieces(self, size: int, found: ReadStatistics) -> Iterator[bytes]:
         for item in self.items:
             source = SourceRead(item)
             found.sources.append(source)
@@ -172,7 +171,7 @@ class Text:
     fresh: bool = True
     checked = False
 
-    def blocks(self, size: int, found: Notebook) -> Iterator[bytes]:
+    def blocks(self, size: int, found: ReadStatistics) -> Iterator[bytes]:
         found.sources.append(self.source)
         return iter([self.block] if self.block else [])
 
@@ -231,13 +230,13 @@ def _can_be_cut(item: Item, encoding: str, size: int) -> bool:
     """Whether the file can be read from any byte on: it is stored as UTF-8, and newlines end its lines."""
     if item.size is None or _is_compressed(item) or codecs.lookup(encoding).name != "utf-8":
         return False
-    with readable(item.path), item.path.open("rb") as file:
+    with guarded(item.path), item.path.open("rb") as file:
         return not ends_lines_with_returns(file.read(size).removeprefix(codecs.BOM_UTF8))
 
 
 def _ranges(item: Item, encoding: str, size: int, workers: int) -> Iterator[Range]:
     """A file from its beginning to its end, in smaller ranges towards it: all workers are to end at the same time."""
-    with readable(item.path):
+    with guarded(item.path):
         file = SharedFile(item.path)
         before = file.stat()
     start, end = 0, before.st_size
@@ -271,11 +270,11 @@ def _taken(block: bytes, characters: int, taken: int) -> int:
 def _raw(item: Item, size: int, meter: Meter, notes: list[str]) -> Iterator[bytes]:
     """As `utf8_pieces`, of UTF-8 that is looked at later."""
     path, done_before, first, old_mac, last = item.path, meter.done, True, False, b""
-    unfolding = Unfolding(path) if _is_compressed(item) else None
-    with readable(path), unchanged(path), open_stream(path, meter) as stream:
+    limit = DecompressionLimit(path) if _is_compressed(item) else None
+    with guarded(path), unchanged(path), open_stream(path, meter) as stream:
         while piece := stream.read(max(size, 4)):
-            if unfolding is not None:
-                unfolding.add(len(piece), meter.done - done_before)
+            if limit is not None:
+                limit.add(len(piece), meter.done - done_before)
             if first:
                 first = False
                 check_beginning(path, piece, "utf-8")
@@ -301,7 +300,7 @@ def check_end(source: SourceRead, total: int, only: bool, portion: Portion) -> s
     """
     path = source.item.path
     if isinstance(portion, Range) and path != STDIN:
-        with readable(path):
+        with guarded(path):
             check_unchanged(path, portion.before, portion.file.stat())
     if total:
         return None

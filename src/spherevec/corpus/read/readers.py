@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from spherevec.corpus.read import markup, tables
-from spherevec.corpus.read.frames import frame_rows, is_frame
-from spherevec.corpus.read.limits import bounded
-from spherevec.corpus.read.objects import documents_of, paths_of
+from spherevec.corpus.read.guard import bounded
+from spherevec.corpus.read.objects import documents_of, frame_rows, is_frame, paths_of
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.portions import Portion, portions_of, text_of
 from spherevec.corpus.read.sources import Item, items_of

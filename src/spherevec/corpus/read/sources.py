@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
-from spherevec.corpus.read.streams import COMPRESSED, STDIN, readable
+from spherevec.corpus.read.guard import guarded
+from spherevec.corpus.read.streams import COMPRESSED, STDIN
 from spherevec.errors import CorpusError
 
 TEXT_ENDINGS = (".txt", ".md", ".text")
@@ -81,7 +82,7 @@ def items_of(paths: Sequence[str | os.PathLike[str]], notes: list[str]) -> list[
             if path == STDIN:
                 items.append(Item(STDIN, "-", "text", False, None))
                 continue
-            with readable(path):
+            with guarded(path):
                 status = path.stat()
                 is_folder = path.is_dir()
             if is_folder:
@@ -135,7 +136,7 @@ def refuse(path: Path, end: str) -> None:
 
 def _folder_items(folder: Path, prefix: str, notes: list[str]) -> list[Item]:
     """One document a file, in the order of the paths relative to `folder`."""
-    with readable(folder):
+    with guarded(folder):
         found = sorted((path.relative_to(folder).as_posix(), path) for path in _visible_files(folder))
     kinds = {path: _kind_in_folder(path) for _, path in found}
     for _, path in found:
@@ -158,7 +159,7 @@ def _folder_items(folder: Path, prefix: str, notes: list[str]) -> list[Item]:
     if not chosen:
         raise CorpusError(f"{folder}: holds no text files; put one document a file there, or give a file")
     _note_skipped(folder, [path for _, path in found if kinds[path] == "other"], notes)
-    with readable(folder):
+    with guarded(folder):
         return [Item(path, prefix + name, kinds[path], True, path.stat().st_size) for name, path in chosen]
 
 

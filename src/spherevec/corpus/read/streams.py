@@ -8,7 +8,6 @@ import io
 import lzma
 import os
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
-from spherevec.corpus.read.limits import Unfolding, newlines_in
-from spherevec.corpus.tokenize.html_cleaning import LONGEST_TAG
+from spherevec.corpus.read.guard import DamagedError, DecompressionLimit, guarded, newlines_in
+from spherevec.corpus.tokenize.cleaning import LONGEST_TAG
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 
 BLOCK_SIZE = 1 << 20
@@ -37,10 +36,6 @@ class Meter:
 
     done: int = 0
     total: int | None = None
-
-
-class DamagedError(Exception):
-    """Compressed data that does not decompress."""
 
 
 class _MeteredFile(io.FileIO):
@@ -158,26 +153,6 @@ def open_stream(path: Path, meter: Meter) -> AbstractContextManager[BinaryIO]:
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn whatever goes wrong while reading `path` into one line that names it."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise CorpusError(f"{path}: no such file or folder; check the spelling") from None
-    except PermissionError:
-        raise CorpusError(f"{path}: permission denied; make it readable (chmod u+r)") from None
-    except EOFError:
-        raise CorpusError(f"{path}: compressed file is truncated; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, DamagedError) as error:
-        raise CorpusError(
-            f"{path}: not a valid {path.suffix} file ({error}); copy it again, or rename it if it is not compressed"
-        ) from None
-    except OSError as error:
-        reason = error.strerror or " ".join(str(error).split())
-        raise CorpusError(f"{path}: cannot be read ({reason}); check the disk") from None
-
-
-@contextmanager
 def unchanged(path: Path) -> Iterator[None]:
     """Complain at the end if somebody wrote to the file, or cut it short, meanwhile."""
     if path == STDIN:
@@ -214,12 +189,12 @@ def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[
     name = codecs.lookup(encoding).name
     decoder = codecs.getincrementaldecoder(encoding)()
     lines, last, first, old_mac = 0, b"", True, False
-    unfolding, done_before = Unfolding(path) if path.suffix.lower() in COMPRESSED else None, meter.done
-    with readable(path), unchanged(path), open_stream(path, meter) as stream:
+    limit, done_before = DecompressionLimit(path) if path.suffix.lower() in COMPRESSED else None, meter.done
+    with guarded(path), unchanged(path), open_stream(path, meter) as stream:
         while True:
             raw = stream.read(max(size, 4))  # 4 bytes hold a whole character, so a byte order mark is seen at once
-            if unfolding is not None:
-                unfolding.add(len(raw), meter.done - done_before)
+            if limit is not None:
+                limit.add(len(raw), meter.done - done_before)
             if first:
                 check_beginning(path, raw, name)
             state = decoder.getstate()

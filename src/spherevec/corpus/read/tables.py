@@ -11,8 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.options import Fields, ReadOptions, listed, no_text_field
-from spherevec.corpus.read.streams import Meter, lines, readable, unchanged
+from spherevec.corpus.read.streams import Meter, lines, unchanged
 from spherevec.corpus.table.field_types import is_missing
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError, SpherevecError
@@ -256,7 +257,7 @@ def parquet_rows(path: Path, options: ReadOptions, meter: Meter) -> Iterator[Row
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError("reading Parquet files", "parquet") from None
-    with readable(path):
+    with guarded(path):
         path.open("rb").close()  # a file that cannot be opened is no damaged one
     before = meter.done
     try:

@@ -2,7 +2,7 @@
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from spherevec.compiling import njit
-from spherevec.corpus.tokenize.html_cleaning import LONGEST_ENTITY, LONGEST_TAG
+from spherevec.corpus.tokenize.cleaning import LONGEST_ENTITY, LONGEST_TAG
 from spherevec.corpus.tokenize.tokenizer_kernel import _code_point, _put_code_point
 
 SUSPECT = 255  # in the table of combining classes: the character may be changed by NFC

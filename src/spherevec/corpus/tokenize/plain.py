@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spherevec.corpus.tokenize import characters as ch
-from spherevec.corpus.tokenize.html_cleaning import cleaned
+from spherevec.corpus.tokenize.cleaning import cleaned
 from spherevec.corpus.tokenize.options import TokenizerOptions
 
 _SCHEME = re.compile(r"(?:(?:https?|ftp)://|www\.)(?=[A-Za-z0-9])", re.IGNORECASE | re.ASCII)
@@ -32,7 +32,7 @@ def scan(text: str, options: TokenizerOptions) -> list[Token]:
         text = cleaned(text.encode("utf-8", "replace")).decode()
     text = unicodedata.normalize("NFC", text)
     if options.unspaced == "segment":
-        from spherevec.corpus.tokenize.segmentation import segmented
+        from spherevec.corpus.tokenize.cleaning import segmented
 
         text = segmented(text)
     return _Scanner(text, options).tokens()

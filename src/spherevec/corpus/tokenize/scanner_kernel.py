@@ -1,4 +1,4 @@
-"""The compiled scanner: the rules of `plain_tokenizer`, over blocks of UTF-8, into a table of words.
+"""The compiled scanner: the rules of `plain`, over blocks of UTF-8, into a table of words.
 
 The layout of the table is described in `tokenizer_kernel`. An id is written with `BREAK_BIT` where punctuation or the
 beginning of a document stands between it and the word before, so that phrases can stop there.
@@ -7,6 +7,7 @@ beginning of a document stands between it and the word before, so that phrases c
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # ruff: noqa: SIM109  (comparisons compile to less than membership of tuples)
 from spherevec.compiling import njit
+from spherevec.corpus.tokenize.blocks import BREAK_BIT
 from spherevec.corpus.tokenize.characters import (
     APOSTROPHE,
     BYTE_JOINING,
@@ -32,7 +33,6 @@ from spherevec.corpus.tokenize.characters import (
     WORD,
     ZERO_WIDTH_JOINER,
 )
-from spherevec.corpus.tokenize.marks import BREAK_BIT
 from spherevec.corpus.tokenize.tokenizer_kernel import (
     BROKEN,
     COVERED,
@@ -50,11 +50,13 @@ from spherevec.corpus.tokenize.tokenizer_kernel import (
     _put_code_point,
 )
 
-# Fields of `rules`: one of the numbers below for each option.
-HYPHENS, NUMBERS, SYMBOLS, ABBREVIATIONS, TAGGED, URLS, EMAILS = range(7)
+# The options that the kernel needs; `rules` has the place of each choice among those of its option.
+RULES = ("hyphens", "numbers", "symbols", "abbreviations", "tags", "urls", "emails")
+HYPHENS, NUMBERS, SYMBOLS, ABBREVIATIONS, TAGGED, URLS, EMAILS = range(len(RULES))
 SPLIT, DIGITS, JOIN = range(3)
 KEEP, HOST, DROP = 1, 2, 3
 
+NEWLINE = 0x0A
 LONGEST_LOCAL_PART = 64  # bytes of an e-mail address before its @
 SKIN_FIRST, SKIN_LAST = SKIN_TONES
 TAG_FIRST, TAG_LAST = TAGS
@@ -76,6 +78,11 @@ def _character(data, i, byte_class, packed):
 @njit(nogil=True, cache=True)
 def _is_digit(data, i):
     return 0 <= i < len(data) and 0x30 <= data[i] <= 0x39
+
+
+@njit(nogil=True, cache=True)
+def _is_space(byte):
+    return byte == 0x20 or 0x09 <= byte <= 0x0D
 
 
 @njit(nogil=True, cache=True)
@@ -657,3 +664,28 @@ def scan_block(data, byte_class, byte_word, packed, rules, slots, starts, counts
             return True
         if not _scan_one(data, byte_class, byte_word, packed, rules, slots, starts, counts, arena, ids, cursor):
             return False
+
+
+@njit(nogil=True, cache=True)
+def split_block(data, slots, starts, counts, arena, ids, ends, cursor):
+    """As `scan_block`, of whatever stands between ASCII white space."""
+    n, i = len(data), int(cursor[POSITION])
+    while i < n:
+        if data[i] == NEWLINE:
+            ends[cursor[N_ENDS]] = cursor[N_IDS]
+            cursor[N_ENDS] += 1
+            cursor[BROKEN] = 1
+        if _is_space(data[i]):
+            i += 1
+            continue
+        begin, end = int(starts[cursor[N_WORDS]]), i
+        while end < n and not _is_space(data[end]):
+            arena[begin + end - i] = data[end]
+            end += 1
+        k = begin + end - i
+        if not _count_word(slots, starts, counts, arena, k, _hash(arena, begin, k), ids, cursor):
+            cursor[POSITION] = i
+            return False
+        i = end
+    cursor[POSITION] = i
+    return True

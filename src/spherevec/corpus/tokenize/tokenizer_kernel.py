@@ -1,4 +1,4 @@
-"""The compiled loops of the corpus room: cut bytes into words, number them, renumber.
+"""Tables of words for compiled code: characters, hashes, slots, and ids as other numbers.
 
 A table of words is five arrays:
     slots   int64 (2 ** k,)        open addressing, `hash << 32 | word + 1`, 0 = free; at most half full
@@ -12,13 +12,10 @@ Plain int64 arithmetic throughout: hashes have 31 bits, so nothing overflows, co
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from spherevec.compiling import njit
-from spherevec.corpus.tokenize.marks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
 
 # Fields of `cursor`.
 POSITION, N_IDS, N_ENDS, N_WORDS, BROKEN, WORD_END, COVERED = range(7)
-
-# Classes of bytes; a tokeniser is a table of 256 of these. Both separators end a word, the second a phrase as well.
-SEPARATOR, WORD, NEWLINE, APOSTROPHE, MULTIBYTE, BREAK = 0, 1, 2, 3, 4, 5
 
 HASH_SEED, HASH_FACTOR, HASH_MASK = 0x011C9DC5, 16777619, 0x7FFFFFFF
 
@@ -58,16 +55,6 @@ def _put_code_point(arena, k, code):
 
 
 @njit(nogil=True, cache=True)
-def _word_character_at(data, i, byte_class, folded):
-    if i >= len(data):
-        return False
-    kind = byte_class[data[i]]
-    if kind == MULTIBYTE:
-        return folded[_code_point(data, i)[0]] != 0
-    return kind == WORD
-
-
-@njit(nogil=True, cache=True)
 def _hash(source, begin, end):
     """FNV-1a of `source[begin:end]`, cut to 31 bits."""
     code = HASH_SEED
@@ -94,97 +81,6 @@ def _find_slot(slots, starts, arena, source, begin, end, code):
                     return place
         place = (place + 1) & mask
     return place
-
-
-@njit(nogil=True, cache=True)
-def tokenize_block(data, byte_class, byte_lower, folded, slots, starts, counts, arena, ids, ends, cursor):
-    """Number the words of a block of UTF-8 text; false when the table is full: enlarge it and call again.
-
-    Args:
-        data: uint8 (n,), cut at white space; a newline ends a document.
-        byte_class, byte_lower: uint8 (256,), what a byte is and its lower case.
-        folded: uint32 (0x110000,), the lower case of each word character, 0 for all others.
-        slots, starts, counts, arena: the table; the arena has room for 2 n more bytes.
-        ids: int32 (>= n / 2,), the word at each position, with `BREAK_BIT` after punctuation; written.
-        ends: int64 (newlines of data,), how many ids came before the end of each document, written.
-    """
-    n = len(data)
-    i, n_ids, n_ends, n_words = int(cursor[POSITION]), int(cursor[N_IDS]), int(cursor[N_ENDS]), int(cursor[N_WORDS])
-    broken = cursor[BROKEN] != 0
-    finished = True
-    while i < n:
-        kind = byte_class[data[i]]
-        if kind == SEPARATOR:
-            i += 1
-            continue
-        if kind == BREAK:
-            broken = True
-            i += 1
-            continue
-        if kind == NEWLINE:
-            ends[n_ends] = n_ids
-            n_ends += 1
-            broken = True
-            i += 1
-            continue
-
-        # The lower-cased word is written at the end of the arena: it stays there if it is new.
-        first, begin = i, int(starts[n_words])
-        k = begin
-        skipped = 0
-        while i < n:
-            byte = data[i]
-            kind = byte_class[byte]
-            if kind == WORD:
-                arena[k] = byte_lower[byte]
-                k += 1
-                i += 1
-                continue
-            if kind != MULTIBYTE and kind != APOSTROPHE:
-                break
-            code, size = 0x27, 1
-            if kind == MULTIBYTE:
-                code, size = _code_point(data, i)
-            if code == 0x27 or code == 0x2019:
-                if k == begin or not _word_character_at(data, i + size, byte_class, folded):
-                    skipped = size
-                    break
-                arena[k] = 0x27
-                k += 1
-            elif folded[code] == 0:
-                skipped = size
-                break
-            else:
-                k = _put_code_point(arena, k, int(folded[code]))
-                if code == 0x130:  # the one character whose lower case is two: i and a combining dot above
-                    k = _put_code_point(arena, k, 0x307)
-            i += size
-        if k == begin:
-            broken = True
-            i += skipped
-            continue
-
-        code = _hash(arena, begin, k)
-        place = _find_slot(slots, starts, arena, arena, begin, k, code)
-        word = (int(slots[place]) & 0xFFFFFFFF) - 1
-        if word < 0:
-            if n_words == len(counts):
-                i = first
-                finished = False
-                break
-            word = n_words
-            n_words += 1
-            starts[n_words] = k
-            counts[word] = 0
-            slots[place] = code << 32 | word + 1
-        counts[word] += 1
-        ids[n_ids] = word | BREAK_BIT if broken else word
-        n_ids += 1
-        broken = skipped > 0
-        i += skipped
-    cursor[POSITION], cursor[N_IDS], cursor[N_ENDS], cursor[N_WORDS] = i, n_ids, n_ends, n_words
-    cursor[BROKEN] = broken
-    return finished
 
 
 @njit(nogil=True, cache=True)

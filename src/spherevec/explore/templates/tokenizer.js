@@ -6,8 +6,8 @@ import { scan } from "./scanner.js";
 const WORD_CHARACTER = /[\p{L}\p{N}\p{M}_]/u;
 const APOSTROPHES = "'’";
 
-// The tokenizer of release 0.1: a run of letters, digits, `_` and combining marks, each lower-cased by itself; an
-// apostrophe between two of these belongs to the word.
+// For a tokenizer of the user's own, which the page cannot call: a run of letters, digits, `_` and combining marks, each
+// lower-cased by itself; an apostrophe between two of these belongs to the word.
 function splitWords(text) {
   const characters = [...text];
   const words = [];

@@ -321,7 +321,7 @@ class TestBadFolders:
 
     def test_a_file_in_the_way(self, tmp_path):
         written(tmp_path / "out", b"data")
-        with pytest.raises(CorpusError, match="out: cannot be written"):
+        with pytest.raises(CorpusError, match="out: cannot write: "):
             encode(["a b"], tmp_path / "out", min_count=1)
         assert (tmp_path / "out").read_bytes() == b"data"
 
@@ -337,8 +337,7 @@ class TestBadFolders:
         command = [sys.executable, "-c", program, str(tmp_path / "out")]
         result = subprocess.run(command, capture_output=True, text=True)
         assert result.returncode == 1
-        assert "out: no space left on the disk" in result.stderr.splitlines()[-1]
-        assert "free some space or choose another folder" in result.stderr.splitlines()[-1]
+        assert "out: cannot write: File too large; raise the limit" in result.stderr.splitlines()[-1]
         assert "Exception ignored" not in result.stderr
         assert not (tmp_path / "out").exists()
 
@@ -349,7 +348,7 @@ class TestBadFolders:
         if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
             pytest.skip("a small disk can be mounted by root only")
         try:
-            with pytest.raises(CorpusError, match="out: no space left on the disk"):
+            with pytest.raises(CorpusError, match="out: cannot write: No space left on device; free some space"):
                 encode(["a b " * 20_000] * 3, disk / "out")
             assert list(disk.iterdir()) == []
         finally:
@@ -361,9 +360,9 @@ class TestBadFolders:
         with unprivileged(tmp_path):
             with pytest.raises(CorpusError, match=r"secret.txt: permission denied; make it readable"):
                 read(tmp_path / "secret.txt")
-            with pytest.raises(CorpusError, match=r"locked: cannot be written \(Permission denied\)"):
+            with pytest.raises(CorpusError, match=r"locked: cannot write: Permission denied"):
                 encode(["a b"], tmp_path / "locked", min_count=1)
-            with pytest.raises(CorpusError, match=r"out: cannot be written \(Permission denied\)"):
+            with pytest.raises(CorpusError, match=r"out: cannot write: Permission denied"):
                 encode(["a b"], tmp_path / "locked" / "out", min_count=1)
 
 

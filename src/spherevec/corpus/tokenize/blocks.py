@@ -1,18 +1,28 @@
-"""The compiled side of each tokenizer: what is done to a block of text, and which kernel cuts it into words."""
+"""Blocks of UTF-8 text as numbered words: what the compiled form of each tokenizer does to a block."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.tokenize import words_01
 from spherevec.corpus.tokenize.characters import character_tables
-from spherevec.corpus.tokenize.cleaning import clean_block, normalise_block
-from spherevec.corpus.tokenize.options import CHOICES, TokenizerOptions
-from spherevec.corpus.tokenize.segmentation import segmented_block
+from spherevec.corpus.tokenize.cleaning import clean_block, normalise_block, segmented_block
+from spherevec.corpus.tokenize.options import TokenizerOptions
 from spherevec.errors import ConfigError
+
+# Set in an id where punctuation, or the beginning of a document, stands between a word and the one before.
+BREAK_BIT = 1 << 30
+ID_MASK = BREAK_BIT - 1
+
+
+class TokenizedBlock(NamedTuple):
+    """The words of one block, as numbers of a table."""
+
+    ids: npt.NDArray[np.int32]  # (n,), with `BREAK_BIT` after punctuation
+    ends: npt.NDArray[np.int64]  # (newlines,), how many ids came before each newline
+    broken: bool  # whether punctuation stands behind the last word, or anywhere if there is no word
 
 
 class BlockTokenizer(Protocol):
@@ -25,19 +35,16 @@ class BlockTokenizer(Protocol):
         """Feed `data` to a table of words; false if the table is full. See the kernel for the arguments."""
 
 
-class ByteTokenizer:
-    """The tokenizers of release 0.1, each a table of byte classes."""
-
-    def __init__(self, tables: words_01.ByteTables) -> None:
-        self._tables = tables
+class WhitespaceTokenizer:
+    """Whatever stands between ASCII white space, unchanged."""
 
     def prepared(self, block: bytes) -> bytes:
         return block
 
     def run(self, data: npt.NDArray[np.uint8], *table: Any) -> bool:
-        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
+        from spherevec.corpus.tokenize import scanner_kernel as kernel
 
-        return bool(kernel.tokenize_block(data, *self._tables, *table))
+        return bool(kernel.split_block(data, *table))
 
 
 class ScanningTokenizer:
@@ -47,18 +54,6 @@ class ScanningTokenizer:
         self._options = options
         whole = options.unspaced != "bigrams"
         self._tables = character_tables(options.lowercase, options.emoji, whole)
-        self._rules = np.array(
-            [
-                CHOICES["hyphens"].index(options.hyphens),
-                options.numbers,
-                options.symbols,
-                options.abbreviations,
-                options.tags,
-                CHOICES["urls"].index(options.urls),
-                CHOICES["emails"].index(options.emails),
-            ],
-            np.int64,
-        )
 
     def prepared(self, block: bytes) -> bytes:
         if self._options.html:
@@ -69,15 +64,17 @@ class ScanningTokenizer:
     def run(self, data: npt.NDArray[np.uint8], *table: Any) -> bool:
         from spherevec.corpus.tokenize import scanner_kernel as kernel
 
-        return bool(kernel.scan_block(data, *self._tables, self._rules, *table))
+        return bool(kernel.scan_block(data, *self._tables, self._rules(kernel.RULES), *table))
+
+    def _rules(self, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+        choices = TokenizerOptions.choices()
+        return np.array([choices[name].index(getattr(self._options, name)) for name in names], np.int64)
 
 
 def block_tokenizer(name: str, options: TokenizerOptions | None) -> BlockTokenizer:
     """The compiled tokenizer of that name."""
     if options is not None:
         return ScanningTokenizer(options)
-    if name == "words-0.1":
-        return ByteTokenizer(words_01.word_tables())
     if name == "whitespace":
-        return ByteTokenizer(words_01.whitespace_tables())
+        return WhitespaceTokenizer()
     raise ConfigError(f"the tokenizer {name!r} has no compiled form")

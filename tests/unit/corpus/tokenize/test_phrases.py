@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import spherevec
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode, encode_texts
-from spherevec.corpus.tokenize.marks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.phrases import (
     PhraseFinder,
     count_runs,
@@ -150,7 +150,7 @@ def test_neither_threads_nor_blocks_change_a_byte(tmp_path):
         assert len({(tmp_path / f"{threads}-{size}" / name).read_bytes() for threads, size in ways}) == 1, name
 
 
-@pytest.mark.parametrize("tokenizer", ["words", "words-0.1", str.split])
+@pytest.mark.parametrize("tokenizer", ["words", str.split])
 def test_new_texts_get_the_same_phrases(tmp_path, tokenizer):
     lines = [line.lower().replace(",", " ,") for line in text()]
     corpus = encode(lines, tmp_path / "out", phrases=True, min_count=3, tokenizer=tokenizer)

@@ -1,22 +1,29 @@
-"""Bombs are bounded: how many documents and bytes a source may hold, and how far a compressed file may unfold.
+"""The border to foreign readers: what they may cost, and what becomes of whatever they raise.
 
-Each bound is an environment variable that a user can raise, and the error says what asking for so much would mean.
+How many documents and bytes a source may hold, and how far a compressed file may expand, is bounded. Each bound is an
+environment variable that a user can raise; the error names it.
 """
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import os
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
-from spherevec.errors import ConfigError, CorpusError
+from spherevec.errors import ConfigError, CorpusError, SpherevecError
+from spherevec.storage.os_errors import explain_os_errors
 
 _DOCUMENTS = ("SPHEREVEC_MAX_DOCUMENTS", 1 << 26)
 _EMPTY = ("SPHEREVEC_MAX_EMPTY_DOCUMENTS", 1 << 22)
 _BYTES = ("SPHEREVEC_MAX_BYTES", 1 << 42)
 _EXPANSION = ("SPHEREVEC_MAX_EXPANSION", 250)
-# Below this, what a compressed file unfolds to harms nobody.
+# Below this, what a compressed file expands to harms nobody.
 _HARMLESS = 1 << 23
 # A document costs its place and, with the usual 100 numbers, a vector.
 _BYTES_A_DOCUMENT = 408
@@ -34,8 +41,34 @@ def limit(setting: tuple[str, int]) -> int:
     return int(given)
 
 
-class Unfolding:
-    """Watches how far a compressed file unfolds."""
+class DamagedError(Exception):
+    """Compressed data that does not decompress."""
+
+
+@contextmanager
+def guarded(name: str | Path) -> Iterator[None]:
+    """Turn whatever goes wrong while `name` is read into one line: the disk, a decompressor, a parser."""
+    with explain_os_errors(reading=name, kind=CorpusError):
+        try:
+            yield
+        except EOFError:
+            raise CorpusError(f"{name}: compressed file is truncated; copy or download it again") from None
+        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, DamagedError) as error:
+            raise CorpusError(
+                f"{name}: not a valid {Path(str(name)).suffix} file ({error}); copy it again, or rename it if it is "
+                "not compressed"
+            ) from None
+        except (SpherevecError, OSError):
+            raise
+        except MemoryError:
+            raise CorpusError(f"{name}: not enough memory to read it; split it into smaller files") from None
+        except Exception as error:  # of as many kinds as there are readers
+            reason = " ".join(str(error).split())[:200]
+            raise CorpusError(f"{name}: cannot be read ({type(error).__name__}: {reason}); correct the file") from error
+
+
+class DecompressionLimit:
+    """Watches how far a compressed file expands."""
 
     def __init__(self, name: object) -> None:
         self._name, self._most = name, limit(_EXPANSION)
@@ -46,7 +79,7 @@ class Unfolding:
         self._unpacked += unpacked
         if self._unpacked > max(_HARMLESS, self._most * packed):
             raise CorpusError(
-                f"{self._name}: {packed:,} bytes unfold to {self._unpacked:,} and more, over {self._most} times as "
+                f"{self._name}: {packed:,} bytes expand to {self._unpacked:,} and more, over {self._most} times as "
                 f"many; set {_EXPANSION[0]} higher if that is meant"
             )
 

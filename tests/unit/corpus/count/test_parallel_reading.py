@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec.corpus import Vocabulary, encode, encode_texts
-from spherevec.corpus.count import merging, rare, texts
-from spherevec.corpus.count.ranking import CountedWords
+from spherevec.corpus.count import rare, texts, word_table
+from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read.survey_kernel import survey
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
@@ -76,7 +76,7 @@ def test_results_come_in_order_and_errors_come_through():
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_one_file_in_ranges(tmp_path, monkeypatch, tokenizer, ending):
-    monkeypatch.setattr(merging, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(word_table, "_WORTH_THREADS", 0)
     monkeypatch.setattr(rare, "_WORTH_THREADS", 0)
     lines = [*some_lines(800), "a very long line " * 400, "", "", *some_lines(100, 1), "the end"]
     path = tmp_path / "text.txt"

@@ -338,7 +338,9 @@ class TestSummary:
 
     def test_warnings(self, tmp_path):
         assert "only one document" in self.summary(["a b a b"], tmp_path / "1", min_count=1).warnings[0]
-        chinese = self.summary(["天空很蓝 今天", "大海很深 今天"], tmp_path / "2", min_count=1, tokenizer="words-0.1")
+        chinese = self.summary(
+            ["天空很蓝 今天", "大海很深 今天"], tmp_path / "2", min_count=1, tokenizer="words:unspaced=whole"
+        )
         assert "in a script without spaces" in chinese.warnings[0]
         texts = ["天空很蓝 今天", "大海很深 今天"]
         pairs = self.summary(texts, tmp_path / "pairs", min_count=1, tokenizer="words:unspaced=bigrams")

@@ -1,6 +1,5 @@
 """The compiled tokenizers against their plain-Python twins."""
 
-import dataclasses
 import sys
 import unicodedata
 from collections import Counter
@@ -10,17 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spherevec.corpus.count.merging import MergedWords
-from spherevec.corpus.count.wordtable import WordTable
+from spherevec.corpus.count.word_table import MergedWords, WordTable
 from spherevec.corpus.tokenize import characters as ch
-from spherevec.corpus.tokenize import segmentation, tokenize
-from spherevec.corpus.tokenize.cleaning import clean_block, combining_classes, normalise_block
-from spherevec.corpus.tokenize.html_cleaning import cleaned
-from spherevec.corpus.tokenize.marks import BREAK_BIT, ID_MASK
-from spherevec.corpus.tokenize.options import CHOICES, TokenizerOptions
+from spherevec.corpus.tokenize import cleaning, tokenize
+from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.cleaning import clean_block, cleaned, combining_classes, normalise_block
+from spherevec.corpus.tokenize.options import TokenizerOptions
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
 from spherevec.corpus.tokenize.tokenizer_kernel import _hash
-from spherevec.corpus.tokenize.words_01 import word_tables
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
 
 # Mostly characters and pieces on which the rules turn, among any others.
@@ -40,10 +36,8 @@ NASTY = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=["Cs
 OPTIONS = st.builds(
     TokenizerOptions,
     **{
-        field.name: st.sampled_from([c for c in CHOICES[field.name] if c not in ("segment", "auto")])
-        if field.name in CHOICES
-        else st.booleans()
-        for field in dataclasses.fields(TokenizerOptions)
+        name: st.sampled_from([choice for choice in choices if choice not in ("segment", "auto")])
+        for name, choices in TokenizerOptions.choices().items()
     },
 )
 
@@ -101,12 +95,12 @@ def test_unspaced_scripts_are_divided_into_words():
 @given(NASTY)
 def test_blocks_are_divided_as_texts_are(text):
     pytest.importorskip("icu4py")
-    assert segmentation.segmented_block(text.encode()).decode() == segmentation.segmented(text)
+    assert cleaning.segmented_block(text.encode()).decode() == cleaning.segmented(text)
 
 
 def test_without_the_extra_pairs_of_characters_stand_in(monkeypatch):
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
-    segmentation._breaker.cache_clear()
+    cleaning._breaker.cache_clear()
     assert tokenizer_of("words").options.unspaced == "bigrams"
     with pytest.raises(MissingExtraError, match=r"spherevec\[cjk\]"):
         tokenizer_of("words:unspaced=segment").words("日本語")
@@ -139,24 +133,6 @@ def test_options_can_be_turned_off():
     words = off.words("A covid-19 3.14 C++ c# U.S. #tag 😀 &amp; <b> 日本語")
     assert " ".join(words) == "A covid 19 3 14 C c U S tag amp b 日本語"
     assert tokenizer_of("words:hyphens=join").words("state-of-the-art --x a-") == ["state-of-the-art", "x", "a"]
-
-
-def test_the_first_tokenizer_is_what_it_was():
-    text = "Don't COVID-19 3.14 e\u0301 İ U.S. a@b.c"
-    assert tokenize(text, "words-0.1") == [
-        "don't",
-        "covid",
-        "19",
-        "3",
-        "14",
-        "e\u0301",
-        "i\u0307",
-        "u",
-        "s",
-        "a",
-        "b",
-        "c",
-    ]
 
 
 def test_whitespace_by_example():
@@ -192,15 +168,14 @@ def test_scanner_equals_twin(documents, options):
     assert dict(zip(distinct, table.counts.tolist(), strict=True)) == Counter(words)
 
 
-@pytest.mark.parametrize("name", ["words-0.1", "whitespace"])
 @settings(max_examples=200)
 @given(
     documents=st.lists(TEXT | NASTY, max_size=5).map(lambda d: [*map(one_line, d)]), first_words=st.sampled_from([1, 8])
 )
-def test_byte_tables_equal_twin(name, documents, first_words):
-    table = WordTable(Tokenizer(name), first_words)
+def test_the_compiled_split_at_white_space_equals_its_twin(documents, first_words):
+    table = WordTable(Tokenizer("whitespace"), first_words)
     words, ends, _ = fed(table, "".join(document + "\n" for document in documents))
-    expected = [tokenize(document, name) for document in documents]
+    expected = [tokenize(document, "whitespace") for document in documents]
     assert words == [word for document in expected for word in document]
     assert ends == np.cumsum([len(document) for document in expected]).tolist()
 
@@ -208,8 +183,7 @@ def test_byte_tables_equal_twin(name, documents, first_words):
 def test_punctuation_breaks_phrases_and_hyphens_do_not():
     tokens = tokenizer_of("words").tokens("heart attack, heart-attack (heart) attack <p>heart <b>attack</b>")
     assert [token.after_break for token in tokens] == [True, False, True, False, True, True, True, False]
-    table = WordTable(Tokenizer("words-0.1"))
-    assert fed(table, "a b, c d. e\nf")[2] == [False, False, True, False, True, True]
+    assert fed(WordTable(tokenizer_of("words")), "a b, c d. e\nf")[2] == [False, False, True, False, True, True]
 
 
 @settings(max_examples=300)
@@ -238,16 +212,9 @@ def test_what_normalisation_leaves_alone_is_not_suspected():
 
 
 def test_tables_agree_with_python_on_every_character():
-    folded = word_tables().folded
     packed = ch.character_tables(True, True, False).packed
     for code in (*range(0x30000), *range(0xE0000, 0xE0200)):
-        character = chr(code)
-        words = tokenize(character, "words-0.1")
-        assert bool(folded[code]) == bool(words), hex(code)
-        assert packed[code] >> ch.KIND_SHIFT == ch.kind_of(character), hex(code)
-        if words:
-            # The kernel of 0.1 knows of one character with a lower case of two.
-            assert words[0] == chr(folded[code]) + ("\u0307" if code == 0x130 else ""), hex(code)
+        assert packed[code] >> ch.KIND_SHIFT == ch.kind_of(chr(code)), hex(code)
 
 
 @settings(max_examples=100)
@@ -274,19 +241,22 @@ def test_words_with_the_same_hash_stay_apart():
 
 
 class TestDescription:
-    @pytest.mark.parametrize("said", ["words", "words-0.1", "whitespace", "words:urls=keep,emoji=off"])
+    @pytest.mark.parametrize("said", ["words", "whitespace", "words:urls=keep,emoji=off"])
     def test_stored_and_read_it_is_the_same(self, said):
         tokenizer = tokenizer_of(said)
         assert stored_tokenizer(tokenizer.description()) == tokenizer
         assert tokenizer_of(str(tokenizer)) == tokenizer
 
-    def test_models_of_the_first_release(self):
-        assert stored_tokenizer("words") == Tokenizer("words-0.1")
-        assert [stored_tokenizer(name).name for name in ("whitespace", "custom", "tokens")] == [
-            "whitespace",
-            "function",
-            "tokens",
-        ]
+    def test_an_option_that_a_model_does_not_have_yet_is_its_default(self):
+        about = tokenizer_of("words:urls=keep").description()
+        del about["options"]["hyphens"]
+        assert stored_tokenizer(about) == tokenizer_of("words:urls=keep")
+
+    def test_an_unknown_option_is_refused_by_its_name(self):
+        about = tokenizer_of("words").description()
+        about["options"]["toy"] = True
+        with pytest.raises(FormatError, match="an option 'toy' that this release does not know"):
+            stored_tokenizer(about)
 
     @pytest.mark.parametrize(
         "about", ["wrods", None, {}, {"name": "words-0.2"}, {"name": "words-0.2", "options": {"html": 1}}, {"name": []}]

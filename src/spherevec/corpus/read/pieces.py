@@ -1,0 +1,354 @@
+"""A source of many files, or of a few large ones, as pieces of about the same size, and a worker's copy of them.
+
+Local paths must mean the same on every machine. Others go through fsspec: `s3://…`, `gs://…`, `hdfs://…`, `file://…`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.corpus.read.guard import guarded
+from spherevec.corpus.read.objects import paths_of
+from spherevec.corpus.read.sources import TABLE_ENDINGS, TEXT_ENDINGS, Item, ending, items_of, refuse
+from spherevec.corpus.read.streams import COMPRESSED, STDIN
+from spherevec.corpus.table.records import text_arrays
+from spherevec.errors import ConfigError, CorpusError, MissingExtraError
+from spherevec.storage.os_errors import explain_os_errors
+from spherevec.storage.text_column import TextColumn
+
+# Parts for each worker. A text is often sorted, by topic or by date: many parts, dealt out in turns, give each worker
+# some of everything.
+PARTS_A_WORKER = 16
+LEAST_PART = 1 << 18  # bytes: a smaller one is not worth its own reading
+_SPLIT_KINDS = ("text", "jsonl")
+_WHOLE_ENCODINGS = ("utf16", "utf32", "utf_16", "utf_32", "utf-16", "utf-32")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A file, or a range of its bytes (of its row groups, of Parquet).
+
+    Attributes:
+        place: a path or an address that fsspec understands.
+        name: what its documents are called.
+        kind, whole: as in `spherevec.corpus.read.sources.Item`.
+        size: bytes, about.
+        start, stop: the range; None for the whole file.
+    """
+
+    place: str
+    name: str
+    kind: str
+    whole: bool
+    size: int
+    start: int | None = None
+    stop: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What messages call it; lines are counted from where the range begins."""
+        return f"{self.name} (from byte {self.start:,})" if self.start else self.name
+
+    @property
+    def remote(self) -> bool:
+        return "://" in self.place
+
+
+def addresses_of(source: Any) -> list[str] | None:
+    """The paths and addresses that a source is; None where it is something else, which this process must read."""
+    if isinstance(source, list | tuple) and source and all(isinstance(one, str) and "://" in one for one in source):
+        return list(source)
+    paths = paths_of(source)
+    return None if paths is None else [os.fspath(path) for path in paths]
+
+
+def find_parts(
+    source: Any, workers: int, encoding: str, notes: list[str], *, small: bool = False
+) -> list[list[Piece]] | None:
+    """The parts of a source, a number that `workers` divides; None where this process had better read it.
+
+    That is so for standard input, for Python objects, and for texts that are small.
+
+    Args:
+        small: workers read small texts, too, and what they cannot read is refused.
+    """
+    addresses = addresses_of(source)
+    if addresses is None or any(Path(one) == STDIN for one in addresses):
+        if small:
+            raise CorpusError("workers read files, not standard input; give files, or leave out --ray")
+        return None
+    pieces: list[Piece] = []
+    for address in addresses:
+        pieces += _remote(address) if "://" in address else _local(address, len(addresses), notes)
+    total = sum(piece.size for piece in pieces)
+    remote = any(piece.remote for piece in pieces)
+    if total < workers * LEAST_PART and not remote and not small:
+        return None
+    count = workers * max(1, min(PARTS_A_WORKER, total // (workers * LEAST_PART)))
+    parts = _cut(pieces, count, total, encoding)
+    if len(parts) < workers and not small:
+        raise ConfigError(
+            f"workers={workers}, but the text has only {len(parts)} files that cannot be split; lower workers"
+        )
+    return parts
+
+
+def _local(address: str, given: int, notes: list[str]) -> list[Piece]:
+    path = Path(address)
+    tables = sorted(path.rglob("*.parquet")) if path.is_dir() else []
+    items = items_of(tables or [path], notes)
+    prefix = "" if given == 1 or not path.is_dir() or tables else f"{path.as_posix()}/"
+    return [_of_item(item, prefix) for item in items]
+
+
+def _of_item(item: Item, prefix: str) -> Piece:
+    if item.size is None:
+        raise CorpusError(f"{item.path}: its size is not known; give a plain file")
+    return Piece(str(item.path.absolute()), prefix + item.name, item.kind, item.whole, item.size)
+
+
+def _remote(address: str) -> list[Piece]:
+    """The files behind an address of fsspec: one, those of a folder, or those that fit a pattern."""
+    with guarded(address):
+        system, path = filesystem(address)
+        whole_folder = False
+        if any(sign in path for sign in "*?["):
+            found = {name: system.info(name) for name in sorted(system.glob(path))}
+        elif system.isdir(path):
+            found, whole_folder = system.find(path, detail=True), True
+        else:
+            found = {path: system.info(path)}
+    files = {name: info for name, info in sorted(found.items()) if not _hidden(name, path)}
+    if not files:
+        raise CorpusError(f"{address}: no files there; check the spelling")
+    pieces = []
+    for name, info in files.items():
+        end = ending(Path(name))
+        refuse(Path(name), end)
+        kind = TABLE_ENDINGS.get(end, "text")
+        alone = whole_folder and kind == "text" and end in TEXT_ENDINGS
+        pieces.append(Piece(system.unstrip_protocol(name), name, kind, alone, int(info["size"] or 0)))
+    if len({piece.kind for piece in pieces}) > 1:
+        raise CorpusError(f"{address}: holds {pieces[0].kind} and other files; give those of one kind, as a pattern")
+    return pieces
+
+
+def _hidden(name: str, folder: str) -> bool:
+    inside = PurePosixPath(name).parts[len(PurePosixPath(folder).parts) :]
+    return any(part.startswith((".", "_")) for part in inside)
+
+
+def filesystem(address: str) -> tuple[Any, str]:
+    """What fsspec opens an address with, and its path there."""
+    try:
+        import fsspec.core
+    except ImportError:
+        raise MissingExtraError(f"reading {address}", "ray") from None
+    try:
+        system, path = fsspec.core.url_to_fs(address)
+    except ImportError as error:
+        raise CorpusError(f"{address}: fsspec lacks a package for it ({error}); install that on every node") from None
+    return system, path
+
+
+def _splits(piece: Piece, encoding: str) -> bool:
+    if piece.whole or encoding.lower().startswith(_WHOLE_ENCODINGS):
+        return False
+    if piece.kind == "parquet":
+        return True
+    return piece.kind in _SPLIT_KINDS and not piece.place.lower().endswith(COMPRESSED)
+
+
+def _cut(pieces: Sequence[Piece], count: int, total: int, encoding: str) -> list[list[Piece]]:
+    """`count` runs of pieces of about as many bytes, in order; fewer where files cannot be split."""
+    parts: list[list[Piece]] = [[] for _ in range(count)]
+    done = 0
+    for piece in pieces:
+        first = min(done * count // max(total, 1), count - 1)
+        last = min(max(done, done + piece.size - 1) * count // max(total, 1), count - 1)
+        if first == last or not _splits(piece, encoding):
+            parts[first].append(piece)
+        else:
+            # Parquet is cut in thousandths of its rows, which the reader makes row groups of.
+            edges = [max(0, -(-number * total // count) - done) for number in range(first, last + 1)]
+            edges = [0, *edges[1:], piece.size]
+            for number, (start, stop) in enumerate(pairwise(edges), first):
+                parts[number].append(replace(piece, start=start, stop=stop, size=stop - start))
+        done += piece.size
+    filled = [part for part in parts if part]
+    return filled
+
+
+_COPIED = 1 << 22  # bytes at a time
+_ENDINGS = {"text": ".txt", "html": ".html", "email": ".eml"}  # of files that are one document
+
+
+class Stage(NamedTuple):
+    """Pieces as files of this machine."""
+
+    pieces: Sequence[Piece]
+    paths: list[Path | None]  # of each; None where it is empty
+    given: list[Path]  # what to read, in their order
+
+    def rows(self, columns: Mapping[str, NDArray[Any]], documents: int) -> list[int]:
+        """How many documents each piece has; all are the first one's where that is not known, nor asked for.
+
+        Args:
+            columns: of the table of documents.
+        """
+        there = [number for number, path in enumerate(self.paths) if path is not None]
+        found, rows = columns.get("sources.rows", np.zeros(0)).tolist(), [0] * len(self.paths)
+        firsts = found if len(found) == len(there) else [0] + [documents] * (len(there) - 1)
+        for number, (first, last) in zip(there, pairwise([*firsts, documents]), strict=True):
+            rows[number] = last - first
+        return rows
+
+    def renamed(self, message: str) -> str:
+        """What was said of the copies, with the names of the pieces."""
+        for piece, path in zip(self.pieces, self.paths, strict=False):
+            message = message if path is None else message.replace(str(path), piece.title)
+        return message
+
+
+@contextmanager
+def staged_pieces(pieces: Sequence[Piece], folder: Path) -> Iterator[Stage]:
+    """Pieces as files, as long as the context lasts; errors there name the pieces."""
+    place = folder / "stage"
+    place.mkdir()
+    stage = Stage(pieces, [], [])
+    try:
+        for number, piece in enumerate(pieces):
+            stage.paths.append(_staged(piece, place, number))
+        stage.given.extend(_given(pieces, stage.paths, place))
+        yield stage
+    except CorpusError as error:
+        raise CorpusError(stage.renamed(str(error))) from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _given(pieces: Sequence[Piece], paths: Sequence[Path | None], stage: Path) -> list[Path]:
+    """Files of many documents as they are; those that are one document each in a folder, which says so."""
+    given: list[Path] = []
+    for number, (piece, path) in enumerate(zip(pieces, paths, strict=True)):
+        if path is None or not piece.whole:
+            given += [] if path is None else [path]
+            continue
+        if not given or given[-1].parent != stage or not given[-1].is_dir():
+            given.append(stage / f"folder-{number:09}")
+            given[-1].mkdir()
+        packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else ""
+        (given[-1] / f"{number:09}{_ENDINGS[piece.kind]}{packed}").symlink_to(path.absolute())
+    return given
+
+
+def _staged(piece: Piece, folder: Path, number: int) -> Path | None:
+    """A file of this machine with a piece of text: the file itself, or a copy in `folder`; None where it is empty."""
+    if not piece.remote and piece.start is None:
+        return Path(piece.place)
+    suffixes = "".join(Path(piece.place).suffixes[-2:])
+    target = folder / f"{number}{suffixes}"
+    with _open_piece(piece.place) as source, explain_os_errors(writing=folder, kind=CorpusError):
+        if piece.start is None:
+            with target.open("wb") as copy:
+                shutil.copyfileobj(source, copy, _COPIED)
+        elif piece.kind == "parquet":
+            _copy_row_groups(source, piece, target)
+        else:
+            _copy_lines(source, piece, target)
+    return target if target.stat().st_size else None
+
+
+@contextmanager
+def _open_piece(place: str) -> Iterator[BinaryIO]:
+    """A file to read and to seek in, wherever it is."""
+    if "://" not in place:
+        path = Path(place)
+        with guarded(path), path.open("rb") as file:
+            yield file
+        return
+    with guarded(place):
+        system, inside = filesystem(place)
+        with system.open(inside, "rb") as file:
+            yield cast(BinaryIO, file)
+
+
+def _copy_lines(source: BinaryIO, piece: Piece, target: Path) -> None:
+    """The lines that begin in the range: a line belongs to the piece that holds its first byte."""
+    assert piece.start is not None and piece.stop is not None
+    position = piece.start
+    if position:
+        # The line before ends with the first newline at or behind the byte before the range.
+        source.seek(position - 1)
+        position = position - 1 + len(source.readline())
+    with target.open("wb") as copy:
+        left = piece.stop - position
+        last = b"\n"
+        while left > 0:
+            data = source.read(min(left, _COPIED))
+            if not data:
+                break
+            copy.write(data)
+            left -= len(data)
+            last = data[-1:]
+        if left <= 0 and last != b"\n" and piece.stop > position:
+            copy.write(source.readline())
+
+
+def _copy_row_groups(source: BinaryIO, piece: Piece, target: Path) -> None:
+    """The row groups whose middle lies in the range, where each takes its share of the file by its rows."""
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtraError("reading Parquet files", "parquet") from None
+    assert piece.start is not None and piece.stop is not None
+    file: Any = parquet.ParquetFile(source)
+    rows = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+    source.seek(0, 2)
+    size, done, total = source.tell(), 0, max(sum(rows), 1)
+    writer: Any = None
+    for number, count in enumerate(rows):
+        middle = (done + count / 2) / total * size
+        done += count
+        if piece.start <= middle < piece.stop:
+            table = file.read_row_group(number)
+            writer = writer or parquet.ParquetWriter(target, table.schema)
+            writer.write_table(table)
+    if writer is None:
+        target.touch()
+    else:
+        writer.close()
+
+
+def source_columns(pieces: Sequence[Sequence[Piece]], rows: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
+    """Where documents come from, by which they are told apart where they have no ids; none of a single file.
+
+    Args:
+        pieces: of each part.
+        rows: how many documents each piece has.
+    """
+    sources: list[tuple[str, int, bool]] = []
+    row = 0
+    for part, counts in zip(pieces, rows, strict=True):
+        for piece, count in zip(part, counts, strict=True):
+            if not sources or sources[-1][0] != piece.name:
+                sources.append((piece.name, row, piece.whole))
+            row += count
+    if len(sources) == 1 and not sources[0][2]:
+        return {}
+    names = text_arrays(TextColumn.of(name for name, _, _ in sources))
+    return {
+        **{f"sources.{part}": array for part, array in names.items()},
+        "sources.rows": np.array([first for _, first, _ in sources], np.int64),
+        "sources.whole": np.array([whole for _, _, whole in sources], np.uint8),
+    }
