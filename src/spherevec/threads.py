@@ -1,12 +1,13 @@
-"""Work on several threads whose results come in the order of what was given."""
+"""Work on several threads: items whose results come in order, and slices of rows."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -50,3 +51,22 @@ def in_order(items: Iterable[Item], work: Callable[[int, Item], Result], workers
         finally:  # an error, an interruption, or nobody wants the rest
             for future in pending:
                 future.cancel()
+
+
+def run_slices(pool: ThreadPoolExecutor, edges: Sequence[int], kernel: Callable[..., None], *args: Any) -> None:
+    """Call `kernel(*args, first, last)` for each slice between two edges; the calling thread takes the last slice.
+
+    Example:
+        >>> squares = [0] * 5
+        >>> def square(numbers, first, last):
+        ...     squares[first:last] = [number**2 for number in numbers[first:last]]
+        >>> with ThreadPoolExecutor(2) as pool:
+        ...     run_slices(pool, [0, 2, 5], square, [1, 2, 3, 4, 5])
+        >>> squares
+        [1, 4, 9, 16, 25]
+    """
+    *others, own = pairwise(edges)
+    pending = [pool.submit(kernel, *args, first, last) for first, last in others]
+    kernel(*args, *own)
+    for future in pending:
+        future.result()

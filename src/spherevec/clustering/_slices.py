@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 from spherevec.process import effective_jobs, one_blas_thread
+from spherevec.threads import run_slices
 
 # Below about this many rows, handing a slice to a thread costs more than the slice.
 _MIN_SLICE_ROWS = 2048
@@ -26,17 +26,12 @@ class SliceRunner:
         # A power of two, which divides evenly among the usual numbers of cores.
         self.n_slices = min(_MAX_SLICES, 1 << max(n_rows // _MIN_SLICE_ROWS, 1).bit_length() - 1)
         n_ranges = min(n_threads, self.n_slices)
-        edges = [self.n_slices * i // n_ranges for i in range(n_ranges + 1)]
-        self._ranges = list(pairwise(edges))
+        self._edges = [self.n_slices * i // n_ranges for i in range(n_ranges + 1)]
         self._pool = pool
 
     def run(self, kernel: Callable[..., None], *args: Any) -> None:
         """Call `kernel(*args, first_slice, last_slice)` on all slices; the calling thread takes the last range."""
-        *others, (first, last) = self._ranges
-        pending = [self._pool.submit(kernel, *args, *bounds) for bounds in others]
-        kernel(*args, first, last)
-        for future in pending:
-            future.result()
+        run_slices(self._pool, self._edges, kernel, *args)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.engine.base import SETTLING, Floats
+from spherevec.threads import run_slices
 
 SHARED = ("inputs", "contexts")  # the tables of which every worker has a copy
 _ROWS_A_THREAD = 4096
@@ -128,12 +129,11 @@ def followed(
     return now
 
 
-def _spread(work: Callable[[int, int], object], rows: int, threads: int) -> None:
+def _spread(work: Callable[[int, int], None], rows: int, threads: int) -> None:
     """Do some rows at a time, on threads."""
     starts = range(0, rows, _ROWS_A_THREAD)
     if threads == 1 or len(starts) < 2:
         work(0, rows)
         return
     with ThreadPoolExecutor(threads, thread_name_prefix="spherevec") as pool:
-        for done in [pool.submit(work, start, min(start + _ROWS_A_THREAD, rows)) for start in starts]:
-            done.result()
+        run_slices(pool, [*starts, rows], work)

@@ -9,7 +9,6 @@ and models of release 0.1.0, are fitted by sampled steps.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.engine.sampling import UNIGRAM_POWER
+from spherevec.threads import in_order
 
 Floats = NDArray[np.float32]
 
@@ -76,13 +76,13 @@ def negative_moments(inputs: Floats, counts: NDArray[np.int64], threads: int = 1
     dim = inputs.shape[1]
     mean, second = np.zeros(dim), np.zeros((dim, dim))
 
-    def sums(start: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def sums(_: int, start: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         rows = inputs[start : start + _ROWS_AT_ONCE].astype(np.float64)
         weighted = rows * probabilities[start : start + _ROWS_AT_ONCE, None]
         return weighted.sum(axis=0), rows.T @ weighted
 
-    with threadpool_limits(1), ThreadPoolExecutor(threads, thread_name_prefix="spherevec") as pool:
-        for first, products in pool.map(sums, range(0, len(inputs), _ROWS_AT_ONCE)):
+    with threadpool_limits(1):
+        for first, products in in_order(range(0, len(inputs), _ROWS_AT_ONCE), sums, threads):
             mean += first
             second += products
     return mean.astype(np.float32), (second - np.outer(mean, mean)).astype(np.float32)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.compiling import njit
+from spherevec.threads import run_slices
 
 LEAST_TOKENS = 1 << 18  # that are worth a thread
 
@@ -44,6 +44,4 @@ def gather(
     parts = max(1, min(threads, len(out) // LEAST_TOKENS))
     edges = np.searchsorted(ends, np.linspace(0, len(out), parts + 1)[1:-1]).tolist()
     edges = [0, *edges, len(runs)]
-    done = [pool.submit(copy_runs, ids, runs, ends, out, first, last) for first, last in pairwise(edges)]
-    for future in done:
-        future.result()
+    run_slices(pool, edges, copy_runs, ids, runs, ends, out)

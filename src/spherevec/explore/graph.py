@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.explore import kernels
+from spherevec.process import usable_cores
+from spherevec.threads import run_slices
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int32]
@@ -28,13 +29,10 @@ Runner = Callable[..., None]
 @contextmanager
 def row_runner(threads: int) -> Iterator[Runner]:
     """`run(kernel, rows, *args)` calls `kernel(*args, first, last)` on slices of the rows, by a pool of threads."""
-    count = threads or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    with ThreadPoolExecutor(count, thread_name_prefix="spherevec-map") as pool:
+    with ThreadPoolExecutor(threads or usable_cores(), thread_name_prefix="spherevec-map") as pool:
 
         def run(kernel: Callable[..., None], rows: int, *args: Any) -> None:
-            edges = [*range(0, rows, _SLICE_ROWS), rows]
-            for _ in pool.map(lambda i: kernel(*args, edges[i], edges[i + 1]), range(len(edges) - 1)):
-                pass
+            run_slices(pool, [*range(0, max(rows, 1), _SLICE_ROWS), rows], kernel, *args)
 
         yield run
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from spherevec.process import one_blas_thread, usable_cores
+from spherevec.threads import in_order
 from spherevec.topics import kernels
 
 Labels = NDArray[np.int64]
@@ -24,8 +24,8 @@ _BLOCK = 256
 
 def each(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
     """`work` of each item, by several threads, with BLAS held to one thread so that no bit depends on their number."""
-    with one_blas_thread(), ThreadPoolExecutor(threads or usable_cores()) as pool:
-        return list(pool.map(work, items))
+    with one_blas_thread():
+        return list(in_order(items, lambda _, item: work(item), threads or usable_cores()))
 
 
 def neighbor_graph(rows: Rows, neighbors: int, threads: int = 0) -> csr_array:
