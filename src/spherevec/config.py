@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from spherevec.devices import DEVICES
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, FormatError
 from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES, Objective
 from spherevec.process import usable_cores
 
@@ -229,6 +229,20 @@ class TrainConfig:
                 raise ConfigError(f"unknown setting {name!r}; {hint_for(name)}")
         return cls(**values)
 
+    @classmethod
+    def saved_settings(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings of a saved model or checkpoint; one that is newer than the file gets its default.
+
+        Example:
+            >>> TrainConfig.saved_settings({"epochs": 3})["vector_size"]
+            100
+        """
+        settings = {spec.name: spec.default for spec in fields(cls)}
+        for name in values:
+            if name not in settings:
+                raise FormatError(f"unknown setting {name!r:.60}: written by a newer release, which can read it")
+        return settings | dict(values)
+
     def with_(self, **changes: Any) -> TrainConfig:
         """A copy with some settings changed."""
         return replace(self, **changes)
@@ -334,12 +348,6 @@ def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:
 
 
 TrainConfig.__doc__ = f"{cleandoc(TrainConfig.__doc__ or '')}\n{describe_settings()}\n"
-
-
-def settings_of_0_1(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a model or checkpoint of release 0.1.0 by today's names."""
-    renamed = {"offset": "bias", "reproducible": "deterministic"}
-    return {renamed.get(name, name): value for name, value in settings.items()}
 
 
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(

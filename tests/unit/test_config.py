@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from dataclasses import FrozenInstanceError, fields
@@ -9,8 +10,8 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from spherevec.config import RECIPES, TrainConfig
-from spherevec.errors import ConfigError, SpherevecError
+from spherevec.config import COMMON, RECIPES, TrainConfig, setting
+from spherevec.errors import ConfigError, FormatError, SpherevecError
 
 SPECS = {spec.name: spec for spec in fields(TrainConfig)}
 NUMBERS = [name for name, spec in SPECS.items() if str(spec.type).startswith(("int", "float"))]
@@ -226,3 +227,14 @@ def test_zero_threads_are_all_cores_and_others_are_taken_at_their_word(monkeypat
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
     assert TrainConfig(threads=0).thread_count == 7
     assert TrainConfig(threads=3).thread_count == 3
+
+
+def test_a_new_setting_needs_no_new_files():
+    toy = dataclasses.make_dataclass(
+        "Toy", [("toy", int, setting(7, "A toy.", low=1, group=COMMON))], bases=(TrainConfig,), frozen=True
+    )
+    saved = TrainConfig(epochs=3).as_dict()
+    assert toy.saved_settings(saved) == {**saved, "toy": 7}
+    assert toy.from_mapping(toy.saved_settings(saved)).toy == 7
+    with pytest.raises(FormatError, match="unknown setting 'toy'"):
+        TrainConfig.saved_settings(toy().as_dict())

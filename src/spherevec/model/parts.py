@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.config import TrainConfig
 from spherevec.corpus.count.rare import RareCounts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
 from spherevec.engine.fit import FitTables
@@ -305,6 +306,10 @@ class _Config(_Entry):
 
     def accept(self, value: Any, given: Values) -> Any:
         return None if value is None else dict(value)
+
+    def open(self, contents: Contents, opened: Values) -> Any:
+        saved = contents[MANIFEST]
+        return None if saved is None else TrainConfig.saved_settings(saved)
 
 
 class _Record(_Entry):

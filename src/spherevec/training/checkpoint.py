@@ -2,8 +2,6 @@
 
 checkpoint.json         settings, text, position and learned numbers, checksums of the vectors' file and of itself
 vectors.safetensors     `inputs`, `contexts` and, if they are learned, `docs`, (n, dim) float32 each
-
-Format 1, of release 0.1.0, had other names for some of these; it is read, and written anew as format 2.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import process
-from spherevec.config import TrainConfig, settings_of_0_1
+from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.engine.base import Backend, Floats, table_rows
 from spherevec.engine.bias import Biases
@@ -75,9 +73,6 @@ _SCHEMA = schema.record(
     },
     others=schema.anything,
 )
-
-_TABLES_OF_FORMAT_1 = {"words": "inputs", "documents": "docs"}
-_SUMS_OF_FORMAT_1 = {"word_drawn": "word_negatives", "document_drawn": "document_negatives"}
 
 
 @dataclass(frozen=True)
@@ -292,19 +287,23 @@ def load(folder: Path) -> Checkpoint | None:
             vectors = opened.open(VECTORS)
             tables = read_tensors(place / VECTORS, opened=_checked(vectors, about["files"][VECTORS]))
         Sums(**about["biases"]["seen"])  # refused here where a name is unknown
-        return Checkpoint(
+        found = Checkpoint(
             folder=place,
-            config=dict(about["config"]),
+            config=about["config"],
             corpus=dict(about["corpus"]),
             position=Position.from_dict(about["position"]),
             sums=Sums(**about["sums"]),
             biases=dict(about["biases"]),
-            tables={_TABLES_OF_FORMAT_1.get(name, name): table for name, table in tables.items()},
+            tables=tables,
         )
     except OSError as error:
         raise FormatError(f"{place}: cannot read: {error.strerror or error}") from None
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise FormatError(f"{place}: damaged checkpoint ({error}); remove the folder to start over") from None
+    try:
+        return replace(found, config=TrainConfig.saved_settings(found.config))
+    except FormatError as error:
+        raise FormatError(f"{place}: {error}") from None
 
 
 def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
@@ -358,11 +357,10 @@ def _manifest(opened: OpenFolder) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{MANIFEST} does not describe a checkpoint")
     version = about.get("format_version")
-    if type(version) is not int or version not in (1, FORMAT_VERSION):
-        raise ValueError(f"format version {version!r:.40}, this release reads 1 and {FORMAT_VERSION}")
-    if version == FORMAT_VERSION and not checksums.seal_fits(about):
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise ValueError(f"format version {version!r:.40}, this release reads {FORMAT_VERSION}")
+    if not checksums.seal_fits(about):
         raise ValueError(f"{MANIFEST} is not what was written: its checksum differs")
-    about = _from_format_1(about) if version == 1 else about
     _SCHEMA(about, "")
     return about
 
@@ -374,23 +372,6 @@ def _checked(file: BinaryIO, entry: Mapping[str, Any]) -> BinaryIO:
         file.close()
         raise ValueError(f"{VECTORS} is {fault}")
     return file
-
-
-def _from_format_1(about: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of release 0.1.0 by today's names."""
-
-    def renamed(sums: Mapping[str, Any]) -> dict[str, Any]:
-        return {_SUMS_OF_FORMAT_1.get(name, name): value for name, value in sums.items()}
-
-    biases = about["offsets"]
-    return {
-        **about,
-        "config": {"phrases": False, **settings_of_0_1(about["config"])},
-        "corpus": {**about["corpus"], "tokenizer": None},  # any, as long as it gives the same words
-        "position": {**about["position"], "before": renamed(about["position"]["before"])},
-        "sums": renamed(about["figures"]),
-        "biases": {**biases, "seen": renamed(biases["seen"])},
-    }
 
 
 def _entry(path: Path) -> dict[str, Any]:

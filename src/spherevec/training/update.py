@@ -354,8 +354,7 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
         raise ConfigError("this model has no context vectors to learn with; use add_only=True (--add-only)")
     if model.docs is None and add_only:
         raise ConfigError("this model has no documents to add to; train it with documents=True (--documents)")
-    # A model that does not say so had its rare words left as they were.
-    stored = {"smooth_rare_words": False} | dict(model.config or {"vector_size": model.vector_size})
+    stored = dict(model.config or {"vector_size": model.vector_size})
     for name, value in given.items():
         if name not in SETTINGS and stored.get(name) != value:
             raise ConfigError(

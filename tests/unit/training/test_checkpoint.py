@@ -22,7 +22,7 @@ from spherevec.engine import schedule
 from spherevec.engine.base import Block
 from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
-from spherevec.storage import files
+from spherevec.storage import checksums, files
 from spherevec.training import checkpoint, trainer, workers
 from spherevec.training.checkpoint import Every
 from spherevec.training.position import Position
@@ -648,6 +648,36 @@ def link(path):
 def rewrite(folder, **values):
     about = json.loads((folder / checkpoint.MANIFEST).read_text())
     (folder / checkpoint.MANIFEST).write_text(json.dumps(about | values))
+
+
+def with_settings(folder, change):
+    """Let the settings in a checkpoint or model be others, as another release would have written them."""
+    path = next(path for path in (folder / checkpoint.MANIFEST, folder / "model.json") if path.exists())
+    about = json.loads(path.read_text())
+    change(about["config"])
+    path.write_text(json.dumps(checksums.sealed(about)))
+
+
+def test_a_setting_that_is_newer_than_a_checkpoint_has_its_default(corpus, half):
+    with_settings(half, lambda settings: [settings.pop(name) for name in ("refit", "step", "phrases")])
+    assert digest(train(corpus, half)) == digest(spherevec.train(corpus, **SETTINGS))
+
+
+def test_an_unknown_setting_of_a_checkpoint_is_refused_by_name(corpus, half):
+    with_settings(half, lambda settings: settings.update(sorcery=3))
+    with pytest.raises(FormatError, match=r"unknown setting 'sorcery'.*newer release") as error:
+        train(corpus, half)
+    assert str(half) in one_line(error) and "damaged" not in one_line(error)
+
+
+def test_the_settings_of_a_model_are_completed_or_refused(corpus, tmp_path):
+    model = spherevec.train(corpus, **SETTINGS)
+    model.save(tmp_path / "m")
+    with_settings(tmp_path / "m", lambda settings: settings.pop("refit"))
+    assert spherevec.load(tmp_path / "m").config == model.config
+    with_settings(tmp_path / "m", lambda settings: settings.update(sorcery=3))
+    with pytest.raises(FormatError, match=r"unknown setting 'sorcery'"):
+        spherevec.load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
