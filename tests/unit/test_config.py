@@ -182,14 +182,14 @@ def test_sample_is_chosen_by_the_size_of_the_vocabulary_unless_given(words, samp
 
 
 def test_what_is_not_chosen_yet_says_so():
-    with pytest.raises(ConfigError, match="settled"):
+    with pytest.raises(ConfigError, match="resolved"):
         _ = TrainConfig().epoch_count
-    with pytest.raises(ConfigError, match="settled"):
+    with pytest.raises(ConfigError, match="resolved"):
         _ = TrainConfig().sample_threshold
 
 
 def test_epochs_that_are_not_chosen_yet_cannot_be_counted():
-    with pytest.raises(ConfigError, match="settled"):
+    with pytest.raises(ConfigError, match="resolved"):
         TrainConfig().epoch_count  # noqa: B018
 
 
