@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
-from spherevec.search.neighbors import nearest_multiplicative, nearest_neighbors
+from spherevec.search.neighbors import BYTES_FROM_ROWS, ByteVectors, nearest_multiplicative, nearest_neighbors
 
 if TYPE_CHECKING:
     from spherevec.model.subwords import Spellings
@@ -93,13 +93,14 @@ class KeyedVectors:
         self._positions: dict[str, int] | None = None
         # How a model's text spells a word; asked for keys that are not found as they stand.
         self.spelling: Callable[[str], str] | None = None
+        self._in_bytes: ByteVectors | None = None
         self._spellings: Spellings | None = None
         #: Whether an unknown word is answered with a guess from its spelling instead of an `UnknownKeyError`.
         self.guesses = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the spellings, which are quickly made again."""
-        return {**self.__dict__, "_spellings": None}
+        """All but the copy in bytes and the spellings, which are quickly made again."""
+        return {**self.__dict__, "_in_bytes": None, "_spellings": None}
 
     @property
     def named(self) -> bool:
@@ -305,8 +306,19 @@ class KeyedVectors:
     ) -> list[tuple[Key, float]]:
         """The keys nearest to a vector (dim,) of any length, with their cosines; rows in `exclude` are left out."""
         query = self.unit(vector)[None, :]
-        rows, cosines = nearest_neighbors(query, self._first(restrict), topn, [exclude])
+        in_bytes = self.in_bytes if restrict is None else None
+        rows, cosines = nearest_neighbors(query, self._first(restrict), topn, [exclude], in_bytes)
         return self._labelled(rows[0], cosines[0])
+
+    @property
+    def in_bytes(self) -> ByteVectors | None:
+        """A copy of one byte a coordinate, which makes exact search fast; None where there are few vectors.
+
+        Made when first asked for. A change of `vectors` in place after that would not be seen.
+        """
+        if self._in_bytes is None and len(self) >= BYTES_FROM_ROWS:
+            self._in_bytes = ByteVectors.of(self.vectors)
+        return self._in_bytes
 
     def analogy(self, a: Query, b: Query, c: Query, topn: int = 10, method: str = "add") -> list[tuple[Key, float]]:
         """`a` is to `b` as `c` is to …: the best keys and their scores.

@@ -106,7 +106,7 @@ def search_documents(
             raise ConfigError("this model does not keep the words of its documents; train again, or use mode='dense'")
         mode = "dense"
     results = []
-    found = ranked(queries, model.docs.vectors, lexical, mode, topn, rows)
+    found = ranked(queries, model.docs.vectors, lexical, mode, topn, rows, model.docs.in_bytes)
     for query, (chosen, scores) in zip(queries, found, strict=True):
         hits = []
         cosines: list[float | None] = [None] * len(chosen)

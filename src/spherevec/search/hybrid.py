@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.search.lexical import LexicalIndex
-from spherevec.search.neighbors import check_finite, exact_products, nearest_neighbors
+from spherevec.search.neighbors import ByteVectors, best_rows
 
 Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
@@ -33,8 +34,6 @@ FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
 
 _SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
-_ROWS_MULTIPLIED = 1 << 16
-_SPARE = 64  # candidates beyond those asked for, which are scored again in float64
 
 
 class Query(NamedTuple):
@@ -54,7 +53,8 @@ def ranked(
     mode: str,
     topn: int,
     rows: Int64 | None = None,
-) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
+    in_bytes: ByteVectors | None = None,
+) -> Iterator[tuple[Int64, Float64]]:
     """The best rows and their scores for each query, best first, equal scores in the order of the rows.
 
     Memory holds the scores of a few queries at a time, and of one where there are many documents.
@@ -63,122 +63,68 @@ def ranked(
         vectors: (n, dim) unit rows of the documents.
         lexical: finds documents by their words; None in mode "dense".
         rows: the rows that may be an answer, in ascending order; None for all.
+        in_bytes: the same vectors in bytes, to be scanned instead.
     """
-    if mode == "dense" and rows is None:
-        yield from _nearest(queries, vectors, topn)
-        return
-    n = len(vectors) if rows is None else len(rows)
-    step = max(1, _SCORES_HELD // max(n, 1))
-    for first in range(0, len(queries), step):
+    step = len(queries) if lexical is None or mode == "dense" else max(1, _SCORES_HELD // max(len(vectors), 1))
+    for first in range(0, len(queries), max(step, 1)):
         batch = queries[first : first + step]
-        scores = np.zeros((len(batch), n), np.float32)
-        if mode != "lexical":
-            _add_cosines(scores, batch, vectors, rows)
-        for query, own in zip(batch, scores, strict=True):
-            words = None
-            if lexical is not None and mode != "dense":
-                words = _lexical_part(query, lexical, rows, mode)
-                own += words
-            permitted = own > 0 if mode == "lexical" or (query.vector is None and words is not None) else None
-            chosen, best = _best(query, own, words, vectors, rows, mode, topn, permitted)
-            if mode == "hybrid" and query.vector is not None and len(query.words) and len(chosen):
-                first_answers = chosen[:FEEDBACK]
-                if topn < FEEDBACK:
-                    first_answers, _ = _best(query, own, words, vectors, rows, mode, FEEDBACK, permitted)
-                moved = query._replace(vector=_moved(query.vector, vectors[first_answers]))
-                own[:] = 0 if words is None else words
-                _add_cosines(own[None, :], [moved], vectors, rows)
-                chosen, best = _best(moved, own, words, vectors, rows, mode, topn, permitted)
-            yield chosen, best
+        extra = None
+        if lexical is not None and mode != "dense":
+            extra = np.stack([_lexical_part(query, lexical, rows, mode) for query in batch])
+        directed = [place for place, query in enumerate(batch) if query.vector is not None and mode != "lexical"]
+        found: dict[int, tuple[Int64, Float64]] = {}
+        if directed:
+            directions = np.stack([query.vector for query in batch if query.vector is not None])
+            more = None if extra is None else extra[directed]
+
+            def best(directions: Float32, topn: int, more: Any = more) -> list[tuple[Int64, Float64]]:
+                return [*best_rows(directions, vectors, topn, rows=rows, extra=more, in_bytes=in_bytes)]
+
+            if more is not None:
+                first_answers = best(directions, FEEDBACK)
+                directions = np.stack(
+                    [_moved(own, vectors[near]) for own, (near, _) in zip(directions, first_answers, strict=True)]
+                )
+            found.update(zip(directed, best(directions, topn), strict=True))
+        for place in range(len(batch)):
+            yield found[place] if place in found else _best_by_words(None if extra is None else extra[place], topn)
 
 
 def _moved(vector: Float32, answers: Float32) -> Float32:
     """The direction of a query, moved towards its first answers."""
+    if not len(answers):
+        return vector
     mean = sphere.normalize(answers.mean(axis=0, dtype=np.float64))
     return np.asarray(sphere.normalize((1 - FEEDBACK_SHARE) * vector + FEEDBACK_SHARE * mean), np.float32)
 
 
-def _add_cosines(scores: Float32, queries: Sequence[Query], vectors: Float32, rows: Int64 | None) -> None:
-    known = [place for place, query in enumerate(queries) if query.vector is not None]
-    if not known:
-        return
-    directions = np.stack([query.vector for query in queries if query.vector is not None])
-    for start in range(0, scores.shape[1], _ROWS_MULTIPLIED):
-        here = slice(start, start + _ROWS_MULTIPLIED)
-        block = vectors[here] if rows is None else vectors[rows[here]]
-        cosines = directions @ block.T
-        if not np.isfinite(cosines.sum()):
-            check_finite(block, start)
-        scores[known, here] += cosines
-
-
 def _lexical_part(query: Query, lexical: LexicalIndex, rows: Int64 | None, mode: str) -> Float32:
-    """What the words of a query add to the score of each document, (n,)."""
-    found, rare_share, holders = lexical.scores(query.words, query.rare)
-    words = found if rows is None else found[rows]
-    best = float(words.max()) if len(words) else 0.0
+    """What the words of a query add to the score of each document, (n,); nothing to those that are not permitted."""
+    words, rare_share, holders = lexical.scores(query.words, query.rare)
+    if rows is not None:
+        permitted = np.zeros(len(words), np.bool_)
+        permitted[rows] = True
+        words[~permitted] = 0
+    best = float(words.max(initial=0))
     if mode == "lexical" or best == 0:
         return words
     words /= np.float32(best)
-    places = holders if rows is None else np.flatnonzero(np.isin(rows, holders))
-    whole = words[places]
+    whole = words[holders]
     for _ in range(SQUARINGS):
         np.square(words, out=words)
-    words[places] = whole
+    words[holders] = whole
     length = len(np.unique(query.words)) + len(query.rare)
     weight = min(max(LEXICAL_WEIGHT, LEXICAL_WEIGHT * length / SHORT_QUERY), 1.0) + RARE_WEIGHT * rare_share
     words *= np.float32(weight)
     return words
 
 
-def _candidates(scores: Float32, wanted: int, permitted: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """The places of the best `wanted` scores and their equals, in order."""
-    places = None if permitted is None else np.flatnonzero(permitted)
-    some = scores if places is None else scores[places]
-    if wanted < len(some):
-        good = np.flatnonzero(some >= np.partition(some, len(some) - wanted)[len(some) - wanted])
-    else:
-        good = np.arange(len(some))
-    return good if places is None else places[good]
-
-
-def _best(
-    query: Query,
-    own: Float32,
-    words: Float32 | None,
-    vectors: Float32,
-    rows: Int64 | None,
-    mode: str,
-    topn: int,
-    permitted: NDArray[np.bool_] | None,
-) -> tuple[Int64, NDArray[np.float64]]:
-    """The best of one query: candidates by float32, their order by float64, which does not depend on blocks."""
-    if query.vector is None and words is None:
-        places = np.zeros(0, np.intp)
-    else:
-        places = _candidates(own, topn + _SPARE, permitted)
-    chosen = places if rows is None else rows[places]
-    exact = np.zeros(len(places))
-    if mode != "lexical" and query.vector is not None:
-        exact += exact_products(vectors[chosen], query.vector)
-    if words is not None and len(words):
-        exact += words[places]
-    order = np.lexsort((chosen, -exact))[:topn]
-    return np.asarray(chosen[order], np.int64), exact[order]
-
-
-def _nearest(queries: Sequence[Query], vectors: Float32, topn: int) -> Iterator[tuple[Int64, NDArray[np.float64]]]:
-    """As `ranked` by direction alone: all queries in one pass over the vectors."""
-    known = [query.vector for query in queries if query.vector is not None]
-    near: Iterator[Int64] = iter(())
-    if known:
-        near = iter(nearest_neighbors(np.stack(known), vectors, topn + _SPARE)[0])
-    for query in queries:
-        if query.vector is None:
-            yield np.zeros(0, np.int64), np.zeros(0)
-            continue
-        rows = next(near)
-        chosen = np.sort(rows[rows >= 0])
-        exact = exact_products(vectors[chosen], query.vector)
-        order = np.lexsort((chosen, -exact))[:topn]
-        yield chosen[order], exact[order]
+def _best_by_words(words: Float32 | None, topn: int) -> tuple[Int64, Float64]:
+    """The rows of the highest scores above 0, and these."""
+    if words is None:
+        return np.zeros(0, np.int64), np.zeros(0)
+    held = np.flatnonzero(words > 0)
+    if len(held) > topn:
+        held = held[words[held] >= np.partition(words[held], len(held) - topn)[len(held) - topn]]
+    order = held[np.lexsort((held, -words[held]))][:topn]
+    return order, words[order].astype(np.float64)

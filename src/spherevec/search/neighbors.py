@@ -1,27 +1,38 @@
 """Nearest neighbours on the sphere: arrays in, arrays out.
 
-Search is exact and runs over blocks of vectors, so its memory does not grow with their number.
+Search is exact. A scan in low precision chooses candidates, which are scored again in float64; every row that rounding
+could have kept out is a candidate. The scan multiplies float32 vectors through NumPy or, where there are very many,
+goes over a copy of one byte a coordinate (`ByteVectors`). Both work in blocks, so memory does not grow with the scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec import process
 from spherevec.errors import ConfigError, FormatError
 from spherevec.sphere import FloatArray
+from spherevec.threads import in_order
 
 Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 # For each query, the rows that may not be an answer.
 Exclusions: TypeAlias = Sequence[Sequence[int] | Int64]
 
+# From this many rows on, a copy in bytes is worth its memory and the compiler's loading time.
+BYTES_FROM_ROWS = 200_000
+
 # Scores held at a time, in float32 values: 16 MB.
 _SCORES_PER_BLOCK = 1 << 22
 _ROWS_CHECKED = 1 << 16
+_ROWS_PER_SCAN = 1 << 17  # by one thread, over all queries, but at least
+_LEAST_WIDTH = 1 << 12  # rows for each of them
 # Rows scored in float64 at a time, and candidates of a query kept before they are.
 _ROWS_RESCORED = 1 << 13
 _MOST_CANDIDATES = 1 << 16
@@ -29,21 +40,58 @@ _MOST_CANDIDATES = 1 << 16
 _EPSILON = 0.001
 # Queries taken at a time; more would not make the matrix product faster.
 _QUERIES_PER_BLOCK = 256
+_FEW = 8  # where fewer than 1 in so many rows are permitted, gathering them beats scanning all
+
+
+@dataclass(frozen=True)
+class ByteVectors:
+    """Vectors of one byte a coordinate and one scale a row, with a bound on the error of each.
+
+    Attributes:
+        rows: (n, d) int8.
+        scales: (n,) float32; vector i is about scales[i] · rows[i].
+        errors: (n,) float32; the norm of the difference is at most this.
+    """
+
+    rows: NDArray[np.int8]
+    scales: Float32
+    errors: Float32
+
+    @classmethod
+    def of(cls, vectors: Float32) -> ByteVectors:
+        """Round the rows (n, d) of any norm on all cores."""
+        from spherevec.search.scan_kernel import to_bytes
+
+        n = len(vectors)
+        made = cls(np.empty(vectors.shape, np.int8), np.empty(n, np.float32), np.empty(n, np.float32))
+
+        def work(_: int, start: int) -> int:
+            end = min(start + _ROWS_PER_SCAN, n)
+            return int(to_bytes(vectors, start, end, made.rows, made.scales, made.errors))
+
+        for damaged in in_order(range(0, n, _ROWS_PER_SCAN), work, process.usable_cores()):
+            if damaged >= 0:
+                check_finite(vectors[damaged : damaged + 1], damaged)
+        return made
 
 
 def nearest_neighbors(
-    queries: Float32, vectors: Float32, topn: int, exclude: Exclusions | None = None
+    queries: Float32,
+    vectors: Float32,
+    topn: int,
+    exclude: Exclusions | None = None,
+    in_bytes: ByteVectors | None = None,
 ) -> tuple[Int64, Float32]:
     """The `topn` vectors nearest to each query, nearest first, equal cosines in the order of their index.
 
-    The answer is that of a search in float64 over all vectors, however blocks are cut: scores in float32 only choose
-    the candidates, and every row that rounding could have kept out is one.
+    The answer is that of a search in float64 over all vectors.
 
     Args:
         queries: (q, d) rows; unit rows give cosines, others give scalar products.
         vectors: (n, d) unit rows; a read-only memory map is fine.
         topn: how many neighbours; at most n are returned.
         exclude: for each query, the rows of `vectors` that may not be an answer.
+        in_bytes: the same vectors in bytes, to be scanned instead.
 
     Returns:
         Row numbers (q, topn) and cosines (q, topn). Where fewer rows are permitted, row -1 and cosine -inf
@@ -58,25 +106,114 @@ def nearest_neighbors(
     topn = _possible(topn, len(vectors))
     rows = np.full((len(queries), topn), -1, np.int64)
     cosines = np.full((len(queries), topn), -np.inf, np.float32)
-    # Queries in a block: the candidates of all of them are kept beside the scores.
+    for number, (found, exact) in enumerate(best_rows(queries, vectors, topn, exclude=exclude, in_bytes=in_bytes)):
+        rows[number, : len(found)] = found
+        cosines[number, : len(found)] = np.clip(exact, -1, 1)
+    return rows, cosines
+
+
+def best_rows(
+    queries: Float32,
+    vectors: Float32,
+    topn: int,
+    *,
+    rows: Int64 | None = None,
+    extra: Float32 | None = None,
+    exclude: Exclusions | None = None,
+    in_bytes: ByteVectors | None = None,
+) -> Iterator[tuple[Int64, Float64]]:
+    """For each query the `topn` rows of the highest scores and these, best first, equal scores by row.
+
+    Args:
+        queries: (q, d).
+        vectors: (n, d) unit rows.
+        rows: the rows that may be an answer, ascending; None for all.
+        extra: (q, n) what each row gets on top of its scalar product.
+        exclude, in_bytes: as for `nearest_neighbors`.
+    """
+    if in_bytes is not None and rows is not None and len(rows) * _FEW < len(vectors):
+        in_bytes = None
     step = max(1, min(_QUERIES_PER_BLOCK, _SCORES_PER_BLOCK // max(topn, 1)))
     for first in range(0, len(queries), step):
         block = queries[first : first + step]
-        slack = _rounding(block)
-        searches = [_Search(query, topn, slack[number]) for number, query in enumerate(block)]
-        width = max(topn, _SCORES_PER_BLOCK // len(block))
-        for start in range(0, len(vectors), width):
-            scores = block @ vectors[start : start + width].T
-            _check_finite(scores.max(axis=1), block, vectors, start, start + width)
-            if exclude is not None:
-                _hide(scores, exclude[first : first + step], start)
-            for search, row_scores in zip(searches, scores, strict=True):
-                search.add(row_scores, start, vectors)
-        for number, search in enumerate(searches, first):
-            found, exact = search.best(vectors)
-            rows[number, : len(found)] = found
-            cosines[number, : len(found)] = np.clip(exact, -1, 1)
-    return rows, cosines
+        more = None if extra is None else extra[first : first + step]
+        left_out: Exclusions = [()] * len(block) if exclude is None else exclude[first : first + step]
+        searches = [_Candidates(query, topn, vectors, *given) for query, *given in zip(
+            block, left_out, [None] * len(block) if more is None else more, strict=True
+        )]  # fmt: skip
+        if in_bytes is None:
+            _scan_floats(block, vectors, rows, more, searches)
+        else:
+            _scan_bytes(block, in_bytes, rows, more, searches)
+        for search in searches:
+            yield search.best()
+
+
+def _scan_floats(
+    queries: Float32, vectors: Float32, rows: Int64 | None, extra: Float32 | None, searches: list[_Candidates]
+) -> None:
+    """Let all rows compete by their scores in float32, through NumPy alone."""
+    slacks = _rounding(queries)
+    n = len(vectors) if rows is None else len(rows)
+    width = max(searches[0].topn, _SCORES_PER_BLOCK // len(queries))
+    for start in range(0, n, width):
+        here = slice(start, min(start + width, n))
+        numbers = here if rows is None else rows[here]
+        block = vectors[numbers]
+        scores = queries @ block.T
+        _check_finite(scores.max(axis=1), queries, block, start if rows is None else 0)
+        for number, (search, own) in enumerate(zip(searches, scores, strict=True)):
+            slack = float(slacks[number])
+            if extra is not None:
+                more = extra[number, numbers]
+                slack += 2.0**-22 * (slack + 1 + float(np.abs(more).max(initial=0)))
+                own += more
+            least = np.nextafter(np.float32(search.least - slack), np.float32(-np.inf))
+            entering = np.flatnonzero(own >= max(least, np.finfo(np.float32).min))
+            if len(entering) > 2 * search.topn + len(search.exclude):
+                keep = search.topn + len(search.exclude)
+                lowest = np.partition(own[entering], len(entering) - keep)[len(entering) - keep]
+                entering = entering[own[entering] >= lowest - 2 * slack]
+            places = entering + start if rows is None else rows[entering + start]
+            search.add(places, own[entering].astype(np.float64), np.full(len(entering), slack))
+
+
+def _scan_bytes(
+    queries: Float32, vectors: ByteVectors, rows: Int64 | None, extra: Float32 | None, searches: list[_Candidates]
+) -> None:
+    """Let all rows compete by their scores in bytes, on all cores."""
+    from spherevec.search.scan_kernel import scan
+
+    n, dim = vectors.rows.shape
+    if not np.isfinite(queries).all():
+        raise ConfigError("the query is not finite; it holds NaN or infinity")
+    permitted = np.zeros(0 if rows is None else n, np.bool_)
+    permitted[() if rows is None else rows] = True
+    more = np.zeros((0, 0), np.float32) if extra is None else extra
+    # Queries have 16 bits a coordinate, or less where the sum over a row might not fit into 32.
+    wide = queries.astype(np.float64)
+    factors = np.abs(wide).max(axis=1) / min(2**15 - 1, (2**31 - 1) // (127 * dim)) + 1e-300
+    small = np.rint(wide / factors[:, None]).astype(np.int16)
+    norms = np.sqrt(np.einsum("qd,qd->q", wide, wide)) * (1 + 1e-12)
+    rest = wide - small * factors[:, None]
+    # A row of scale s has the norm 127 · s · sqrt(dim) at most. The last part is for the rounding of float64 itself.
+    query_errors = 127 * dim**0.5 * (1.001 * np.sqrt(np.einsum("qd,qd->q", rest, rest)) + 1e-12 * norms)
+    width = max(_LEAST_WIDTH, _ROWS_PER_SCAN // len(queries))
+
+    def work(_: int, start: int) -> list[tuple[Int64, Float64, Float64]]:
+        end = min(start + width, n)
+        shape, counts = (len(queries), end - start), np.zeros(len(queries), np.int64)
+        found, scores, slacks = np.empty(shape, np.int64), np.empty(shape), np.empty(shape)
+        least = np.array([search.least for search in searches])
+        scan(
+            vectors.rows, vectors.scales, vectors.errors, permitted, more, small, factors, norms, query_errors,
+            start, end, least, found, scores, slacks, counts,
+        )  # fmt: skip
+        return [(found[k, :c], scores[k, :c], slacks[k, :c]) for k, c in enumerate(counts.tolist())]
+
+    for block in in_order(range(0, n, width), work, process.usable_cores()):
+        for search, candidates in zip(searches, block, strict=True):
+            search.add(*candidates)
 
 
 def nearest_multiplicative(
@@ -108,7 +245,7 @@ def nearest_multiplicative(
             near = [multiplicative_terms(exact_products(block, vector))[0] for vector in positive[query]]
             far = [multiplicative_terms(exact_products(block, vector))[1] for vector in negative[query]]
             logarithms[start : start + len(block)] = sum(near, np.zeros(len(block))) - sum(far, np.zeros(len(block)))
-        _check_finite(logarithms.max(keepdims=True, initial=-np.inf), positive[query], vectors, 0, len(vectors))
+        _check_finite(logarithms.max(keepdims=True, initial=-np.inf), positive[query], vectors, 0)
         if exclude is not None:
             logarithms[list(exclude[query])] = -np.inf
         found = _ordered(np.arange(len(vectors)), logarithms, topn)
@@ -129,7 +266,7 @@ def multiplicative_terms(cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.log(similar), np.log(similar + _EPSILON)
 
 
-def exact_products(rows: NDArray[np.floating[Any]], query: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+def exact_products(rows: NDArray[np.floating[Any]], query: NDArray[np.floating[Any]]) -> Float64:
     """Scalar products (n,) in float64 of rows (n, d) with a query (d,), each summed in the same order.
 
     Unlike a matrix product, a row's result does not depend on where it stands or on how many there are.
@@ -137,51 +274,58 @@ def exact_products(rows: NDArray[np.floating[Any]], query: NDArray[np.floating[A
     return np.asarray(np.einsum("nd,d->n", rows.astype(np.float64, copy=False), query.astype(np.float64)))
 
 
-class _Search:
-    """The candidates of one query (d,): rows that may be among its `k` nearest, whatever rounding did to scores.
+class _Candidates:
+    """The rows that may be among the `topn` best of one query (d,), whatever rounding did to their scores.
 
     Args:
-        slack: how far a score in float32 may be from the true one.
+        vectors: (n, d), to score the rows in float64.
+        exclude: rows that may not be an answer.
+        extra: (n,) what each row gets on top of its scalar product, or None.
     """
 
-    def __init__(self, query: Float32, k: int, slack: float) -> None:
-        self._query, self._k, self._slack = query, k, np.float32(slack)
+    def __init__(
+        self, query: Float32, topn: int, vectors: Float32, exclude: Sequence[int] | Int64, extra: Float32 | None
+    ) -> None:
+        self._query, self.topn, self._vectors, self.exclude, self._extra = query, topn, vectors, exclude, extra
         self._rows = np.empty(0, np.int64)
-        self._scores = np.empty(0, np.float32)
-        self._least = np.float32(-np.inf)  # the k-th best score so far, less what rounding may have added to it
+        self._scores, self._slacks = np.empty(0), np.empty(0)
+        self.least = -np.inf  # the topn-th best score is at least this
 
-    def add(self, scores: Float32, start: int, vectors: Float32) -> None:
-        """Let the rows from `start` on compete, by their scores in float32; -inf takes a row out."""
-        entering = np.flatnonzero(scores >= max(self._least, np.finfo(np.float32).min))
-        if len(entering) > 2 * self._k:
-            lowest = np.partition(scores[entering], len(entering) - self._k)[len(entering) - self._k]
-            entering = entering[scores[entering] >= lowest - 2 * self._slack]
-        if len(entering) == 0:
+    def add(self, rows: Int64, scores: Float64, slacks: Float64) -> None:
+        """Let some rows compete; each score is wrong by at most its slack."""
+        if len(self.exclude) and len(rows):
+            kept = ~np.isin(rows, self.exclude)
+            rows, scores, slacks = rows[kept], scores[kept], slacks[kept]
+        if not len(rows):
             return
-        self._rows = np.concatenate([self._rows, entering + start])
-        self._scores = np.concatenate([self._scores, scores[entering]])
-        if len(self._scores) >= self._k:
-            kth = np.partition(self._scores, len(self._scores) - self._k)[len(self._scores) - self._k]
-            self._least = kth - 2 * self._slack
-            kept = self._scores >= self._least
-            self._rows, self._scores = self._rows[kept], self._scores[kept]
-        if len(self._rows) > max(4 * self._k, _MOST_CANDIDATES):
+        self._rows = np.concatenate([self._rows, rows])
+        self._scores = np.concatenate([self._scores, scores])
+        self._slacks = np.concatenate([self._slacks, slacks])
+        if len(self._rows) >= self.topn:
+            lower = self._scores - self._slacks
+            self.least = float(np.partition(lower, len(lower) - self.topn)[len(lower) - self.topn])
+            self._keep(self._scores + self._slacks >= self.least)
+        if len(self._rows) > max(4 * self.topn, _MOST_CANDIDATES):
             # Many equal vectors: decide among those seen so far now, so that memory stays bounded.
-            best, _ = self.best(vectors)
-            kept = np.isin(self._rows, best)
-            self._rows, self._scores = self._rows[kept], self._scores[kept]
+            best, _ = self.best()
+            self._keep(np.isin(self._rows, best))
 
-    def best(self, vectors: Float32) -> tuple[Int64, NDArray[np.float64]]:
-        """The k best candidates and their scores in float64, best first, equal scores in the order of their row."""
+    def best(self) -> tuple[Int64, Float64]:
+        """The best candidates and their scores in float64, best first, equal scores in the order of their row."""
         exact = np.empty(len(self._rows))
         for start in range(0, len(self._rows), _ROWS_RESCORED):
             here = slice(start, start + _ROWS_RESCORED)
-            exact[here] = exact_products(vectors[self._rows[here]], self._query)
-        order = _ordered(self._rows, exact, self._k)
+            exact[here] = exact_products(self._vectors[self._rows[here]], self._query)
+        if self._extra is not None:
+            exact += self._extra[self._rows]
+        order = _ordered(self._rows, exact, self.topn)
         return self._rows[order], exact[order]
 
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        self._rows, self._scores, self._slacks = self._rows[kept], self._scores[kept], self._slacks[kept]
 
-def _ordered(rows: Int64, scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+
+def _ordered(rows: Int64, scores: Float64, k: int) -> NDArray[np.intp]:
     """The places of the `k` highest scores, equal ones in the order of their row."""
     return np.lexsort((rows, -scores))[:k]
 
@@ -202,22 +346,13 @@ def _possible(k: int, rows: int) -> int:
     return min(k, rows)
 
 
-def _hide(scores: Float32, exclude: Exclusions, start: int) -> None:
-    for query, rows in enumerate(exclude):
-        for row in rows:
-            if 0 <= row - start < scores.shape[1]:
-                scores[query, row - start] = -np.inf
-
-
-def _check_finite(
-    highest: NDArray[np.floating[Any]], queries: Float32, vectors: Float32, start: int, stop: int
-) -> None:
-    """Complain about NaN by its row; the highest score is NaN where any is."""
+def _check_finite(highest: NDArray[np.floating[Any]], queries: Float32, vectors: Float32, start: int) -> None:
+    """Raise for NaN in queries or vectors; the highest score is NaN where any is."""
     if np.isfinite(highest).all() or not len(vectors):
         return
     if not np.isfinite(queries).all():
         raise ConfigError("the query is not finite; it holds NaN or infinity")
-    check_finite(vectors[start:stop], start)
+    check_finite(vectors, start)
 
 
 def check_finite(vectors: NDArray[np.floating[Any]], start: int = 0) -> None:

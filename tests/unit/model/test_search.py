@@ -84,7 +84,6 @@ def slow_scores(model, query, mode):
 @pytest.mark.parametrize("held", [1, 1 << 25])
 def test_scores_and_order(model, monkeypatch, mode, held):
     monkeypatch.setattr(hybrid, "_SCORES_HELD", held)
-    monkeypatch.setattr(hybrid, "_ROWS_MULTIPLIED", 5)
     queries = ["refund order", "login phone", "the refund", "login err4711", "possible err4711"]
     for query, result in zip(queries, model.search(queries, topn=6, mode=mode), strict=True):
         scores = slow_scores(model, query, mode)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spherevec.errors import ConfigError, FormatError
 from spherevec.search import neighbors
-from spherevec.search.neighbors import nearest_multiplicative, nearest_neighbors
+from spherevec.search.neighbors import ByteVectors, best_rows, exact_products, nearest_multiplicative, nearest_neighbors
 
 
 def unit(n, dim, seed=0):
@@ -173,3 +173,79 @@ def test_read_only_vectors_are_fine():
 def test_what_does_not_fit_is_refused(shape, k):
     with pytest.raises(ConfigError):
         nearest_neighbors(np.ones(shape, np.float32), unit(10, 5), k)
+
+
+def of_all_norms(n, dim, seed):
+    """Rows of tiny, huge and no length, of one coordinate, duplicates and near duplicates of others."""
+    random = np.random.default_rng(seed)
+    rows = nearly_equal(n, dim, seed)
+    rows *= random.choice([0.0, 1e-40, 1e-20, 1e-3, 1.0, 1e3, 1e18], (n, 1), p=[0.1, 0.05, 0.05, 0.2, 0.4, 0.1, 0.1])
+    alone = random.random(n) < 0.1
+    rows[alone, 1:] = 0
+    return rows.astype(np.float32)
+
+
+@given(
+    n=st.integers(1, 80),
+    q=st.integers(1, 5),
+    topn=st.integers(1, 90),
+    dim=st.integers(2, 40),
+    width=st.integers(1, 50),
+    most=st.integers(1, 50),
+    seed=st.integers(0, 1000),
+    make=st.sampled_from([on_grid, nearly_equal, of_all_norms, unit]),
+    with_extra=st.booleans(),
+    with_rows=st.booleans(),
+    data=st.data(),
+)
+@settings(max_examples=300, deadline=None)
+def test_bytes_find_what_float64_finds(n, q, topn, dim, width, most, seed, make, with_extra, with_rows, data):
+    """The same rows in the same order, whatever the vectors, filters and blocks."""
+    random = np.random.default_rng(seed)
+    vectors = make(n, dim, seed)
+    queries = make(q, dim, seed + 1) if data.draw(st.booleans()) else vectors[random.integers(0, n, q)]
+    extra = random.choice([0, 0.25, 1e-7], (q, n)).astype(np.float32) if with_extra else None
+    rows = np.flatnonzero(random.random(n) < 0.7) if with_rows else None
+    exclude = data.draw(st.lists(st.lists(st.integers(0, n - 1), max_size=3), min_size=q, max_size=q))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbors, "_ROWS_PER_SCAN", width)
+        patch.setattr(neighbors, "_MOST_CANDIDATES", most)
+        patch.setattr(neighbors, "_FEW", n)
+        patch.setattr(neighbors, "_LEAST_WIDTH", 1)
+        found = list(
+            best_rows(queries, vectors, topn, rows=rows, extra=extra, exclude=exclude, in_bytes=ByteVectors.of(vectors))
+        )
+    for number, (best, scores) in enumerate(found):
+        expected = exact_products(vectors, queries[number]) + (0 if extra is None else extra[number])
+        allowed = np.setdiff1d(np.arange(n) if rows is None else rows, exclude[number])
+        order = allowed[np.lexsort((allowed, -expected[allowed]))][:topn]
+        assert best.tolist() == order.tolist()
+        np.testing.assert_array_equal(scores, expected[order])
+
+
+def test_bytes_keep_their_promise_about_errors():
+    vectors = np.concatenate([of_all_norms(2000, 30, 1), unit(500, 30)])
+    in_bytes = ByteVectors.of(vectors)
+    restored = in_bytes.rows.astype(np.float64) * in_bytes.scales.astype(np.float64)[:, None]
+    assert np.all(np.linalg.norm(vectors.astype(np.float64) - restored, axis=1) <= in_bytes.errors)
+    assert in_bytes.errors[2000:].max() < 0.02
+
+
+def test_bytes_leave_few_rows_to_score_again(monkeypatch):
+    """Of 30,000 vectors, the bound leaves about one in a hundred."""
+    vectors, queries = unit(30_000, 50), unit(20, 50, seed=1)
+    scored = []
+    monkeypatch.setattr(neighbors, "exact_products", lambda rows, query: scored.append(len(rows)) or rows @ query)
+    neighbors.nearest_neighbors(queries, vectors, 10, in_bytes=ByteVectors.of(vectors))
+    assert max(scored) < 600
+
+
+def test_bytes_of_damaged_vectors_and_queries_are_refused():
+    vectors = unit(100, 8)
+    in_bytes = ByteVectors.of(vectors)
+    damaged = vectors.copy()
+    damaged[17, 3] = np.inf
+    with pytest.raises(FormatError, match="vector 17 holds NaN or infinity"):
+        ByteVectors.of(damaged)
+    with pytest.raises(ConfigError, match="query is not finite"):
+        nearest_neighbors(damaged[17:18], vectors, 3, in_bytes=in_bytes)
