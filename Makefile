@@ -45,8 +45,8 @@ bench: .venv/installed-dev  ## measure speed and memory, half an hour (needs SPH
 reproduce: .venv/installed-dev  ## measure the paper's tables: ARGS="--quick --data DIR --out DIR"
 	$(BIN)/python -m experiments.paper $(ARGS)
 
-docs: .venv/installed-dev  ## build the documentation into build/site; a broken link fails
-	$(BIN)/python -m mkdocs build --strict --quiet
+docs: .venv/installed-dev  ## build the documentation into build/site; a warning fails
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/site
 
 build: .venv/installed-dev  ## build the wheel and the source archive into dist/
 	$(BIN)/python -m build

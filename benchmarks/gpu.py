@@ -2,7 +2,7 @@
 
     python -m benchmarks.gpu [--only tests,limits,speed,quality,crowd,phases,inference] [--corpora DIR] [--docs PAGE]
 
-Needs CuPy, an NVIDIA GPU and the data sets (SPHEREVEC_DATA). Writes its figures into docs/measured/gpu.md, between two
+Needs CuPy, an NVIDIA GPU and the data sets (SPHEREVEC_DATA). Writes its figures into benchmarks/GPU.md, between two
 marks; the text around them stays. `--corpora` names a folder with the corpora encoded, as `wiki20m` and `20news`.
 """
 
@@ -41,7 +41,7 @@ from spherevec.evaluation import (
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
 
-BEGIN, END = "<!-- benchmarks.gpu: begin -->", "<!-- bench.gpu: end -->"
+BEGIN, END = "<!-- benchmarks.gpu: begin -->", "<!-- benchmarks.gpu: end -->"
 REPEATS = 10  # of the 20 M words of Wikipedia, for a steady rate
 SEEDS = (1, 2, 3)
 ALONE: dict[str, Any] = {"add_contexts": False}  # words as they are trained
@@ -410,7 +410,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--corpora", type=Path)
-    parser.add_argument("--docs", type=Path, default=Path("docs/measured/gpu.md"))
+    parser.add_argument("--docs", type=Path, default=Path("benchmarks/GPU.md"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         corpora = Corpora(arguments.corpora, Path(folder))

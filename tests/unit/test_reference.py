@@ -15,7 +15,7 @@ PUBLIC = [name for name in spherevec.__all__ if not name.startswith("__")]
 
 
 def test_the_reference_lists_every_public_name() -> None:
-    listed = re.findall(r"^::: spherevec\.(\w+)$", REFERENCE, re.MULTILINE)
+    listed = re.findall(r"^\.\. auto\w+:: spherevec\.(\w+)$", REFERENCE, re.MULTILINE)
     assert sorted(listed) == sorted(PUBLIC)
 
 

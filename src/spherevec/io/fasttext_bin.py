@@ -3,7 +3,7 @@
 fastText makes a vector of a word's own row and the rows of its character n-grams. Vectors from here know no n-grams, so
 the file says that there are none (`maxn` 0): a known word has exactly its vector, an unknown one has none, which
 fastText answers with zeros. Rows for n-grams could only be fitted afterwards, and guess worse than `guess` does; see
-docs/guides/update.md. The output matrix, which fastText needs only to train on, holds zeros.
+experiments/update/README.md. The output matrix, which fastText needs only to train on, holds zeros.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ A guess is the direction of the weighted mean of the known words that are spelle
 their character n-grams, hashed into a fixed number of rows: the likeness of two words is the cosine of their n-grams,
 each weighted by how rare it is among the known words. Two words that one slip of the hand makes the same (a letter
 more, less or other, or two letters in the wrong order) are at least as alike as the share of letters that they have in
-common. Nothing is learned and nothing is saved: known words keep their
-vectors, and training takes no longer. `docs/guides/update.md` compares this with rows of n-grams that are fitted to
-the words, which guess worse.
+common. Nothing is learned and nothing is saved: known words keep their vectors, and training takes no longer.
+`experiments/update/README.md` compares this with rows of n-grams that are fitted to the words, which guess worse.
 """
 
 from __future__ import annotations

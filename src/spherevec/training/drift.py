@@ -17,7 +17,7 @@ FEWEST_COMPARED = 20  # documents that say anything about words
 GROWING_WORDS = 10
 _FEWEST = 5  # occurrences of a word that may be called growing
 _OLD_SAMPLES = 5
-# Beyond these the new text is called different; docs/guides/update.md has the figures behind them.
+# Beyond these the new text is called different; experiments/update/README.md has the figures behind them.
 UNKNOWN_MORE, FARTHER = 0.05, 1.5
 
 
