@@ -33,7 +33,9 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_default_options = {
     "members": True,
-    "exclude-members": ", ".join(f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "score", "transform")),
+    "exclude-members": ", ".join(
+        f"set_{verb}_request" for verb in ("fit", "partial_fit", "predict", "score", "transform")
+    ),
 }
 python_maximum_signature_line_length = 100
 python_use_unqualified_type_names = True
@@ -56,7 +58,9 @@ copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not of
 
 def _studies_as_downloads(app: object, docname: str, source: list[str]) -> None:
     """Studies stand outside the site: its folder gets a copy of each that a page links to."""
-    source[0] = re.sub(r"\[([^]]+)\]\(((?:\.\./)+(?:experiments|benchmarks)/[^)]+)\)", r"{download}`\1 <\2>`", source[0])
+    source[0] = re.sub(
+        r"\[([^]]+)\]\(((?:\.\./)+(?:experiments|benchmarks)/[^)]+)\)", r"{download}`\1 <\2>`", source[0]
+    )
 
 
 def setup(app: object) -> None:

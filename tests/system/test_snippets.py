@@ -51,7 +51,9 @@ def test_the_snippets_of_a_page_run(
             printed = done.stdout
         if shown and os.environ.get("SHOW"):
             lines = "\n".join(line.rstrip() for line in printed.splitlines()).strip("\n")
-            page.write_text(page.read_text("utf-8").replace(f"{code}```\n\n```text\n{shown}", f"{code}```\n\n```text\n{lines}\n"))
+            page.write_text(
+                page.read_text("utf-8").replace(f"{code}```\n\n```text\n{shown}", f"{code}```\n\n```text\n{lines}\n")
+            )
             continue
         # Vectors differ a little between kinds of processors, so that a shown word may give way to another.
         missing = words(shown) - words(printed)

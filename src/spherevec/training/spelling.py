@@ -3,7 +3,7 @@
 A word that occurs a few times has a vector of few steps. What its spelling shares with other words says more of it:
 `reinvested` is learned from five sentences, `invested` and `reinvest` from hundreds. So a rare word is drawn towards
 the words that are spelled most alike, the more the rarer it is. Documents know nothing of it: they are fitted to the
-input vectors. `docs/measured/recipe.md` has the figures.
+input vectors. `experiments/recipe/STUDY.md` has the figures.
 """
 
 from __future__ import annotations
