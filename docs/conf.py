@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from spherevec import TrainConfig, __version__  # noqa: E402
+from spherevec import TrainConfig, __version__
 
 project = "spherevec"
 author = "The spherevec authors"
@@ -58,9 +58,8 @@ copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # not of
 
 def _studies_as_downloads(app: object, docname: str, source: list[str]) -> None:
     """Studies stand outside the site: its folder gets a copy of each that a page links to."""
-    source[0] = re.sub(
-        r"\[([^]]+)\]\(((?:\.\./)+(?:experiments|benchmarks)/[^)]+)\)", r"{download}`\1 <\2>`", source[0]
-    )
+    study = r"\[([^]]+)\]\(((?:\.\./)+(?:experiments|benchmarks)/[^)]+)\)"
+    source[0] = re.sub(study, r"{download}`\1 <\2>`", source[0])
 
 
 def setup(app: object) -> None:

@@ -1,7 +1,7 @@
 """Every Python and shell snippet of the README and the pages runs, in order, in one session a page.
 
 The pages speak of `tickets.csv` and `december.csv`, which are in examples/. A block of text right below a snippet shows
-its output: most words of it must still be printed. `SHOW=1 pytest tests/system/test_snippets.py` writes the outputs anew.
+its output: most words of it must still be printed. `SHOW=1 pytest tests/system/test_snippets.py` writes these anew.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[A-Za-z]{2,}", text))
 
 
+def tidy(printed: str) -> str:
+    return "\n".join(line.rstrip() for line in printed.splitlines()).strip("\n")
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
 def test_the_snippets_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -50,10 +54,8 @@ def test_the_snippets_of_a_page_run(
             assert done.returncode == 0, f"{where}:\n{done.stderr}"
             printed = done.stdout
         if shown and os.environ.get("SHOW"):
-            lines = "\n".join(line.rstrip() for line in printed.splitlines()).strip("\n")
-            page.write_text(
-                page.read_text("utf-8").replace(f"{code}```\n\n```text\n{shown}", f"{code}```\n\n```text\n{lines}\n")
-            )
+            before, after = f"{code}```\n\n```text\n{shown}", f"{code}```\n\n```text\n{tidy(printed)}\n"
+            page.write_text(page.read_text("utf-8").replace(before, after), "utf-8")
             continue
         # Vectors differ a little between kinds of processors, so that a shown word may give way to another.
         missing = words(shown) - words(printed)
