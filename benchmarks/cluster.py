@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.datasets import find_data
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.read.readers import read_documents
@@ -33,7 +34,6 @@ from spherevec.distributed.cluster import connected
 from spherevec.distributed.exchange import merged
 from spherevec.distributed.machines import Machines, machines
 from spherevec.distributed.shard import Shard, Task
-from spherevec.evaluation import find_data
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from experiments.datasets import find_data
 from spherevec.corpus import EncodedCorpus, encode, read_documents
-from spherevec.evaluation import find_data
 
 Report = dict[str, Any]
 _WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from benchmarks.common import Report, command
-from spherevec.evaluation import find_data
+from experiments.datasets import find_data
 
 TEXTS = {"20news": Path("20news", "text.txt.gz"), "wiki20m": Path("wiki", "wiki20m.txt.gz")}
 TOKENIZERS = {"whitespace": "pre-split text", "words": "default tokeniser"}

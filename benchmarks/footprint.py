@@ -21,7 +21,7 @@ from typing import Any
 
 import spherevec
 from benchmarks.common import Report, command
-from spherevec.evaluation import find_data, wiki_path
+from experiments.datasets import find_data, wiki_path
 
 MEGABYTE = 2**20
 _RUN = """

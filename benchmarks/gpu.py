@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.datasets import SIMILARITY_SETS, find_data, load_labelled, load_similarity, wiki_path
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.corpus.count.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
@@ -28,16 +29,7 @@ from spherevec.engine.cuda import backend as cuda
 from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan
 from spherevec.engine.schedule import epoch_blocks
-from spherevec.evaluation import (
-    SIMILARITY_SETS,
-    evaluate_clustering,
-    evaluate_similarity,
-    find_data,
-    given_split,
-    load_labelled,
-    load_similarity,
-    wiki_path,
-)
+from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
 

@@ -23,10 +23,11 @@ from scipy.sparse import csr_array
 
 import spherevec
 from benchmarks.common import Report, command
+from experiments.datasets import load_labelled
 from spherevec.config import INFERENCE_EPOCHS
 from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize import tokenize
-from spherevec.evaluation import given_split, load_labelled
+from spherevec.evaluation import given_split
 from spherevec.evaluation.spread import Spread
 from spherevec.model.inference import vocabulary_of
 

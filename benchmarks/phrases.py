@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.datasets import find_data
 from spherevec.corpus import encode
 from spherevec.corpus.tokenize.phrases import find_phrases
-from spherevec.evaluation import find_data
 
 
 def main(n_lines: int = 60_000) -> None:

@@ -205,19 +205,19 @@ def _evaluation_seeds() -> list[bytes]:
 
 
 def _read_evaluation(data: bytes, folder: Path) -> None:
-    from spherevec import evaluation
+    from experiments import datasets
 
     name = list(_EVALUATION_FILES)[(data[0] if data else 0) % len(_EVALUATION_FILES)]
     for one, content in {**_EVALUATION_FILES, name: data[1:]}.items():
         (folder / one).parent.mkdir(exist_ok=True)
         write(folder / one, content)
     if name.startswith("20news"):
-        evaluation.load_labelled("20news", folder)
+        datasets.load_labelled("20news", folder)
     elif "analogies" in name:
-        evaluation.load_analogies(folder)
+        datasets.load_analogies(folder)
     else:
-        for similarity_set in evaluation.SIMILARITY_SETS:
-            evaluation.load_similarity(similarity_set, folder)
+        for similarity_set in datasets.SIMILARITY_SETS:
+            datasets.load_similarity(similarity_set, folder)
 
 
 _NUMBERS = (b"nan", b"inf", b"-1e999", b"1e-46", b"0", b"1_0", b"0x1", b"99999999999999999999", b"\xc2\xb2")

@@ -16,20 +16,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from experiments.datasets import find_data, load_labelled, load_similarity, wiki_path
 from experiments.distributed.inline import inline_machines
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.corpus.read.readers import read_documents
 from spherevec.distributed import interval
-from spherevec.evaluation import (
-    evaluate_clustering,
-    evaluate_similarity,
-    find_data,
-    given_split,
-    load_labelled,
-    load_similarity,
-    wiki_path,
-)
+from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split
 from spherevec.model import Model
 from spherevec.storage.files import working_folder
 from spherevec.training import train_corpus

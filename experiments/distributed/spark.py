@@ -23,9 +23,9 @@ DIM, PASSES, LEAST = 100, 5, 5
 def prepare(arguments: argparse.Namespace) -> None:
     from itertools import islice
 
+    from experiments.datasets import wiki_path
     from spherevec.corpus.read.readers import read_documents
     from spherevec.corpus.tokenize import tokenize
-    from spherevec.evaluation import wiki_path
 
     arguments.tokens.parent.mkdir(parents=True, exist_ok=True)
     texts = islice(read_documents(wiki_path()), arguments.documents)
@@ -99,7 +99,8 @@ def ours(arguments: argparse.Namespace) -> dict[str, Any]:
 def score(arguments: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
-    from spherevec.evaluation import SIMILARITY_SETS, evaluate_similarity, load_similarity
+    from experiments.datasets import SIMILARITY_SETS, load_similarity
+    from spherevec.evaluation import evaluate_similarity
 
     with np.load(arguments.file) as stored:
         words = (stored["words"].tolist(), stored["vectors"])

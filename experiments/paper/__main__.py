@@ -19,11 +19,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from experiments.datasets import find_data
 from experiments.paper.measure import measure
 from experiments.paper.plan import FULL, KINDS, METHODS, QUICK, Cell, Scale, all_cells
 from experiments.paper.results import Results, key_of
 from spherevec.errors import SpherevecError
-from spherevec.evaluation import find_data
 
 TEMPLATE = Path(__file__).parent / "page.md"
 _PER_SET = ("epochs", "min_count")  # settings of a scale that are a number for each data set

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.datasets import LabelledTexts, load_labelled, wiki_path
 from experiments.paper.plan import METHODS, NEWS, REVIEWS, WIKI, Cell, Scale
 from spherevec.corpus import EncodedCorpus, encode, read_documents
-from spherevec.evaluation import LabelledTexts, load_labelled, wiki_path
 
 ORDER_SEED = 7  # of the one order in which every peer is fed shuffled documents
 FOLDERS = {WIKI: ("wiki", "wordsim"), NEWS: (NEWS,), REVIEWS: (REVIEWS,)}  # of the data that a result depends on

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments import datasets
 from experiments.paper.corpora import documents_of, encoded, labelled, places_of
 from experiments.paper.plan import METHODS, NEWS, Cell, Scale
 from experiments.peers import PEERS, Fitted, Task
@@ -88,11 +89,11 @@ def _times(cell: Cell, scale: Scale, texts: Sequence[str], threads: int) -> Metr
 def _word_metrics(words: KeyedVectors, data: Path) -> Metrics:
     table = (words.names or [], words.vectors)
     metrics: Metrics = {}
-    for name in evaluation.SIMILARITY_SETS:
-        pairs = evaluation.load_similarity(name, data)
+    for name in datasets.SIMILARITY_SETS:
+        pairs = datasets.load_similarity(name, data)
         result = evaluation.evaluate_similarity(table, pairs, name)
         metrics |= {name: [result.spearman], f"{name}.covered": [result.covered, result.total]}
-    sections = evaluation.load_analogies(data)
+    sections = datasets.load_analogies(data)
     for method in ("3cosadd", "3cosmul"):
         total = evaluation.evaluate_analogies(table, sections, method).total
         metrics |= {method: [total.accuracy], "analogies.covered": [total.covered, total.total]}

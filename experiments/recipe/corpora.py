@@ -13,18 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.datasets import SIMILARITY_SETS, cross_validated, load_labelled, load_similarity, wiki_path
 from spherevec.corpus import EncodedCorpus, encode, read_documents
-from spherevec.evaluation import (
-    SIMILARITY_SETS,
-    cross_validated,
-    evaluate_clustering,
-    evaluate_similarity,
-    given_split,
-    load_labelled,
-    load_similarity,
-    random_splits,
-    wiki_path,
-)
+from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split, random_splits
 from spherevec.model.keyed_vectors import KeyedVectors
 
 Scores = dict[str, float]

@@ -15,16 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import spherevec
+from experiments.datasets import LabelledTexts, cross_validated, labelled_sets, load_labelled
 from spherevec.engine.fit import BY_LENGTH
-from spherevec.evaluation import (
-    cross_validated,
-    evaluate_clustering,
-    given_split,
-    labelled_sets,
-    load_labelled,
-    random_splits,
-)
-from spherevec.evaluation.datasets import LabelledTexts
+from spherevec.evaluation import evaluate_clustering, given_split, random_splits
 from spherevec.model import Model
 from spherevec.model.inference import fitter_of
 

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import spherevec
+from experiments.datasets import find_data
 from experiments.update.measure import read
 from spherevec.corpus.tokenize import tokenize
-from spherevec.evaluation import find_data
 from spherevec.model import Model
 from spherevec.model.subwords import Spellings
 from spherevec.search.neighbors import nearest_neighbors

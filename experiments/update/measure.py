@@ -22,15 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import spherevec
-from spherevec.evaluation import (
-    SIMILARITY_SETS,
-    evaluate_clustering,
-    evaluate_similarity,
-    find_data,
-    load_similarity,
-    random_splits,
-    wiki_path,
-)
+from experiments.datasets import SIMILARITY_SETS, find_data, load_similarity, wiki_path
+from spherevec.evaluation import evaluate_clustering, evaluate_similarity, random_splits
 from spherevec.model import Model
 from spherevec.search.neighbors import nearest_neighbors
 

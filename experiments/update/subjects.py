@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import spherevec
+from experiments.datasets import find_data
 from experiments.update.measure import read
-from spherevec.evaluation import find_data
 from spherevec.topics import compare_topics, find_topics
 
 

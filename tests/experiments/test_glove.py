@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from experiments.datasets import wiki_path
 from experiments.peers import PEERS, Task, cooccurrence
 from experiments.peers import glove as room
 from experiments.peers import glove_kernel as kernel
@@ -14,7 +15,6 @@ from experiments.peers.cooccurrence import count_cooccurrences
 from experiments.peers.glove import _points, _table, seen_from_origin
 from spherevec.corpus import encode
 from spherevec.errors import ConfigError, TrainingError
-from spherevec.evaluation import wiki_path
 
 
 def random_corpus(folder, documents=60, words=25, seed=0):

@@ -86,18 +86,12 @@ def model(trained):
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
-    """An evaluation data folder in which the training corpus is the labelled set."""
+    """Files to measure words with."""
     folder = tmp_path_factory.mktemp("data")
-    (folder / "wordsim").mkdir()
-    (folder / "wordsim/wordsim353.csv").write_text("Word 1,Word 2,Human (mean)\na1,a2,9\na1,b2,1\nb1,b3,8\nc1,zz,5\n")
-    (folder / "wordsim/men.txt").write_text("a1 a2 50\na1 c2 3\n")
-    (folder / "wordsim/simlex999.txt").write_text("word1\tword2\tPOS\tSimLex999\nzz\tyy\tN\t9\n")
-    (folder / "wordsim/google-analogies.txt").write_text(": capital\na1 a2 a3 a4\n: gram1\nzz a2 a3 a4\n")
-    (folder / "20news").mkdir()
-    (folder / "20news/text.txt").write_text(topics_text())
-    (folder / "20news/label.txt").write_text("".join(f"{n % TOPICS}\n" for n in range(DOCUMENTS)))
-    (folder / "20news/split.txt").write_text("".join("test\n" if n % 5 == 0 else "train\n" for n in range(DOCUMENTS)))
-    (folder / "20news/classes.txt").write_text("a\nb\nc\n")
+    (folder / "wordsim353.csv").write_text("Word 1,Word 2,Human (mean)\na1,a2,9\na1,b2,1\nb1,b3,8\nc1,zz,5\n")
+    (folder / "men.txt").write_text("a1 a2 50\na1 c2 3\n")
+    (folder / "simlex999.txt").write_text("word1\tword2\tPOS\tSimLex999\nzz\tyy\tN\t9\n")
+    (folder / "google-analogies.txt").write_text(": capital\na1 a2 a3 a4\n: gram1\nzz a2 a3 a4\n")
     return folder
 
 
@@ -209,19 +203,6 @@ def test_analogy_is_the_models(model):
     )
 
 
-@pytest.mark.parametrize("method", ["skmeans", "kmeans", "movmf"])
-def test_cluster_finds_and_names_the_topics(model, tmp_path, method):
-    out = tmp_path / "labels.txt"
-    found = json.loads(succeed("cluster", model, "--k", TOPICS, "--out", out, "--method", method, "--json").stdout)
-    labels = np.array(out.read_text().split(), int)
-    assert labels.shape == (DOCUMENTS,)
-    for cluster in found:
-        members = np.flatnonzero(labels == cluster["cluster"])
-        assert len(members) == cluster["documents"] == DOCUMENTS // TOPICS
-        (topic,) = set(members % TOPICS)
-        assert {word[0] for word in cluster["nearest_words"]} == {"abc"[topic]}
-
-
 def test_exported_vectors_come_back_by_import(model, tmp_path):
     file, again = tmp_path / "vectors", tmp_path / "again"
     done = succeed("export", model, "--words", file, "--docs", tmp_path / "docs", "--format", "word2vec-bin")
@@ -241,29 +222,17 @@ def test_info_tells_settings_and_record(model):
 
 
 def test_evaluate_words(model, data):
-    similarity = json.loads(succeed("evaluate", "similarity", model, "--data", data, "--json").stdout)
-    assert [(one["name"], one["covered"], one["total"]) for one in similarity] == [
-        ("wordsim353", 3, 4),
-        ("men", 2, 2),
-        ("simlex999", 0, 1),
-    ]
-    assert similarity[1]["spearman"] == pytest.approx(1)
-    assert similarity[2]["spearman"] is None  # JSON has no NaN
-    analogies = json.loads(succeed("evaluate", "analogy", model, "--data", data, "--json").stdout)
+    for name, covered, total in (("wordsim353.csv", 3, 4), ("men.txt", 2, 2), ("simlex999.txt", 0, 1)):
+        found = json.loads(succeed("evaluate", "similarity", model, "--pairs", data / name, "--json").stdout)
+        assert (found["name"], found["covered"], found["total"]) == (name, covered, total)
+        assert found["spearman"] == pytest.approx(1) if name == "men.txt" else True
+    assert found["spearman"] is None  # JSON has no NaN
+    done = succeed("evaluate", "analogy", model, "--questions", data / "google-analogies.txt", "--json")
+    analogies = json.loads(done.stdout)
     assert [(one["name"], one["covered"]) for one in analogies][:2] == [("capital", 1), ("gram1", 0)]
     vectors = Model.load(model).words
     for name, method in (("accuracy", "add"), ("accuracy_3cosmul", "mul")):
         assert analogies[0][name] == (vectors.analogy("a1", "a2", "a3", topn=1, method=method)[0][0] == "a4")
-
-
-def test_evaluate_documents_of_a_data_set(model, data):
-    environment = {**os.environ, "SPHEREVEC_DATA": str(data)}
-    done = succeed("evaluate", "clustering", model, "--set", "20news", "--json", env=environment)
-    clustering = json.loads(done.stdout)
-    assert clustering["data_set"] == "20news" and clustering["k"] == TOPICS and clustering["nmi"]["mean"] > 0.9
-    plain = succeed("evaluate", "classification", model, "--data", data, "--set", "20news").stdout
-    scores = dict(line.split(maxsplit=1) for line in plain.splitlines())
-    assert scores["micro_f1"] == "1.000 ± 0.000"
 
 
 def test_evaluate_documents_with_labels_of_ones_own(model, tmp_path):
@@ -280,22 +249,22 @@ def test_evaluate_documents_with_labels_of_ones_own(model, tmp_path):
     assert once["macro_f1"]["mean"] > 0.95 < often["macro_f1"]["mean"]
 
 
-def test_evaluate_refuses_what_does_not_fit(model, data, tmp_path):
+def test_evaluate_refuses_what_does_not_fit(model, tmp_path):
     labels = tmp_path / "labels.txt"
     labels.write_text("a\nb\n")
     wrong = {
-        ("clustering",): "clustering needs the documents' classes: --labels FILE, or --data DIR with --set NAME",
-        ("clustering", "--data", data): "--set NAME",
-        ("clustering", "--labels", labels, "--set", "20news"): "--labels FILE, or --data DIR",
-        ("clustering", "--labels", labels): f"has 2 lines, but {model} has 240 documents",
-        ("clustering", "--labels", labels, "--split", labels): "--split goes with classification",
-        ("classification", "--data", data, "--set", "news"): "has no labelled data set 'news'; it has 20news",
+        ("clustering",): "clustering needs --labels FILE",
+        ("similarity",): "similarity needs --pairs FILE",
+        ("clustering", "--labels", labels): "has 2 lines, but the model has 240 documents",
+        ("clustering", "--labels", labels, "--split", labels): "--split goes with classification, not with clustering",
         ("classification", "--labels", tmp_path / "none"): "none: no such file",
+        ("similarity", "--pairs", labels): "line 1: expected two words and a score, not 'a'",
+        ("analogy", "--questions", labels): "line 1: expected ': section' or four words, not 'a'",
         (
             "similarity",
             "--labels",
             labels,
-        ): "--labels goes with clustering, classification and topics, not with similarity",
+        ): "--labels goes with clustering and classification and topics, not with similarity",
     }
     for (task, *options), message in wrong.items():
         assert message in one_error_line(run("evaluate", task, model, *options))
@@ -365,9 +334,9 @@ WRONG_COMMANDS = {
     "neighbors {model} --doc none": "no document has the id 'none'",
     "neighbors {words} --doc 1": "without documents",
     "analogy {model} a1 zz9 b1": "no vector for 'zz9'",
-    "cluster {words} --out {tmp}/l": "without documents",
-    "cluster {model} --k 241 --out {tmp}/l": "--k 241 is more than the 240 documents",
-    "cluster {model} --out {taken}": "--force",
+    "topics {words} --out {tmp}/l": "without documents",
+    "topics {model} --quiet --k 241 --out {tmp}/l": "from 1 to 240, the number of documents, not 241",
+    "topics {model} --out {taken}": "--force",
     "export {model}": "nothing to export",
     "export {model} --words {taken}": "--force",
     "export {model} --words {tmp}/x --docs {tmp}/x": "a file name each",
@@ -376,7 +345,7 @@ WRONG_COMMANDS = {
     "export {model} --docs {tmp}/d.csv": "vectors are not written as .csv; write .parquet or .npy",
     "import {taken} --out {tmp}/m": "{taken}",
     "import {tmp}/none --out {tmp}/m": "no such file",
-    "evaluate similarity {model} --data {tmp}/none": "does not exist",
+    "evaluate similarity {model} --pairs {tmp}/none": "no such file",
     "evaluate beauty {model}": "'beauty' is not one of",
     "demo --corpus {tmp}/none": "no such file or folder",
 }
@@ -540,7 +509,37 @@ def test_help_needs_no_heavy_imports(arguments):
 
 def test_help_lists_the_promised_commands():
     listed = succeed("--help").stdout
-    names = ["demo", "train", "neighbors", "analogy", "cluster", "evaluate", "export", "import", "info"]
+    names = ["demo", "train", "neighbors", "analogy", "topics", "evaluate", "export", "import", "info"]
     for name in names:
         assert f"\n  {name} " in listed
     assert "[word2vec|word2vec-bin|" in succeed("export", "--help").stdout
+
+
+PRINTING = sorted(set(cli.list_commands(click.Context(cli))) - {"index"})
+
+
+@pytest.mark.parametrize("name", PRINTING)
+def test_every_command_that_prints_takes_json_and_quiet(name):
+    options = {flag for param in cli.get_command(click.Context(cli), name).params for flag in param.opts}
+    assert {"--json", "--quiet"} <= options
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&- <&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_end_in_one_line(model, tmp_path, closed):
+    lines = {f"search {model} -": "standard input holds no text", f"train - --out {tmp_path}/m": "-: is empty"}
+    for line, message in lines.items():
+        command = f"{SPHEREVEC} {line} {closed}"
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 2
+        if "2>&-" not in closed:
+            assert message in one_error_line(done)
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["train {corpus} --out /", "update {model} {corpus} --out /", "import {words} --out /"]
+)
+def test_a_model_is_never_written_to_the_root(model, corpus, tmp_path, line):
+    succeed("export", model, "--words", tmp_path / "words.txt")
+    words = line.format(model=model, corpus=corpus, words=tmp_path / "words.txt").split()
+    assert "is the root of the file system" in one_error_line(run(*words, "--out", "/", "--force"))

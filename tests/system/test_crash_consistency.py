@@ -288,7 +288,6 @@ class Exports(Scenario):
     def _write(self, path, which):
         model = str(path.with_name(f"model-{which}"))
         lines = [["export", model, "--words", f"{path}-{name}", "--format", name] for name in self.formats]
-        lines.append(["cluster", model, "--k", "2", "--out", f"{path}-labels.txt"])
         texts = ["infer", model, str(path.with_name("texts.txt")), "--threads", "1"]
         lines.append([*texts, "--out", f"{path}-vectors.npy", "--ids", f"{path}-ids.txt"])
         for line in lines:

@@ -67,7 +67,7 @@ def commands(place, out):
     return [
         ["train", corpus, "--out", f"{out}/m", "--force", *QUICK],
         ["infer", model, corpus, "--out", f"{out}/v.npy", "--force"],
-        ["cluster", model, "--k", "3", "--out", f"{out}/labels.txt", "--force"],
+        ["topics", model, "--k", "3", "--out", f"{out}/topics", "--force", "--quiet"],
         ["import", str(place / "words.txt"), "--out", f"{out}/imported", "--force"],
         *exports,
     ]

@@ -57,7 +57,6 @@ def commands(place, out):
         "import": (["import", str(place / "words.txt"), "--out", f"{out}/i"], "i"),
         "export": (["export", model, "--words", f"{out}/w.txt"], "w.txt"),
         "npy": (["export", model, "--words", f"{out}/p", "--format", "npy"], "p"),
-        "cluster": (["cluster", model, "--k", "2", "--out", f"{out}/c.csv"], "c.csv"),
         "infer": (["infer", model, corpus, *fields, "--out", f"{out}/v.npy"], "v.npy"),
         "ids": (["infer", model, corpus, *fields, "--out", f"{out}/v2.npy", "--ids", f"{out}/ids.txt"], "ids.txt"),
         "explore": (["explore", model, "--out", f"{out}/page.html"], "page.html"),
@@ -66,9 +65,7 @@ def commands(place, out):
 
 
 @posix
-@pytest.mark.parametrize(
-    "name", ["train", "update", "import", "export", "npy", "cluster", "infer", "ids", "explore", "topics"]
-)
+@pytest.mark.parametrize("name", ["train", "update", "import", "export", "npy", "infer", "ids", "explore", "topics"])
 def test_an_output_that_another_process_owns_is_refused_at_once(place, tmp_path, capsys, name):
     arguments, output = commands(place, tmp_path)[name]
     holder = subprocess.Popen(
@@ -119,8 +116,6 @@ def test_tables_hold_what_was_there_and_guard_against_formulas_where_asked(place
     assert [row[0] for row in cells(tmp_path / "safe" / "assignments.csv")[1:]] == expected
     spherevec.load(model).topics(k=2).save(tmp_path / "python", guard_formulas=True)
     assert cells(tmp_path / "python" / "assignments.csv") == cells(tmp_path / "safe" / "assignments.csv")
-    assert main(["cluster", model, "--k", "2", "--out", str(tmp_path / "c.csv"), "--guard-formulas"]) == 0
-    assert [row[0] for row in cells(tmp_path / "c.csv")[1:]] == expected
     assert capsys.readouterr().out.count("\x1b") == 0
 
 
@@ -170,7 +165,6 @@ def test_odd_file_names_go_through_all_outputs(tmp_path, capsys):
     assert main(["topics", model, "--k", "2", "--out", str(tmp_path / "t")]) == 0
     json.loads((tmp_path / "t" / "topics.json").read_text())
     assert len(cells(tmp_path / "t" / "assignments.csv")) == 5
-    assert main(["cluster", model, "--k", "2", "--out", str(tmp_path / "c.csv")]) == 0
     out = ["--out", str(tmp_path / "v.npy"), "--ids", str(tmp_path / "ids.txt")]
     assert main(["infer", model, str(folder), *out]) == 0
     assert sorted((tmp_path / "ids.txt").read_text().split("\n")) == ["", "\\udcff.txt", "a\\nb.txt", "c.txt", "d.txt"]

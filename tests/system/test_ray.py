@@ -1,5 +1,6 @@
 """Training on workers of a Ray cluster: real processes, real nodes, which are really killed."""
 
+import json
 import os
 import shutil
 import signal
@@ -235,6 +236,14 @@ def test_the_command_line_reads_trains_and_infers_on_workers(cluster, files, tmp
     assert done.exit_code == 0, done.output
     np.testing.assert_array_equal(np.load(vectors), loaded.infer(text.read_text().splitlines()))
     assert ids.read_text().split() == [str(row) for row in range(2400)]
+    # Ids with line feeds are written as without Ray.
+    odd, plain = tmp_path / "odd.jsonl", tmp_path / "plain.txt"
+    odd.write_text("".join(json.dumps({"id": f"a\n{n}", "text": "w1 w2"}) + "\n" for n in range(3)))
+    fields = ("--text-field", "text", "--id-field", "id", "--out", vectors, "--force")
+    for asked in (("--ids", ids, *address), ("--ids", plain)):
+        done = CliRunner().invoke(cli, [str(one) for one in ("infer", model, odd, *fields, *asked)])
+        assert done.exit_code == 0, done.output
+    assert ids.read_text() == plain.read_text() == "a\\n0\na\\n1\na\\n2\n"
 
 
 def test_what_goes_wrong_on_a_worker_is_one_line(cluster, files, tmp_path):

@@ -60,7 +60,7 @@ COMMANDS = [
     ["neighbors", "MODEL", "--doc", "plain.txt"],
     ["neighbors", "MODEL", "\x1b[31mred"],
     ["analogy", "MODEL", "plain", "=1+1", "a\nb"],
-    ["cluster", "MODEL", "--k", "2", "--out", "OUT"],
+    ["topics", "MODEL", "--k", "2", "--quiet"],
 ]
 
 
@@ -277,8 +277,6 @@ USES = {
         ["search", "MODEL", "w1 w2"],
         ["search", "MODEL", "w1", "--mode", "dense"],
         ["neighbors", "MODEL", "--doc", "3"],
-        ["cluster", "MODEL", "--k", "2", "--out", "OUT"],
-        ["cluster", "MODEL", "--k", "2", "--method", "kmeans", "--out", "OUT"],
         ["topics", "MODEL", "--k", "2", "--quiet"],
         ["explore", "MODEL", "--out", "OUT"],
         ["update", "MODEL", "TEXT", "--out", "OUT", "--add-only", "--quiet"],

@@ -27,7 +27,7 @@ SCRIPT = """
     lines = [
         ["info", place], ["check", place], ["neighbors", place, "w1"], ["search", place, "w1 w2"],
         ["topics", place, "--k", "2", "--out", out + "topics"], ["explore", place, "--out", out + "html"],
-        ["cluster", place, "--k", "2", "--out", out + "csv"], ["export", place, "--words", out + "w2v"],
+        ["export", place, "--words", out + "w2v"],
         ["infer", place, out + "txt", "--out", out + "npy"], ["import", out + "w2v", "--out", out + "imported"],
         ["update", place, out + "txt", "--out", out + "grown", "--threads", "1"], ["tokenize", out + "txt"],
         ["train", out + "txt", "--out", out + "trained", "--min-count", "1", "--epochs", "1"],

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spherevec.cli import display
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,77 +48,3 @@ def output(path: Path, force: bool) -> Iterator[None]:
     with owned(path, run=True):
         check_free(path, force)
         yield
-
-
-def check_model_folder(out: Path, force: bool) -> None:
-    """Refuse before any work is done what would be refused when the model is written."""
-    import tempfile
-
-    from spherevec.model.parts import folder_files
-    from spherevec.storage.files import check_replaceable
-
-    check_free(out, force)
-    check_replaceable(out, overwrite=force, ours=folder_files())
-    parent = next(folder for folder in out.resolve().parents if folder.exists())
-    try:
-        tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=parent).cleanup()
-    except OSError as error:
-        raise ConfigError(f"{out}: cannot write in {parent}: {error.strerror}; choose another place") from None
-
-
-def checkpoint_folder(out: Path) -> Path:
-    """Where the unfinished run of a model is kept."""
-    named = out if out.name not in ("", "..") else out.resolve()
-    return named.with_name(f"{named.name}.checkpoint")
-
-
-def finished(out: Path) -> Model | None:
-    """The model that a run has left in `out`; None where the run is still to go on, or to begin.
-
-    A run that was killed between saving its model and removing its checkpoint has left both; the checkpoint goes.
-    """
-    from spherevec.model import Model
-    from spherevec.model.parts import MANIFEST
-    from spherevec.training import checkpoint
-
-    if not (out / MANIFEST).is_file():
-        return None
-    model = Model.load(out)
-    folder = checkpoint_folder(out)
-    left = checkpoint.load(folder)
-    if left is not None:
-        about = (left.config, left.corpus["documents"], left.corpus["tokens"])
-        settled = {**left.config, "threads": (model.config or {}).get("threads")}
-        if (model.config, *map(model.provenance.get, ("documents", "tokens"))) != (settled, *about[1:]):
-            return None
-        checkpoint.remove(folder)
-    return model
-
-
-def finished_update(model: Model, folder: Path, out: Path) -> Model | None:
-    """The model that an update of `model` has left in `out`; None where it is still to go on, or to begin."""
-    from spherevec.model import Model
-    from spherevec.model.parts import MANIFEST
-    from spherevec.training import checkpoint
-
-    if not (out / MANIFEST).is_file() or out.resolve() == folder.resolve():
-        return None
-    grown = Model.load(out)
-    before, after = (list(one.provenance.get("updates", ())) for one in (model, grown))
-    if grown.provenance.get("created") != model.provenance.get("created") or after[: len(before)] != before:
-        return None
-    checkpoint.remove(checkpoint_folder(out))
-    return grown
-
-
-def check_checkpoint_folder(folder: Path, resume: bool, force: bool, quiet: bool) -> None:
-    """An unfinished run that nobody resumes is in the way, unless `force` is given."""
-    from spherevec.training import checkpoint
-
-    found = checkpoint.find(folder)
-    if found and not resume and not force:
-        raise ConfigError(
-            f"{folder}: holds an unfinished training; give --resume to go on with it, or --force to start over"
-        )
-    if resume and not found and not quiet:
-        display.tell(f"{folder}: no checkpoint there; starting from the beginning")

@@ -8,26 +8,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from spherevec.engine.figures import REPORTED, shown
+from spherevec.engine.figures import shown
 from spherevec.terminal import visible, visible_json
 
 if TYPE_CHECKING:
+    from spherevec.cli.console import Console
     from spherevec.corpus.count.summary import CorpusSummary
-    from spherevec.evaluation import AnalogyResult, SimilarityResult
     from spherevec.model import Model
     from spherevec.model.keyed_vectors import Key
     from spherevec.search.results import SearchResult
     from spherevec.training.progress import Progress
 
-Answers = Sequence[tuple["Key", float]]
-
 # Seconds between two lines of progress where there is no terminal to redraw.
 _LINE_INTERVAL = 5.0
-_HEADS = {"mean_resultant_length": "anisotropy", "tokens_per_second": "tokens/s"}
 _WIDTH = 120  # of tables where there is no terminal
 
 
@@ -56,21 +54,6 @@ def echo(line: str = "") -> None:
     click.echo(visible(line))
 
 
-def tell_summary(summary: CorpusSummary, only_warnings: bool = False) -> None:
-    """What was read, a line each."""
-    for line in [f"warning: {one}" for one in summary.warnings] if only_warnings else str(summary).splitlines():
-        tell(line)
-
-
-def tell_corpus(model: Model, only_warnings: bool = False) -> None:
-    """What was read, what was left out and chosen, and what looks wrong."""
-    from spherevec.corpus.count.summary import CorpusSummary
-
-    stored = model.provenance.get("summary")
-    if isinstance(stored, dict):
-        tell_summary(CorpusSummary.from_dict(stored), only_warnings)
-
-
 def print_json(value: Any) -> None:
     """JSON for programs, in UTF-8 whatever the locale says."""
     encoded = visible_json(json.dumps(_finite(value), ensure_ascii=False, indent=1))
@@ -90,131 +73,38 @@ def print_hits(results: Sequence[SearchResult]) -> None:
             echo(f"{cosine}  {hit.id.ljust(min(width, 40))}  {hit.title}".rstrip(" "))
 
 
-def print_neighbors(
-    answers: Sequence[tuple[str, Answers]],
-    as_json: bool,
-    titles: Mapping[object, str] | None = None,
-    guessed: Sequence[str] = (),
-) -> None:
-    """One list an entry: the query, then its answers with their cosines.
+@dataclass(frozen=True)
+class Neighbors:
+    """The answers to one query: keys with their cosines, and the titles of documents.
 
-    Args:
-        titles: what to show beside the key of a document.
-        guessed: the queries whose vectors are guesses.
+    A query is `guessed` when its vector is a guess.
     """
-    titles = titles or {}
-    if as_json:
-        print_json(
-            [
-                {
-                    "query": query,
-                    **({"guessed": True} if query in guessed else {}),
-                    "neighbors": [
-                        {"key": key, "cosine": cosine, **({"title": titles[key]} if key in titles else {})}
-                        for key, cosine in found
-                    ],
-                }
-                for query, found in answers
-            ]
-        )
-        return
-    for place, (query, found) in enumerate(answers):
-        lines = [f"  {cosine:6.3f}  {key}  {titles.get(key, '')}".rstrip(" ") for key, cosine in found]
-        for line in ([] if place == 0 else [""]) + [f"{query} (guessed)" if query in guessed else query, *lines]:
-            echo(line)
+
+    query: str
+    answers: Sequence[tuple[Key, float]]
+    titles: Mapping[Key, str] = field(default_factory=dict)
+    guessed: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        rows = [
+            {"key": key, "cosine": cosine, **({"title": self.titles[key]} if key in self.titles else {})}
+            for key, cosine in self.answers
+        ]
+        return {"query": self.query, **({"guessed": True} if self.guessed else {}), "neighbors": rows}
 
 
-def print_clusters(sizes: Sequence[int], names: Sequence[Sequence[str]], as_json: bool) -> None:
-    if as_json:
-        print_json(
-            [{"cluster": i, "documents": sizes[i], "nearest_words": list(words)} for i, words in enumerate(names)]
-        )
-        return
-    rows = [(str(i), f"{sizes[i]:,}", ", ".join(words)) for i, words in enumerate(names)]
-    print_columns([("cluster", "documents", "nearest words"), *rows])
+def print_neighbors(found: Sequence[Neighbors], console: Console) -> None:
+    """One list for each query: its answers with their cosines."""
 
+    def show() -> None:
+        for place, one in enumerate(found):
+            if place:
+                echo()
+            echo(f"{one.query} (guessed)" if one.guessed else one.query)
+            for key, cosine in one.answers:
+                echo(f"  {cosine:6.3f}  {key}  {one.titles.get(key, '')}".rstrip(" "))
 
-def print_similarity(results: Sequence[SimilarityResult], as_json: bool) -> None:
-    if as_json:
-        print_json([vars(result) for result in results])
-        return
-    rows = [(one.name, f"{one.spearman:.3f}", f"{one.covered} of {one.total}") for one in results]
-    print_columns([("data set", "Spearman", "pairs known"), *rows])
-
-
-def print_analogies(added: AnalogyResult, multiplied: AnalogyResult, as_json: bool) -> None:
-    """The same questions answered by 3CosAdd and by 3CosMul, section by section."""
-    first, second = (
-        [*result.sections, result.semantic, result.syntactic, result.total] for result in (added, multiplied)
-    )
-    scores = list(zip(first, second, strict=True))
-    if as_json:
-        print_json(
-            [
-                {
-                    **vars(one),
-                    "accuracy": one.accuracy,
-                    "correct_3cosmul": other.correct,
-                    "accuracy_3cosmul": other.accuracy,
-                }
-                for one, other in scores
-            ]
-        )
-        return
-    rows = [
-        (one.name, f"{one.accuracy:.3f}", f"{other.accuracy:.3f}", f"{one.covered} of {one.total}")
-        for one, other in scores
-    ]
-    print_columns([("section", "3CosAdd", "3CosMul", "questions known"), *rows])
-
-
-def print_scores(data_set: str, scores: Mapping[str, Any], as_json: bool) -> None:
-    """Scores that were measured several times, beside the settings they were measured with."""
-    if as_json:
-        print_json({"data_set": data_set, **scores})
-        return
-    shown = {
-        name: f"{score['mean']:.3f} ± {score['std']:.3f}" if isinstance(score, Mapping) else str(score)
-        for name, score in scores.items()
-    }
-    print_columns([("data set", data_set), *shown.items()])
-
-
-def print_info(about: Mapping[str, Any], as_json: bool) -> None:
-    """What `Model.describe` says."""
-    if as_json:
-        print_json(about)
-        return
-    plain = {name: value for name, value in about.items() if not isinstance(value, dict | list) and value is not None}
-    plain["trained"] = "no, imported" if about["config"] is None else "yes"
-    if about.get("fields"):
-        plain["fields"] = ", ".join(f"{name} ({kind})" for name, kind in about["fields"].items())
-    others = {name: value for name, value in about["provenance"].items() if not isinstance(value, dict | list)}
-    print_columns([(name, _figure(value)) for name, value in (plain | others).items()])
-    read = about["provenance"].get("summary")
-    if isinstance(read, dict):
-        from spherevec.corpus.count.summary import CorpusSummary
-
-        echo()
-        echo("what was read")
-        for line in str(CorpusSummary.from_dict(read)).splitlines():
-            echo(f"  {line}")
-    if about["config"] is not None:
-        echo()
-        echo("settings")
-        print_columns([(f"  {name}", str(value)) for name, value in about["config"].items()])
-    if about["parameters"]:
-        echo()
-        echo("learned parameters")
-        print_columns([(f"  {name}", _figure(value)) for name, value in about["parameters"].items()])
-    if about["record"]:
-        echo()
-        echo("training record")
-        hidden = {figure.name for figure in REPORTED if figure.shown is None}
-        columns = [name for name in about["record"][0] if name not in hidden]
-        heads = [_HEADS.get(name, name) for name in columns]
-        print_columns([heads, *([_figure(row[name]) for name in columns] for row in about["record"])])
-        echo("loss falls as long as training helps; anisotropy is 0 where words point everywhere, 1 where all agree")
+    console.result([one.as_dict() for one in found], show)
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:
@@ -235,6 +125,14 @@ def summary(model: Model) -> str:
     if seconds:
         parts.append(f"trained in {sum(seconds):.1f} s")
     return ", ".join(parts)
+
+
+def corpus_summary(model: Model) -> CorpusSummary | None:
+    """What was read, left out and chosen when a model was trained, and what looked wrong."""
+    from spherevec.corpus.count.summary import CorpusSummary
+
+    stored = model.provenance.get("summary")
+    return CorpusSummary.from_dict(stored) if isinstance(stored, dict) else None
 
 
 @contextmanager
@@ -268,12 +166,6 @@ def _line_reporter() -> Callable[[Progress], None]:
         tell(", ".join([phase_of(progress), *share, *shown(progress.figures), *left]))
 
     return report
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _finite(value: Any) -> Any:

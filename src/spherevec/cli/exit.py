@@ -146,7 +146,8 @@ def _lacks_memory(error: BaseException | None) -> bool:
 
 
 def _prepare_streams() -> None:
-    # Python has no stream at all where the caller closed it (2>&-).
+    # Python has no stream at all where the caller closed it (2>&-). In this order each gets its own number.
+    sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

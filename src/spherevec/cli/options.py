@@ -1,4 +1,4 @@
-"""Options that several commands share: paths, output, and one for each training setting."""
+"""Options that several commands share: paths, output, reading, several machines, and one for each setting."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from spherevec.cli.console import Console
+from spherevec.cli.groups import Command, option_group
 from spherevec.config import COMMON, KEEP_TEXT, OTHER_NAMES, TrainConfig
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from spherevec.devices import DEVICES
 
 PATH = click.Path(path_type=Path)
 model_argument = click.argument("folder", metavar="MODEL", type=PATH)
@@ -25,6 +26,17 @@ guard_option = click.option(
     "--guard-formulas", is_flag=True, help="In CSV and TSV files, put ' before cells that a spreadsheet would run."
 )
 force_option = click.option("--force", is_flag=True, help="Replace what is there.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(0, 1024), metavar="N", default=0, help="Threads. Default: all cores."
+)
+device_option = click.option(
+    "--device", type=click.Choice(list(DEVICES)), default="cpu", show_default=True, help="Where to compute."
+)
+pretokenized_option = click.option(
+    "--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces."
+)
+# A command that prints takes these two, and gets them as `console`.
+output_options = option_group("console", Console, json_option, quiet_option)
 
 
 class Address(os.PathLike[str]):
@@ -76,20 +88,19 @@ _READING = (
 )
 
 
-def reading_options(command: Command) -> Command:
-    """What a command may be told about the corpus that it reads: the fields of `ReadOptions`."""
-    for option in reversed(_READING):
-        command = option(command)
-    return command
+# The fields of `ReadOptions`, as `reading`.
+reading_options = option_group("reading", dict, *_READING)
 
 
-def split_reading(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values of `reading_options`, and the others."""
-    names = [name for name in values if name in _READING_NAMES]
-    return {name: values.pop(name) for name in names}, values
+def _ray_settings(ray: str | None, workers: int | None, **further: Any) -> dict[str, Any]:
+    """The arguments of `spherevec.train` for several machines; none without --ray."""
+    given = {name: value for name, value in further.items() if value is not None}
+    if ray is not None:
+        return {"ray": ray, "workers": workers, "cluster": given}
+    for name in ["workers"] * (workers is not None) + list(given):
+        raise click.UsageError(f"--{name.replace('_', '-')} needs --ray; threads of one machine are --threads")
+    return {}
 
-
-_READING_NAMES = ("text_field", "id_field", "title_field", "keep", "keep_text", "delimiter", "encoding")
 
 # Second spellings of switched-off settings.
 _OFF_ALIASES = {"documents": " /--words-only"}
@@ -144,14 +155,7 @@ help_all_option = click.option(
 )
 
 
-def training_settings(command: Command) -> Command:
-    """One option for each field of `TrainConfig`. What the user does not give arrives as None."""
-    for spec in reversed(fields(TrainConfig)):
-        command = _option(spec)(command)
-    return command
-
-
-def given_settings(values: dict[str, Any]) -> dict[str, Any]:
+def given_settings(**values: Any) -> dict[str, Any]:
     """The settings that the user gave; the others are the recipe's to decide."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -193,3 +197,40 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg]  # generic only in 
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(self._names())}]"
+
+
+# One option for each field of `TrainConfig`, as `settings`: those that the user gave.
+training_settings = option_group("settings", given_settings, *map(_option, fields(TrainConfig)))
+
+_MACHINES: dict[str, Any] = {"cls": SettingOption, "group": "Several machines (--ray)"}  # `train --help-all` shows it
+_RAY = (
+    click.option(
+        "--ray",
+        metavar="local|auto|ADDRESS",
+        help="Use workers of a Ray cluster: of this machine, of the cluster it belongs to, or at an address.",
+    ),
+    click.option("--workers", type=click.IntRange(1, 1024), metavar="N", help="Workers of --ray. Default: 1."),
+    click.option(
+        "--exchange-tokens",
+        type=click.IntRange(1),
+        metavar="N",
+        **_MACHINES,
+        help="Tokens that a worker trains between two exchanges; by default chosen by vocabulary and --bandwidth.",
+    ),
+    click.option(
+        "--bandwidth",
+        type=click.FloatRange(0, min_open=True),
+        metavar="GBIT",
+        **_MACHINES,
+        help="Between the machines of --ray, in Gbit/s, to choose the exchanges by. Default: 10.",
+    ),
+    click.option(
+        "--worker-timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        **_MACHINES,
+        help="A worker that does not answer for so long is replaced. Default: 600.",
+    ),
+)
+# --ray and what belongs to it, as `ray`: arguments of `spherevec.train`.
+ray_options = option_group("ray", _ray_settings, *_RAY)

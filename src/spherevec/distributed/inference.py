@@ -21,10 +21,10 @@ from spherevec.distributed.cluster import check_workers, connected, threads_a_wo
 from spherevec.distributed.crew import MOST_DEATHS
 from spherevec.distributed.reading import PartAbout
 from spherevec.engine.base import Floats
+from spherevec.io.ids import write_ids
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
 from spherevec.model.inference import InferenceCounts, Inferred, infer_batches
-from spherevec.storage.files import atomic_file
 from spherevec.storage.npy_rows import write_rows
 from spherevec.storage.tensors import read_tensors
 
@@ -134,6 +134,5 @@ def infer_files(
         columns = joined_columns(tables)
         if columns_role(columns, 0) != "id":
             columns |= source_columns(parts, [about.rows for about in abouts])
-        with atomic_file(ids_file, overwrite=overwrite) as file, file.open("w", encoding="utf-8") as lines:
-            lines.writelines(f"{id}\n" for id in DocumentTable(columns).ids)
+        write_ids(ids_file, DocumentTable(columns).ids, overwrite=overwrite)
     return rows, [*notes, *(note for about in abouts for note in about.summary.notes)]

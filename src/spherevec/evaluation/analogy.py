@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
-from spherevec.evaluation.datasets import AnalogySection
+from spherevec.evaluation.files import AnalogySection
 from spherevec.evaluation.words import Words, WordTable
 from spherevec.search.neighbors import multiplicative_terms
 from spherevec.sphere import FloatArray
@@ -63,7 +63,7 @@ def evaluate_analogies(words: Words, sections: Sequence[AnalogySection], method:
 
     Args:
         words: words with their vectors, such as `model.words`, or a tuple of both.
-        sections: questions by kind, such as `load_analogies` reads.
+        sections: questions by kind, such as `read_analogies` reads.
         method: "3cosadd" maximises cos(d, b) − cos(d, a) + cos(d, c); "3cosmul" multiplies and divides instead, with
             cosines shifted to [0, 1].
 

@@ -50,29 +50,6 @@ def given_split(vectors: ArrayLike, labels: ArrayLike, split: ArrayLike, k: int 
     return knn_curve(vectors, labels, [split_rows(split)], ks=(k,))[0]
 
 
-def cross_validated(
-    vectors: ArrayLike, labels: ArrayLike, k: int = 3, folds: int = 5, seed: int = 0
-) -> ClassificationResult:
-    """Classify each of `folds` shuffled parts, with the classes in proportion, by the neighbours in the others.
-
-    Args:
-        vectors: shape (n, dim).
-        labels: shape (n,).
-        k: how many neighbours vote.
-        folds: parts; each is the test set once.
-        seed: of the shuffle.
-
-    Returns:
-        Macro- and micro-F1 with their spread over the folds.
-
-    Examples:
-        >>> vectors = [[1.0, 0.0]] * 5 + [[0.0, 1.0]] * 5
-        >>> cross_validated(vectors, ["pets"] * 5 + ["cars"] * 5, k=1).micro_f1.mean
-        1.0
-    """
-    return knn_curve(vectors, labels, fold_rows(labels, folds, seed), ks=(k,))[0]
-
-
 def random_splits(
     vectors: ArrayLike, labels: ArrayLike, k: int = 3, repeats: int = 10, test_share: float = 0.2, seed: int = 0
 ) -> ClassificationResult:
@@ -103,7 +80,7 @@ def knn_curve(
     Args:
         vectors: shape (n, dim).
         labels: shape (n,).
-        splits: row numbers of training and test documents; see `split_rows`, `fold_rows` and `random_rows`.
+        splits: row numbers of training and test documents; see `split_rows` and `random_rows`.
         ks: numbers of neighbours that vote.
 
     Returns:
@@ -138,17 +115,6 @@ def split_rows(split: ArrayLike) -> Split:
     if not len(train) or not len(test) or len(train) + len(test) != len(marks):
         raise ConfigError("split must mark every document as 'train' or 'test', and have both")
     return train, test
-
-
-def fold_rows(labels: ArrayLike, folds: int = 5, seed: int = 0) -> list[Split]:
-    """Stratified, shuffled folds: each is the test set once."""
-    from sklearn.model_selection import StratifiedKFold
-
-    classes = np.asarray(labels)
-    largest = int(np.unique(classes, return_counts=True)[1].max(initial=0))
-    if not 2 <= folds <= largest:
-        raise ConfigError(f"folds must be between 2 and the {largest} documents of the largest class, not {folds}")
-    return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(classes, classes))
 
 
 def random_rows(n: int, repeats: int = 10, test_share: float = 0.2, seed: int = 0) -> list[Split]:

@@ -24,10 +24,11 @@ from spherevec.io import (
     word2vec_text,
 )
 from spherevec.io.outside import Changes, opened
+from spherevec.model import Model
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.search.neighbors import check_finite
 
-__all__ = ["FORMATS", "Changes", "Format", "export_vectors", "import_vectors", "underscored"]
+__all__ = ["FORMATS", "Changes", "Format", "export_model", "export_vectors", "import_vectors", "underscored"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,23 @@ def export_vectors(
     if FORMATS[format].titled and title is not None:
         options["title"] = title
     FORMATS[format].write(vectors, Path(path), overwrite=overwrite, **options)
+
+
+def export_model(
+    model: Model, what: str, path: str | Path, format: str, *, overwrite: bool = False, guard_formulas: bool = False
+) -> None:
+    """Write the `what` ("words", "contexts" or "docs") of a model with `export_vectors`."""
+    documents = model.documents if what == "docs" else None
+    export_vectors(
+        getattr(model, what),
+        path,
+        format,
+        overwrite=overwrite,
+        tokenizer=model.tokenizer,
+        guard_formulas=guard_formulas,
+        title=documents.title if documents is not None and documents.titled else None,
+        underscores=what != "docs",
+    )
 
 
 def import_vectors(path: str | Path, format: str | None = None) -> tuple[KeyedVectors, Changes]:

@@ -288,7 +288,7 @@ class Model:
 
         Args:
             texts: an iterable of strings or of lists of words; with `text_field` a data frame, or records.
-            epochs: passes over each text; by default 4. Without word weights 10, and more for less than 100 words.
+            epochs: passes over each text; by default 6. Without word weights 10, and more for less than 100 words.
             alpha: the share of a step that a pass takes, by default 0.7. Without word weights the learning rate at the
                 start, by default 0.01, and 0.03 for the hinges.
             threads: 0 = all cores.

@@ -17,16 +17,8 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.neighbors import KNeighborsClassifier
 
 from spherevec.errors import ConfigError
-from spherevec.evaluation import (
-    Spread,
-    cross_validated,
-    evaluate_clustering,
-    given_split,
-    knn_curve,
-    purity,
-    random_splits,
-)
-from spherevec.evaluation.classification import _majority, fold_rows, random_rows, split_rows
+from spherevec.evaluation import Spread, evaluate_clustering, given_split, knn_curve, purity, random_splits
+from spherevec.evaluation.classification import _majority, random_rows, split_rows
 from spherevec.sphere import normalize, random_directions
 
 
@@ -149,25 +141,15 @@ def test_a_tied_vote_goes_to_the_smallest_label():
     assert _majority(np.array([["b", "a"], ["b", "b"]])).tolist() == ["a", "b"]
 
 
-def test_cross_validation_tests_every_document_once_with_classes_in_proportion():
-    labels = np.repeat([0, 1], [40, 10])
-    folds = fold_rows(labels, 5, seed=0)
-    assert sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(50))
-    for train, test in folds:
-        assert not set(train) & set(test)
-        assert np.bincount(labels[test]).tolist() == [8, 2]
-
-
-def test_cross_validated_and_random_splits_repeat_and_vary_with_the_seed():
+def test_random_splits_repeat_and_vary_with_the_seed():
     vectors, labels = labelled_directions(300, 4, 0.4, seed=4)
-    for evaluate, runs in ((cross_validated, 5), (random_splits, 10)):
-        first, again, other = (evaluate(vectors, labels, seed=seed) for seed in (0, 0, 1))
-        assert len(first.micro_f1.values) == runs and first.k == 3
-        assert first == again != other
-        assert first.micro_f1.std > 0
-        train, test = (fold_rows(labels, 5, 0) if runs == 5 else random_rows(300, 10, 0.2, 0))[-1]
-        predicted = KNeighborsClassifier(3).fit(vectors[train], labels[train]).predict(vectors[test])
-        assert first.macro_f1.values[-1] == f1_score(labels[test], predicted, average="macro")
+    first, again, other = (random_splits(vectors, labels, seed=seed) for seed in (0, 0, 1))
+    assert len(first.micro_f1.values) == 10 and first.k == 3
+    assert first == again != other
+    assert first.micro_f1.std > 0
+    train, test = random_rows(300, 10, 0.2, 0)[-1]
+    predicted = KNeighborsClassifier(3).fit(vectors[train], labels[train]).predict(vectors[test])
+    assert first.macro_f1.values[-1] == f1_score(labels[test], predicted, average="macro")
 
 
 def test_random_splits_have_the_share_asked_for():
@@ -183,7 +165,6 @@ def test_random_splits_have_the_share_asked_for():
         (lambda v, y: given_split(v, y, ["train", "test", "dev"] * 10), "split must mark every document"),
         (lambda v, y: given_split(v, y, ["train", "test"] * 15, k=16), "k must be between 1 and the 15 training"),
         (lambda v, y: given_split(v, y, ["train", "test"] * 15, k=0), "k must be between 1 and the 15 training"),
-        (lambda v, y: cross_validated(v, y, folds=1), "folds must be between 2"),
         (lambda v, y: random_splits(v, y, test_share=1.0), "test_share within"),
         (lambda v, y: random_splits(v, y, repeats=0), "repeats must be at least 1"),
     ],

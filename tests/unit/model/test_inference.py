@@ -68,6 +68,13 @@ def unit_rows(n, dim, seed):
     return np.asarray(sphere.random_directions(n, dim, np.random.default_rng(seed)), np.float32)
 
 
+def test_the_number_of_passes_is_what_the_help_says(default_model, texts):
+    said = re.search(r"epochs: passes over each text; by default (\d+)", Model.infer.__doc__)
+    ours = default_model.infer(texts[:20])
+    np.testing.assert_array_equal(ours, default_model.infer(texts[:20], epochs=int(said[1])))
+    assert (ours != default_model.infer(texts[:20], epochs=int(said[1]) - 2)).any()
+
+
 # --- the fit ----------------------------------------------------------------------------------------------------------
 
 

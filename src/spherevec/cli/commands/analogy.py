@@ -8,7 +8,8 @@ import click
 
 from spherevec.cli import display
 from spherevec.cli.checks import load_model
-from spherevec.cli.options import json_option, model_argument, top_option
+from spherevec.cli.console import Console
+from spherevec.cli.options import model_argument, output_options, top_option
 
 
 @click.command()
@@ -17,8 +18,8 @@ from spherevec.cli.options import json_option, model_argument, top_option
 @click.argument("b")
 @click.argument("c")
 @top_option
-@json_option
-def analogy(folder: Path, a: str, b: str, c: str, top: int, as_json: bool) -> None:
+@output_options
+def analogy(folder: Path, a: str, b: str, c: str, top: int, console: Console) -> None:
     """A is to B as C is to … what?"""
     answers = load_model(folder).words.analogy(a, b, c, topn=top)
-    display.print_neighbors([(f"{a} : {b} = {c} : ?", answers)], as_json)
+    display.print_neighbors([display.Neighbors(f"{a} : {b} = {c} : ?", answers)], console)

@@ -7,22 +7,21 @@ from pathlib import Path
 import click
 
 from spherevec.cli import display
-from spherevec.cli.options import json_option, model_argument
+from spherevec.cli.console import Console
+from spherevec.cli.options import model_argument, output_options
 
 
 @click.command()
 @model_argument
-@json_option
-def check(folder: Path, as_json: bool) -> None:
+@output_options
+def check(folder: Path, console: Console) -> None:
     """Compare every byte of a model with its checksums.
 
-    Also checks that every vector is finite and of length 1, and every name unique. The exit code is 2 where anything
-    is wrong.
+    Also checks that every vector is finite and of length 1, and every name unique. The exit code is 2 if anything is
+    wrong.
     """
     from spherevec.model import Model
 
     model = Model.load(folder, verify=True)
-    if as_json:
-        display.print_json({"model": str(folder), "sound": True})
-    else:
-        display.echo(f"{folder}: sound: {display.summary(model)}; all checksums agree, all vectors are of length 1")
+    line = f"{folder}: sound: {display.summary(model)}; all checksums agree, all vectors are of length 1"
+    console.result({"model": str(folder), "sound": True}, lambda: display.echo(line))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from spherevec.cli import display
 from spherevec.cli.checks import documents_of, load_model
-from spherevec.cli.options import PATH, json_option, model_argument
+from spherevec.cli.console import Console
+from spherevec.cli.groups import option_group
+from spherevec.cli.options import PATH, given_settings, model_argument, output_options
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,111 +22,146 @@ if TYPE_CHECKING:
 
     from spherevec.model import Model
 
-_TASKS = ("similarity", "analogy", "clustering", "classification", "topics")
-_WITH_LABELS = ("clustering", "classification", "topics")
+Files = Mapping[str, Path]
 
 
-@click.command()
-@click.argument("task", type=click.Choice(_TASKS))
-@model_argument
-@click.option("--labels", type=PATH, metavar="FILE", help="Classes of the documents, one a line, in the model's order.")
-@click.option("--split", type=PATH, metavar="FILE", help="`train` or `test`, one a line. Default: ten random splits.")
-@click.option("--data", type=PATH, metavar="DIR", help="Folder of the data sets. Default: $SPHEREVEC_DATA.")
-@click.option("--set", "set_name", metavar="NAME", help="Labelled data set in DIR that MODEL was trained on: 20news, …")
-@json_option
-def evaluate(
-    task: str,
-    folder: Path,
-    labels: Path | None,
-    split: Path | None,
-    data: Path | None,
-    set_name: str | None,
-    as_json: bool,
-) -> None:
-    """Measure a model against human judgement or classes.
+def _similarity(model: Model, files: Files, console: Console) -> None:
+    from spherevec.evaluation import evaluate_similarity, read_pairs
 
-    Clustering and classification compare the documents with their classes: your own (--labels), or those of a data
-    set whose text the model was trained on, in the order of its file (--data and --set). Topics are found first; their
-    words are judged by the documents, and the topics by the classes, where these are given.
-    """
-    from spherevec import evaluation
+    found = evaluate_similarity(model.words, read_pairs(files["pairs"]), files["pairs"].name)
+    row = (found.name, f"{found.spearman:.3f}", f"{found.covered} of {found.total}")
+    console.result(vars(found), lambda: display.print_columns([("pairs", "Spearman", "pairs known"), row]))
 
-    _check_options(task, labels, split, set_name)
-    model = load_model(folder)
-    words = model.words
-    if task == "similarity":
-        names = evaluation.SIMILARITY_SETS
-        found = [evaluation.evaluate_similarity(words, evaluation.load_similarity(name, data), name) for name in names]
-        display.print_similarity(found, as_json)
-    elif task == "analogy":
-        sections = evaluation.load_analogies(data)
-        added, multiplied = (evaluation.evaluate_analogies(words, sections, how) for how in ("3cosadd", "3cosmul"))
-        display.print_analogies(added, multiplied, as_json)
-    elif task == "topics" and labels is None and set_name is None:
-        documents_of(model, folder)
-        display.print_scores(str(folder), _topic_scores(model, None), as_json)
+
+def _analogy(model: Model, files: Files, console: Console) -> None:
+    """The same questions answered by 3CosAdd and by 3CosMul, section by section."""
+    from spherevec.evaluation import evaluate_analogies, read_analogies
+
+    sections = read_analogies(files["questions"])
+    results = [evaluate_analogies(model.words, sections, method) for method in ("3cosadd", "3cosmul")]
+    added, multiplied = ([*one.sections, one.semantic, one.syntactic, one.total] for one in results)
+    scores = list(zip(added, multiplied, strict=True))
+    rows = [
+        (one.name, f"{one.accuracy:.3f}", f"{other.accuracy:.3f}", f"{one.covered} of {one.total}")
+        for one, other in scores
+    ]
+    values = [
+        {**vars(one), "accuracy": one.accuracy, "correct_3cosmul": other.correct, "accuracy_3cosmul": other.accuracy}
+        for one, other in scores
+    ]
+    heads = ("section", "3CosAdd", "3CosMul", "questions known")
+    console.result(values, lambda: display.print_columns([heads, *rows]))
+
+
+def _clustering(model: Model, files: Files, console: Console) -> None:
+    from spherevec.evaluation import evaluate_clustering
+
+    assert model.docs is not None
+    _print_scores(str(files["labels"]), asdict(evaluate_clustering(model.docs.vectors, _labels(model, files))), console)
+
+
+def _classification(model: Model, files: Files, console: Console) -> None:
+    from spherevec.evaluation import given_split, random_splits, read_split
+
+    assert model.docs is not None
+    vectors, labels = model.docs.vectors, _labels(model, files)
+    split = read_split(files["split"]) if "split" in files else None
+    if split is None:
+        result = random_splits(vectors, labels)
     else:
-        docs = documents_of(model, folder)
-        source, classes, marks = _classes(labels, split, data, set_name)
-        for what, lines in ((source, classes), (str(split or source), marks)):
-            if lines is not None and len(lines) != len(docs):
-                raise ConfigError(
-                    f"{what}: has {len(lines):,} lines, but {folder} has {len(docs):,} documents; give one a document"
-                )
-        if task == "topics":
-            display.print_scores(source, _topic_scores(model, classes), as_json)
-            return
-        if task == "clustering":
-            result: Any = evaluation.evaluate_clustering(docs.vectors, classes)
-        elif marks is not None:
-            result = evaluation.given_split(docs.vectors, classes, marks)
-        else:
-            result = evaluation.random_splits(docs.vectors, classes)
-        display.print_scores(source, asdict(result), as_json)
+        _check_lines(files["split"], split, model)
+        result = given_split(vectors, labels, split)
+    _print_scores(str(files["labels"]), asdict(result), console)
 
 
-def _check_options(task: str, labels: Path | None, split: Path | None, set_name: str | None) -> None:
-    given = {"--labels": labels, "--split": split, "--set": set_name}
-    if task not in _WITH_LABELS:
-        wrong = [option for option, value in given.items() if value is not None]
-        if wrong:
-            raise click.UsageError(f"{wrong[0]} goes with clustering, classification and topics, not with {task}")
-    elif labels is None and set_name is None and task == "topics":
-        if split is not None:
-            raise click.UsageError("--split goes with classification and --labels")
-    elif (labels is None) == (set_name is None):
-        raise click.UsageError(f"{task} needs the documents' classes: --labels FILE, or --data DIR with --set NAME")
-    elif split is not None and (task != "classification" or labels is None):
-        raise click.UsageError("--split goes with classification and --labels")
-
-
-def _topic_scores(model: Model, classes: NDArray[np.generic] | None) -> dict[str, float]:
-    """Figures of the topics found: their number, NPMI and diversity of ten words each, agreement with classes."""
+def _topics(model: Model, files: Files, console: Console) -> None:
+    """The number of topics, NPMI and diversity of ten words each, and the agreement with labels."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     from spherevec.evaluation.coherence import document_npmi, topic_diversity
     from spherevec.topics import topics_of
 
+    labels = _labels(model, files) if "labels" in files else None
     topics = topics_of(model)
     words = topics.words_by_place
     scores: dict[str, float] = {"topics": len(topics), "diversity": topic_diversity(words)}
     if model.document_terms is not None:
         columns = {word: column for column, word in enumerate(model.words.names or ())}
         scores["npmi"] = document_npmi([[columns[word] for word in one] for one in words], model.document_terms)
-    if classes is not None:
-        scores["nmi"] = float(normalized_mutual_info_score(classes, topics.labels))
-        scores["ari"] = float(adjusted_rand_score(classes, topics.labels))
-    return scores
+    if labels is not None:
+        scores["nmi"] = float(normalized_mutual_info_score(labels, topics.labels))
+        scores["ari"] = float(adjusted_rand_score(labels, topics.labels))
+    _print_scores(str(files.get("labels", "topics")), scores, console)
 
 
-def _classes(
-    labels: Path | None, split: Path | None, data: Path | None, set_name: str | None
-) -> tuple[str, NDArray[np.generic], NDArray[np.str_] | None]:
-    """Where the classes come from, the classes, and which documents are for training or testing, if that is given."""
-    from spherevec import evaluation
+class _Task(NamedTuple):
+    run: Callable[[Model, Files, Console], None]
+    needs: str | None  # the option that must be given
+    takes: tuple[str, ...] = ()  # those that may be
+    documents: bool = True
 
-    if set_name is not None:
-        known = evaluation.load_labelled(set_name, data)
-        return known.name, known.labels, known.split
-    assert labels is not None
-    return str(labels), evaluation.read_labels(labels), None if split is None else evaluation.read_split(split)
+
+_TASKS = {
+    "similarity": _Task(_similarity, "pairs", documents=False),
+    "analogy": _Task(_analogy, "questions", documents=False),
+    "clustering": _Task(_clustering, "labels"),
+    "classification": _Task(_classification, "labels", ("split",)),
+    "topics": _Task(_topics, None, ("labels",)),
+}
+
+
+@click.command()
+@click.argument("task", type=click.Choice(list(_TASKS)))
+@model_argument
+@option_group(
+    "files",
+    given_settings,
+    click.option("--pairs", type=PATH, metavar="FILE", help="Two words and a score per line, for similarity."),
+    click.option("--questions", type=PATH, metavar="FILE", help="Four words per line, in sections, for analogy."),
+    click.option("--labels", type=PATH, metavar="FILE", help="Labels of the documents, one per line, in their order."),
+    click.option("--split", type=PATH, metavar="FILE", help="`train` or `test` per line. Default: ten random splits."),
+)
+@output_options
+def evaluate(task: str, folder: Path, files: dict[str, Path], console: Console) -> None:
+    """Measure a model against human judgement or labels.
+
+    similarity compares cosines with the scores that people gave to pairs of words; analogy answers a : b = c : ?;
+    clustering and classification compare the documents with their labels; topics judges the words of the topics by the
+    documents, and the topics by the labels, if given.
+    """
+    chosen = _TASKS[task]
+    for name in files:
+        if name != chosen.needs and name not in chosen.takes:
+            others = [other for other, one in _TASKS.items() if name in (one.needs, *one.takes)]
+            raise click.UsageError(f"--{name} goes with {' and '.join(others)}, not with {task}")
+    if chosen.needs is not None and chosen.needs not in files:
+        raise click.UsageError(f"{task} needs --{chosen.needs} FILE")
+    model = load_model(folder)
+    if chosen.documents:
+        documents_of(model, folder)
+    chosen.run(model, files, console)
+
+
+def _labels(model: Model, files: Files) -> NDArray[np.str_]:
+    from spherevec.evaluation import read_labels
+
+    labels = read_labels(files["labels"])
+    _check_lines(files["labels"], labels, model)
+    return labels
+
+
+def _check_lines(file: Path, lines: NDArray[np.str_], model: Model) -> None:
+    documents = len(model.docs or ())
+    if len(lines) != documents:
+        raise ConfigError(
+            f"{file}: has {len(lines):,} lines, but the model has {documents:,} documents; give one line for each"
+        )
+
+
+def _print_scores(name: str, scores: Mapping[str, Any], console: Console) -> None:
+    """Scores that were measured several times, beside the settings they were measured with."""
+    shown = {
+        score: f"{value['mean']:.3f} ± {value['std']:.3f}" if isinstance(value, Mapping) else str(value)
+        for score, value in scores.items()
+    }
+    console.result({"data_set": name, **scores}, lambda: display.print_columns([("data set", name), *shown.items()]))

@@ -2,100 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spherevec.cli import display
 from spherevec.cli.checks import load_model, output
-from spherevec.cli.cluster import cluster_options, cluster_settings
-from spherevec.cli.options import PATH, corpus_argument, force_option, model_argument, quiet_option, reading_options
-from spherevec.devices import DEVICES
+from spherevec.cli.console import Console
+from spherevec.cli.groups import option_group
+from spherevec.cli.options import (
+    PATH,
+    corpus_argument,
+    device_option,
+    force_option,
+    model_argument,
+    output_options,
+    pretokenized_option,
+    ray_options,
+    reading_options,
+    threads_option,
+)
+
+if TYPE_CHECKING:
+    from spherevec.corpus.count.summary import CorpusSummary
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What is written: vectors, and ids where they are asked for."""
+
+    out: Path
+    ids_file: Path | None
+    force: bool
+
+
+def _fitting(pretokenized: bool, **fitting: Any) -> dict[str, Any]:
+    return {"tokenizer": "whitespace" if pretokenized else None, **fitting}
 
 
 @click.command()
 @model_argument
 @corpus_argument
-@click.option("--out", required=True, type=PATH, metavar="VECTORS.npy", help="File to write the vectors to.")
-@click.option("--ids", "ids_file", type=PATH, metavar="FILE", help="File to write the ids to, one a line.")
-@click.option("--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces.")
+@option_group(
+    "files",
+    _Files,
+    click.option("--out", required=True, type=PATH, metavar="VECTORS.npy", help="File to write the vectors to."),
+    click.option("--ids", "ids_file", type=PATH, metavar="FILE", help="File to write the ids to, one per line."),
+    force_option,
+)
+@option_group(
+    "fitting",
+    _fitting,
+    pretokenized_option,
+    threads_option,
+    device_option,
+    click.option("--subwords", is_flag=True, help="Replace unknown words by known words of similar spelling."),
+)
 @reading_options
-@click.option("--threads", type=click.IntRange(0, 1024), metavar="N", default=0, help="Threads. Default: all cores.")
-@click.option("--device", type=click.Choice(list(DEVICES)), default="cpu", show_default=True, help="Where to fit.")
-@click.option("--subwords", is_flag=True, help="Let known words that are spelled alike stand in for unknown ones.")
-@cluster_options
-@force_option
-@quiet_option
+@ray_options
+@output_options
 def infer(
     folder: Path,
     corpus: tuple[Path, ...],
-    out: Path,
-    ids_file: Path | None,
-    pretokenized: bool,
-    threads: int,
-    device: str,
-    subwords: bool,
-    force: bool,
-    quiet: bool,
-    **reading: Any,
+    files: _Files,
+    fitting: dict[str, Any],
+    reading: dict[str, Any],
+    ray: dict[str, Any],
+    console: Console,
 ) -> None:
-    """Vectors for documents that the model has never seen.
+    """Compute vectors for documents that the model has never seen.
 
     CORPUS is what `train` takes. The vectors are the rows of a NumPy file, in the order of the documents.
     """
+    with ExitStack() as stack:
+        for path in (files.out, files.ids_file):
+            if path is not None:
+                stack.enter_context(output(path, files.force))
+        if ray:
+            rows, summary = _infer_with_ray(folder, corpus, files, **ray, **fitting, **reading)
+        else:
+            rows, summary = _infer(folder, corpus, files, fitting, reading)
+    console.summary(summary)
+    console.written(f"{files.out}: {rows:,} documents", {"file": str(files.out), "documents": rows})
+
+
+def _infer_with_ray(folder: Path, corpus: tuple[Path, ...], files: _Files, **options: Any) -> tuple[int, CorpusSummary]:
+    from spherevec.distributed.inference import infer_files
+    from spherevec.model.inference import InferenceCounts
+
+    counts = InferenceCounts()
+    rows, notes = infer_files(folder, corpus, files.out, files.ids_file, counts, overwrite=files.force, **options)
+    return rows, counts.summary(notes)
+
+
+def _infer(
+    folder: Path, corpus: tuple[Path, ...], files: _Files, fitting: dict[str, Any], reading: dict[str, Any]
+) -> tuple[int, CorpusSummary]:
     import tempfile
 
     from spherevec.corpus.read.options import ReadOptions
     from spherevec.corpus.read.readers import open_source
+    from spherevec.io.ids import write_ids
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import InferenceCounts, infer_batches
     from spherevec.storage.npy_rows import write_rows
 
-    machines = cluster_settings(reading)
+    model = load_model(folder)
     counts = InferenceCounts()
-    with ExitStack() as stack:
-        for path in (out, ids_file):
-            if path is not None:
-                stack.enter_context(output(path, force))
-        model = load_model(folder)
-        if machines:
-            from spherevec.distributed.inference import infer_files
-
-            tokenizer = "whitespace" if pretokenized else None
-            how: dict[str, Any] = {"tokenizer": tokenizer, "threads": threads, "device": device, "subwords": subwords}
-            how |= {"overwrite": force, **machines, **reading}
-            rows, notes = infer_files(folder, corpus, out, ids_file, counts, **how)
-            display.tell_summary(counts.summary(notes), only_warnings=quiet)
-            display.tell(f"{out}: {rows:,} documents")
-            return
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        source = open_source(list(corpus), ReadOptions(**reading), records_in=place if ids_file else None)
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary)
+        source = open_source(list(corpus), ReadOptions(**reading), records_in=place if files.ids_file else None)
 
         def blocks() -> Iterator[Any]:
-            tokenizer = "whitespace" if pretokenized else None
-            for block in infer_batches(
-                model, source.all(), threads=threads, device=device, tokenizer=tokenizer, subwords=subwords
-            ):
+            for block in infer_batches(model, source.all(), **fitting):
                 counts.add(block)
                 yield block.vectors
             # Ids that cannot be written leave no vectors without them.
-            if ids_file is not None and source.records is not None:
+            if files.ids_file is not None and source.records is not None:
                 with source.records as records:
                     records.write(place / "table")
-                _write_ids(ids_file, DocumentTable.open(place / "table", memory_map=False).ids, force)
+                ids = DocumentTable.open(place / "table", memory_map=False).ids
+                write_ids(files.ids_file, ids, overwrite=files.force)
 
-        rows = write_rows(out, blocks(), model.vector_size, overwrite=force)
-    display.tell_summary(counts.summary(source.notes), only_warnings=quiet)
-    display.tell(f"{out}: {rows:,} documents")
-
-
-def _write_ids(path: Path, ids: Sequence[str], force: bool) -> None:
-    """One id a line; what would break a line, or cannot be written, is written out: \\n, \\x0b, \\udc80."""
-    from spherevec.storage.files import atomic_file
-    from spherevec.terminal import visible
-
-    with atomic_file(path, overwrite=force) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as lines:
-        lines.writelines(f"{visible(id)}\n" for id in ids)
+        rows = write_rows(files.out, blocks(), model.vector_size, overwrite=files.force)
+    return rows, counts.summary(source.notes)

@@ -6,18 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
+from sklearn.neighbors import KNeighborsClassifier
 
-from spherevec.errors import ConfigError, CorpusError
-from spherevec.evaluation import (
+from experiments.datasets import (
+    cross_validated,
     find_data,
+    fold_rows,
     labelled_sets,
     load_analogies,
     load_labelled,
     load_similarity,
-    read_labels,
-    read_split,
     wiki_path,
 )
+from spherevec.errors import ConfigError, CorpusError
 
 needs_data = pytest.mark.skipif(not os.environ.get("SPHEREVEC_DATA"), reason="SPHEREVEC_DATA names no data folder")
 
@@ -89,7 +91,7 @@ def test_analogy_sections(folder):
         ("20news/label.txt", "0\n1\n2\n0\n", "labelled", "label.txt, line 3: expected a class number below 2, not '2'"),
         ("20news/label.txt", "0\n1\n", "labelled", "label.txt has 2 lines for 4 documents"),
         ("20news/split.txt", "train\ntest\nboth\ntest\n", "labelled", "split.txt: expected lines 'train' and 'test'"),
-        ("20news/text.txt.gz", "not gzip", "labelled", "text.txt.gz cannot be read"),
+        ("20news/text.txt.gz", "not gzip", "labelled", "text.txt.gz: cannot be read"),
         (
             "wordsim/men.txt",
             "sun sunlight 50\nsun\n",
@@ -114,7 +116,7 @@ def test_what_is_absent_is_named(folder, monkeypatch):
         find_data()
     with pytest.raises(CorpusError, match="nowhere does not exist"):
         find_data(folder / "nowhere")
-    with pytest.raises(CorpusError, match=r"wiki20m.txt.gz does not exist"):
+    with pytest.raises(CorpusError, match=r"wiki20m.txt.gz: no such file"):
         wiki_path(folder)
     with pytest.raises(ConfigError, match="has no labelled data set 'news'; it has 20news"):
         load_labelled("news", folder)
@@ -122,29 +124,33 @@ def test_what_is_absent_is_named(folder, monkeypatch):
         load_similarity("rg65", folder)
 
 
-def test_labels_of_ones_own(tmp_path):
-    file = tmp_path / "labels.txt"
-    file.write_bytes("billing\r\nlog in\r\nÜbung\r\n".encode())
-    assert read_labels(file).tolist() == ["billing", "log in", "Übung"]
-    file.write_text("train\ntest\n")
-    marks = read_split(file)
-    assert marks is not None and marks.tolist() == ["train", "test"]
-    file.write_text("all\nall\n")
-    assert read_split(file) is None
-    file.write_text("a\n\nb\n")
-    with pytest.raises(CorpusError, match=r"labels.txt, line 2: is empty; every document needs a label"):
-        read_labels(file)
-    with pytest.raises(CorpusError, match="expected lines 'train' and 'test'"):
-        read_split(file)
-    with pytest.raises(CorpusError, match=r"none.txt: no such file"):
-        read_labels(tmp_path / "none.txt")
-
-
 def test_any_folder_with_labels_is_a_set(folder):
     assert labelled_sets(folder) == ["20news"]
     (folder / "20news").rename(folder / "mine")
     assert labelled_sets(folder) == ["mine"]
     assert load_labelled("mine", folder).name == "mine"
+
+
+def test_cross_validation_tests_every_document_once_with_classes_in_proportion():
+    labels = np.repeat([0, 1], [40, 10])
+    folds = fold_rows(labels, 5, seed=0)
+    assert sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(50))
+    for train, test in folds:
+        assert not set(train) & set(test)
+        assert np.bincount(labels[test]).tolist() == [8, 2]
+
+
+def test_cross_validated_scores_repeat_and_vary_with_the_seed():
+    rng = np.random.default_rng(4)
+    labels = np.arange(300) % 4
+    vectors = np.eye(4)[labels] + rng.normal(0, 0.8, (300, 4))
+    first, again, other = (cross_validated(vectors, labels, seed=seed) for seed in (0, 0, 1))
+    assert len(first.micro_f1.values) == 5 and first == again != other and first.micro_f1.std > 0
+    train, test = fold_rows(labels, 5, 0)[-1]
+    predicted = KNeighborsClassifier(3).fit(vectors[train], labels[train]).predict(vectors[test])
+    assert first.macro_f1.values[-1] == f1_score(labels[test], predicted, average="macro")
+    with pytest.raises(ConfigError, match="folds must be between 2"):
+        cross_validated(vectors, labels, folds=1)
 
 
 @needs_data
