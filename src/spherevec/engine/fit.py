@@ -29,6 +29,7 @@ BY_LENGTH: Floats = np.array([0.125, 0.4], np.float32)
 BY_LENGTH.setflags(write=False)
 
 _ROWS_AT_ONCE = 1 << 11
+_NO_DIRECTION = 1e-6  # a shorter sum of words has none
 
 
 class FitTables(NamedTuple):
@@ -62,6 +63,49 @@ def exponents(lengths: Any, by_length: Floats) -> tuple[Any, Any]:
     doublings = np.maximum(np.log2(np.maximum(lengths, 1) / SHORT), 0)
     damping, sharpening = by_length.tolist()
     return np.maximum(1 - damping * doublings, LEAST_DAMPING), np.minimum(1 + sharpening * doublings, MOST_SHARPENING)
+
+
+def fit_document(words: NDArray[np.int32], inputs: Floats, plan: FitPlan) -> NDArray[np.float64] | None:
+    """One document at the maximum of its expected likelihood, in NumPy: no compiled code is loaded for a short query.
+
+    Args:
+        words: (n,) the ids of its words.
+        inputs: (V, dim) unit rows.
+        plan: with tables.
+
+    Returns:
+        A unit vector (dim,); None where the words have no direction.
+    """
+    assert plan.tables is not None
+    tables, config = plan.tables, plan.config
+    kappa, bias = config.concentration, plan.bias
+    mean, covariance = tables.mean.astype(np.float64), tables.covariance.astype(np.float64)
+    known, times = np.unique(words, return_counts=True)
+    damping, sharpening = exponents(len(words), tables.by_length)
+    weights = tables.weights[known].astype(np.float64) ** sharpening * times**damping
+    rows = inputs[known].astype(np.float64)
+    start = weights @ rows
+    length = np.linalg.norm(start)
+    if length < _NO_DIRECTION:
+        return None
+    vector: NDArray[np.float64] = start / length
+    negatives = weights.sum() * config.negative
+    for _ in range(config.epoch_count):
+        pull = (weights * _sigmoid(bias - kappa * (rows @ vector))) @ rows
+        spread = covariance @ vector
+        variance = kappa**2 * (vector @ spread)
+        root = np.sqrt(1 + np.pi / 8 * variance)
+        likely = _sigmoid((kappa * (mean @ vector) - bias) / root)
+        slope = likely * (1 - likely) / root
+        gradient = pull - negatives * (likely * mean + slope * kappa * spread)
+        gradient -= (gradient @ vector) * vector
+        vector = vector + config.alpha * gradient / (np.linalg.norm(pull) + negatives * slope * variance)
+        vector /= np.linalg.norm(vector)
+    return vector
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
 
 
 def negative_moments(inputs: Floats, counts: NDArray[np.int64], threads: int = 1) -> tuple[Floats, Floats]:

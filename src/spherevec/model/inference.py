@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,15 +17,15 @@ from numpy.typing import NDArray
 
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
-from spherevec.corpus import Vocabulary, encode_texts
 from spherevec.corpus.count.summary import CorpusSummary, warnings_about
+from spherevec.corpus.count.texts import encode_texts
+from spherevec.corpus.count.vocabulary import Vocabulary
 from spherevec.corpus.read.objects import documents_of, frame_rows, is_frame
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Document
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
-from spherevec.engine.backends import make_document_fit
 from spherevec.engine.base import DocumentFit, Sampling
-from spherevec.engine.fit import FitPlan, FitTables
+from spherevec.engine.fit import FitPlan, FitTables, fit_document
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import CorpusError, FormatError
 
@@ -107,8 +108,7 @@ class DocumentFitter:
         counts = np.maximum(counts, 1)
         config = config.resolved(int(counts.sum()), len(counts))
         self._config, self._bias, self._inputs, self._tables = config, bias, inputs, tables
-        keep_probability = keep_probabilities(counts, config.for_inference().sample_threshold)
-        self._sampling = Sampling(keep_probability, *alias_table(counts))
+        self._counts = counts
         self._fallback: Floats | None = None
         self._make_fallback = fallback
         self._fits: dict[str, DocumentFit] = {}  # by device
@@ -135,6 +135,18 @@ class DocumentFitter:
         plan = FitPlan(config, self._bias, least_steps, self._tables)
         return self._fit_on(config).fit(ids, offsets, start, plan)
 
+    def fit_queries(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
+        """As `fit` up to rounding, for the few words of queries: NumPy is done before compiled code is loaded."""
+        if self._tables is None:
+            return self.fit(ids, offsets)
+        plan = FitPlan(self._config.for_inference(weighted=True), self._bias, tables=self._tables)
+        vectors = self._start_rows(ids, offsets)
+        for row, (first, last) in enumerate(pairwise(offsets.tolist())):
+            fitted = fit_document(ids[first:last], self._inputs, plan) if last > first else None
+            if fitted is not None:
+                vectors[row] = fitted
+        return vectors
+
     def settings(
         self, epochs: int | None = None, alpha: float | None = None, threads: int = 0, device: str = "cpu"
     ) -> TrainConfig:
@@ -147,7 +159,11 @@ class DocumentFitter:
     def _fit_on(self, config: TrainConfig) -> DocumentFit:
         """The words on a device, brought there when first needed."""
         if config.device not in self._fits:
-            self._fits[config.device] = make_document_fit(self._inputs, self._sampling, config)
+            from spherevec.engine.backends import make_document_fit
+
+            keep_probability = keep_probabilities(self._counts, self._config.for_inference().sample_threshold)
+            sampling = Sampling(keep_probability, *alias_table(self._counts))
+            self._fits[config.device] = make_document_fit(self._inputs, sampling, config)
         return self._fits[config.device]
 
     def _start_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:

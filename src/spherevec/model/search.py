@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus import encode_texts
+from spherevec.corpus.count.texts import encode_texts
 from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError
@@ -78,7 +78,7 @@ def prepared_queries(
         return found
 
     ids, offsets, unknown = encode_texts(texts, vocabulary, splitter, stand_ins if subwords else None)
-    vectors = fitter.fit(ids, offsets)
+    vectors = fitter.fit_queries(ids, offsets)
     queries = []
     for row, text in enumerate(texts):
         own = ids[offsets[row] : offsets[row + 1]]

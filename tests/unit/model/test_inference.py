@@ -19,7 +19,7 @@ from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.engine.base import Sampling, TrainingData
 from spherevec.engine.cpu import backend as cpu
-from spherevec.engine.fit import BY_LENGTH, FitPlan, FitTables, exponents, negative_moments
+from spherevec.engine.fit import BY_LENGTH, FitPlan, FitTables, exponents, fit_document, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.model import KeyedVectors, Model, inference
@@ -140,18 +140,20 @@ def test_documents_are_fitted_with_weights_as_a_textbook_would(settings):
     np.testing.assert_allclose(turned[::-1], ours, atol=1e-5)
 
 
-@pytest.mark.parametrize("form", ["numpy", "compiled"])
+@pytest.mark.parametrize("form", ["oracle", "numpy", "compiled"])
 def test_the_cases_of_the_fit(form):
     given = fit_cases()
     words = sphere.normalize(np.array(given["directions"], np.float32))
     tables = FitTables(*(np.array(given[name], np.float32) for name in ("weights", "mean", "covariance", "by_length")))
     settings = {name: given[name] for name in ("alpha", "epochs", "concentration", "negative")}
-    config = TrainConfig(vector_size=words.shape[1], **settings).settled(1, len(words))
+    config = TrainConfig(vector_size=words.shape[1], **settings).resolved(1, len(words))
     plan = FitPlan(config, given["bias"], tables=tables)
     for case in given["cases"]:
         ids = np.array(case["words"], np.int32)
-        if form == "numpy":
+        if form == "oracle":
             found = fitted_document(ids, words, plan)
+        elif form == "numpy":
+            found = fit_document(ids, words, plan)
         else:
             counts = np.ones(len(words), np.int64)
             sampling = Sampling(keep_probabilities(counts, config.sample), *alias_table(counts))
@@ -502,3 +504,10 @@ def test_rows_are_written_as_they_come(tmp_path):
         write_rows(tmp_path / "rows.npy", [], 3)
     assert write_rows(tmp_path / "none.npy", [], 3) == 0
     assert np.load(tmp_path / "none.npy").shape == (0, 3)
+
+
+def test_queries_are_fitted_in_numpy_as_compiled_code_fits_them(default_model, new_texts):
+    fitter, vocabulary = default_model._inference()
+    asked = [*new_texts, "", "nowhere"]
+    ids, offsets, _ = encode_texts(asked, vocabulary, default_model.tokenizer)
+    np.testing.assert_allclose(fitter.fit_queries(ids, offsets), fitter.fit(ids, offsets), atol=1e-5)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count.reading import Table, tables_and_batches
-from spherevec.corpus.count.spill import renumbered
 from spherevec.corpus.count.vocabulary import Vocabulary
-from spherevec.corpus.read.readers import Document, open_documents
-from spherevec.corpus.read.streams import BLOCK_SIZE
-from spherevec.corpus.tokenize.blocks import BREAK_BIT, TokenizedBlock
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.threads import in_order
 
+if TYPE_CHECKING:
+    from spherevec.corpus.count.reading import Table
+    from spherevec.corpus.read.readers import Document
+    from spherevec.corpus.tokenize.blocks import TokenizedBlock
+
 _SHARED_BLOCK = 1 << 17  # bytes of a block where several threads share the work
+_FEW_CHARACTERS = 1 << 14  # of all texts together: plain Python is done before compiled code is loaded
 
 Ids = npt.NDArray[np.int32]
 Ends = npt.NDArray[np.int64]
@@ -53,6 +54,10 @@ def encode_texts(
         first = next(documents)
     except StopIteration:
         return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
+    if isinstance(texts, list) and _are_few(texts, vocabulary, tokenizer):
+        return _encode_few(texts, vocabulary, tokenizer, stand_ins)
+    from spherevec.corpus.count.spill import renumbered
+
     counted = _count(chain([first], documents), tokenizer, threads)
     numbers = _numbers(counted.tables, vocabulary, stand_ins)
     ids, ends = _joined(counted)
@@ -65,7 +70,42 @@ def encode_texts(
     return kept, bounds, unknown
 
 
+def _are_few(texts: list[Any], vocabulary: Vocabulary, tokenizer: TokenizerLike) -> bool:
+    """Whether the texts are so short that plain Python encodes them, as compiled code would."""
+    short = all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= _FEW_CHARACTERS
+    return short and not vocabulary.phrases and tokenizer_of(tokenizer).compiled and _is_unicode("".join(texts))
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # lone surrogates
+        return False
+    return True
+
+
+def _encode_few(
+    texts: list[str], vocabulary: Vocabulary, tokenizer: TokenizerLike, stand_ins: Callable[[list[str]], Ids] | None
+) -> tuple[Ids, Ends, Ends]:
+    split = tokenizer_of(tokenizer).words
+    documents = [split(text) for text in texts]
+    known = vocabulary.word_to_id
+    if stand_ins is not None:
+        missing = list(dict.fromkeys(word for words in documents for word in words if word not in known))
+        found = zip(missing, stand_ins(missing).tolist() if missing else [], strict=True)
+        known = known | {word: number for word, number in found if number >= 0}
+    ids = [[known[word] for word in words if word in known] for words in documents]
+    lengths = np.array([len(one) for one in ids], np.int64)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    unknown = np.array([len(words) for words in documents], np.int64) - lengths
+    return np.array([number for one in ids for number in one], np.int32), offsets, unknown
+
+
 def _count(documents: Iterable[Document], tokenizer: TokenizerLike, threads: int) -> _Counted:
+    from spherevec.corpus.count.reading import tables_and_batches
+    from spherevec.corpus.read.readers import open_documents
+    from spherevec.corpus.read.streams import BLOCK_SIZE
+
     size = BLOCK_SIZE if threads == 1 else _SHARED_BLOCK
     tables, batches = tables_and_batches(open_documents(documents), tokenizer_of(tokenizer), threads, size)
     ahead = list(_taken(batches, 2))  # one block alone needs no threads
@@ -98,6 +138,8 @@ def _numbers(tables: Sequence[Table], vocabulary: Vocabulary, stand_ins: Callabl
 
 def _joined(counted: _Counted) -> tuple[Ids, Ends]:
     """All blocks as one, since a long document may lie in several; the words of a table come behind those before it."""
+    from spherevec.corpus.tokenize.blocks import BREAK_BIT
+
     first_word = np.cumsum([0, *(len(table.counts) for table in counted.tables)])
     before, broken = 0, True  # ids so far; punctuation stands at the end of the last block
     ids, ends = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]

@@ -1,0 +1,83 @@
+"""Answers at once: what a saved model is asked for most needs NumPy alone."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import spherevec
+from spherevec.corpus.count import texts as encoding
+from spherevec.corpus.count.vocabulary import Vocabulary
+from spherevec.storage.text_column import TextColumn
+from spherevec.storage.text_kernel import hash_texts
+
+HEAVY = ("numba", "llvmlite", "scipy", "sklearn", "pyarrow", "pandas")
+TEXTS = ["the heron stands in the reeds", "the boat waits in the harbour", "the heron takes the fish"] * 10
+
+ASKED = {
+    "opening": "",
+    "describing": "model.describe()",
+    "neighbours of a word": "model.words.most_similar('heron')",
+    "neighbours of a document": "model.docs.most_similar('d7')",
+    "an analogy": "model.words.analogy('heron', 'fish', 'boat')",
+    "a document": "model.documents.record(model.documents.row_of('d3'))",
+    "queries": "from spherevec.model.search import prepared_queries; prepared_queries(model, ['the heron', 'a fish'])",
+}
+COMMANDS = {"info": [], "neighbors": ["heron"], "analogy": ["heron", "fish", "boat"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("light") / "model"
+    rows = [(f"d{number}", text) for number, text in enumerate(TEXTS)]
+    spherevec.train(rows, ids=True, vector_size=8, epochs=1, min_count=1, threads=1).save(place)
+    return place
+
+
+def heavy_after(script, *arguments):
+    line = [sys.executable, "-c", f"import sys\n{script}\nprint(*sys.modules, file=sys.stderr)", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [name for name in HEAVY if name in done.stderr.split()]
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_no_compiled_code_is_loaded_in_python(folder, what):
+    assert heavy_after(f"import spherevec\nmodel = spherevec.load(sys.argv[1])\n{ASKED[what]}", str(folder)) == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_compiled_code_is_loaded_in_the_shell(folder, command):
+    script = "from spherevec.cli import main\nassert main(sys.argv[1:]) == 0"
+    assert heavy_after(script, command, str(folder), *COMMANDS[command]) == []
+
+
+def test_the_check_can_fail(folder):
+    assert "numba" in heavy_after("import spherevec\nspherevec.load(sys.argv[1]).infer(['heron'])", str(folder))
+
+
+words = st.sampled_from(
+    ["the", "Heron's", "U.S.", "naïve", "3.14", "東京", "well-known", "👩‍🚀", "e\u0301t\u00e9", "...", "\n"]
+)
+texts = st.lists(st.lists(words | st.text(max_size=6), max_size=8).map(" ".join), min_size=1, max_size=5)
+
+
+@given(texts)
+def test_a_few_texts_are_encoded_as_many_are(asked):
+    known = ["the", "heron's", "u.s.", "naïve", "3.14", "東", "京", "東京", "well", "known", "été"]
+    vocabulary = Vocabulary(known, np.arange(len(known), 0, -1))
+    few = encoding.encode_texts(asked, vocabulary)
+    many = encoding.encode_texts(iter(asked), vocabulary)
+    for one, other in zip(few, many, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@given(st.lists(st.text(max_size=20), max_size=20))
+def test_short_names_are_hashed_in_numpy_as_compiled_code_hashes_them(names):
+    column = TextColumn.of(name.encode("utf-8", "replace").decode() for name in names)
+    hashes = np.empty(len(column), np.uint64)
+    hash_texts(column.offsets, column.arena, hashes)
+    np.testing.assert_array_equal(column.hashes(), hashes)
