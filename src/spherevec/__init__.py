@@ -16,6 +16,7 @@ _HOMES = {
     "KeyedVectors": "spherevec.model.keyed_vectors",
     "TrainConfig": "spherevec.config",
     "SphericalEmbedding": "spherevec.estimators",
+    "SphericalTopics": "spherevec.estimators",
     "SphericalKMeans": "spherevec.clustering",
     "VonMisesFisherMixture": "spherevec.clustering",
     "name_clusters": "spherevec.clustering",
@@ -28,6 +29,7 @@ __all__ = [
     "SpherevecError",
     "SphericalEmbedding",
     "SphericalKMeans",
+    "SphericalTopics",
     "TrainConfig",
     "VonMisesFisherMixture",
     "__version__",
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_clusters
     from spherevec.config import TrainConfig
     from spherevec.errors import SpherevecError
-    from spherevec.estimators import SphericalEmbedding
+    from spherevec.estimators import SphericalEmbedding, SphericalTopics
     from spherevec.model import KeyedVectors, Model, load
     from spherevec.training import train, train_corpus
 

@@ -1,4 +1,4 @@
-"""The scikit-learn face: texts in, unit vectors out."""
+"""scikit-learn estimators: texts in, unit vectors or topics out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from spherevec.config import TrainConfig, describe_settings, hint_for
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
@@ -81,8 +81,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Learn word and document vectors from texts: an iterable of strings or of lists of words."""
         from spherevec.training import train
 
-        if isinstance(X, str | bytes):
-            raise CorpusError("X must be a list of texts, not a single one; put it into a list: [text]")
+        _refuse_single_text(X)
         self.model_: Model = train(
             X, recipe=self.recipe, tokenizer=self.tokenizer, progress=False, **self._given_settings()
         )
@@ -125,3 +124,94 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags.preserves_dtype = []  # always float32
         tags.non_deterministic = not self.deterministic  # on more than one thread
         return tags
+
+
+class SphericalTopics(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Topics of texts as a scikit-learn clusterer and transformer.
+
+    `fit` learns vectors of the texts and finds their topics, `predict` gives the topic of each text and `transform` how
+    likely each topic is for it.
+
+    Args:
+        k: how many topics; chosen by the texts when None.
+        embedding: a `SphericalEmbedding` with the settings of the vectors; None is `SphericalEmbedding()`.
+        memory: a folder, or a `joblib.Memory`, to keep trained vectors in, as in a scikit-learn `Pipeline`: a search
+            over `k` then trains the vectors of each fold only once.
+        random_state: the seed of the topics.
+        n_jobs: threads; -1 means all cores.
+
+    Attributes:
+        embedding_: the fitted `SphericalEmbedding`.
+        topics_: the `Topics`: titles, words, examples, breakdowns.
+        labels_: the topic of each text, (n,); -1 for a text without a known word.
+
+    Example:
+        >>> texts = ["tea and milk", "milk and sugar", "cars and roads", "roads and bridges"] * 5
+        >>> embedding = SphericalEmbedding(vector_size=10, min_count=1, n_jobs=1)
+        >>> SphericalTopics(k=2, embedding=embedding).fit_transform(texts).shape
+        (20, 2)
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        *,
+        embedding: SphericalEmbedding | None = None,
+        memory: Any = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.k = k
+        self.embedding = embedding
+        self.memory = memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Texts, y: Any = None) -> Self:
+        """Learn vectors from texts, an iterable of strings or of lists of words, and find topics."""
+        _refuse_single_text(X)
+        embedding = SphericalEmbedding() if self.embedding is None else clone(self.embedding)
+        self.embedding_: SphericalEmbedding = check_memory(self.memory).cache(_fitted)(embedding, list(X))
+        seed = {} if self.random_state is None else {"seed": self.random_state}
+        self.topics_ = self.embedding_.model_.topics(k=self.k, threads=self._threads, **seed)
+        self.labels_ = np.asarray(self.topics_.labels)
+        return self
+
+    def predict(self, X: Texts) -> NDArray[np.int64]:
+        """The topic of each text, (n,)."""
+        check_is_fitted(self)
+        _refuse_single_text(X)
+        labels: NDArray[np.int64] = self.topics_.predict(X, threads=self._threads)
+        return labels
+
+    def transform(self, X: Texts) -> NDArray[np.float32]:
+        """How likely each topic is for each text, (n, topics)."""
+        check_is_fitted(self)
+        _refuse_single_text(X)
+        shares: NDArray[np.float32] = self.topics_.predict_proba(X, threads=self._threads)
+        return shares
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the columns of `transform`: topic0, topic1, …; their titles are `topics_.titles`."""
+        check_is_fitted(self)
+        return np.array([f"topic{number}" for number in self.topics_.numbers], object)
+
+    @property
+    def _threads(self) -> int:
+        return 0 if self.n_jobs is None else effective_jobs(self.n_jobs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []  # always float32
+        return tags
+
+
+def _fitted(embedding: SphericalEmbedding, texts: list[str | Sequence[str]]) -> SphericalEmbedding:
+    return embedding.fit(texts)
+
+
+def _refuse_single_text(texts: Any) -> None:
+    if isinstance(texts, str | bytes):
+        raise CorpusError("X must be a list of texts, not a single one; put it into a list: [text]")

@@ -1,4 +1,4 @@
-"""`SphericalEmbedding` as scikit-learn expects it: parameters, pipelines, searches, containers, its own checks."""
+"""The estimators as scikit-learn expects them: parameters, pipelines, searches, containers, its own checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spherevec import SphericalEmbedding
+from spherevec import SphericalEmbedding, SphericalTopics, estimators, training
 from spherevec.config import TrainConfig
 from spherevec.errors import ConfigError, CorpusError
 
@@ -217,3 +217,75 @@ def test_the_checks_for_tables_through_words(refit, expected_to_fail):
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     assert set(failed) == expected_to_fail, failed
     assert sum(result["status"] == "passed" for result in results) > 40
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """The number of texts of each training."""
+    found: list[int] = []
+    original = training.train
+
+    def counted(texts, **options):
+        found.append(len(texts))
+        return original(texts, **options)
+
+    monkeypatch.setattr(training, "train", counted)
+    return found
+
+
+def test_a_cached_pipeline_trains_once_for_each_fold(texts, topics, trainings, tmp_path):
+    """Whatever is tried of the steps behind the vectors."""
+    pipeline = make_pipeline(SphericalEmbedding(**QUICK), LogisticRegression(), memory=str(tmp_path))
+    GridSearchCV(pipeline, {"logisticregression__C": [0.1, 1, 10]}, cv=2, error_score="raise").fit(texts, topics)
+    assert trainings == [30, 30, 60]
+
+
+@pytest.fixture(scope="module")
+def fitted_topics(texts):
+    return SphericalTopics(3, embedding=SphericalEmbedding(**QUICK), random_state=1).fit(texts)
+
+
+def test_topics_are_those_of_the_model(fitted_topics, texts, topics):
+    unseen, true_topics = topic_texts(seed=7)
+    found = fitted_topics.embedding_.model_.topics(k=3, seed=1)
+    np.testing.assert_array_equal(fitted_topics.labels_, found.labels)
+    np.testing.assert_array_equal(fitted_topics.predict(unseen), found.predict(unseen))
+    np.testing.assert_array_equal(fitted_topics.transform(unseen), found.predict_proba(unseen))
+    assert len({*zip(fitted_topics.predict(unseen).tolist(), true_topics.tolist(), strict=True)}) == TOPICS
+    assert fitted_topics.get_feature_names_out().tolist() == ["topic0", "topic1", "topic2"]
+    again = clone(fitted_topics).fit_predict(texts)
+    np.testing.assert_array_equal(again, fitted_topics.labels_)
+
+
+def test_topics_reach_pandas_and_pipelines(texts, topics):
+    estimator = SphericalTopics(3, embedding=SphericalEmbedding(**QUICK)).set_output(transform="pandas")
+    frame = estimator.fit_transform(texts)
+    assert list(frame.columns) == ["topic0", "topic1", "topic2"] and frame.shape == (60, 3)
+    pipeline = make_pipeline(clone(estimator), LogisticRegression()).fit(texts, topics)
+    assert pipeline.score(*topic_texts(seed=7)) > 0.95
+
+
+def test_a_search_over_topics_trains_vectors_once_for_each_fold(texts, topics, trainings, tmp_path):
+    step = SphericalTopics(embedding=SphericalEmbedding(**QUICK), memory=str(tmp_path))
+    pipeline = make_pipeline(step, LogisticRegression())
+    search = GridSearchCV(pipeline, {"sphericaltopics__k": [2, 3]}, cv=2, error_score="raise").fit(texts, topics)
+    assert search.best_params_["sphericaltopics__k"] == 3
+    assert trainings == [30, 30, 60]
+    # Settings of the vectors are parameters, too.
+    search = GridSearchCV(pipeline, {"sphericaltopics__embedding__vector_size": [4, 8]}, cv=2).fit(texts, topics)
+    assert len(search.cv_results_["params"]) == 2 and len(trainings) > 3
+
+
+def test_topics_refuse_a_single_text_and_say_when_they_are_not_fitted(fitted_topics, texts):
+    with pytest.raises(CorpusError, match=r"put it into a list"):
+        fitted_topics.predict("a1 a2")
+    with pytest.raises(NotFittedError):
+        SphericalTopics().transform(texts)
+    assert estimators.SphericalTopics is SphericalTopics
+
+
+def test_check_estimator_of_topics():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        results = check_estimator(SphericalTopics(2, embedding=SphericalEmbedding(**QUICK)), on_fail=None)
+    assert {result["status"] for result in results} == {"passed"}
