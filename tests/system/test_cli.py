@@ -129,10 +129,10 @@ def test_quiet_training_tells_its_result_and_what_looks_wrong(tmp_path):
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
         "warning: there is only one document; in a text file each line is one, in a table each row",
-        next(line for line in done.stderr.splitlines() if line.startswith(f"{out}: 3 words, 1 documents")),
+        next(line for line in done.stderr.splitlines() if line.startswith(f"{out}: 3 words, 1 document,")),
     ]
     about = succeed("info", out).stdout
-    assert "1 epoch over 60 kept tokens: as given" in about and "small texts keep rarer words" in about
+    assert "1 epoch over 60 kept tokens: as given" in about and "chosen by the length of the text" in about
     assert "anisotropy" in about and "violated" not in about and "mean_resultant_length" not in about
 
 

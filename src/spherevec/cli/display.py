@@ -119,11 +119,13 @@ def summary(model: Model) -> str:
     """One line on a model."""
     parts = [f"{len(model.words):,} words"]
     if model.docs is not None:
-        parts.append(f"{len(model.docs):,} documents")
+        parts.append(f"{len(model.docs):,} document{'s' * (len(model.docs) != 1)}")
     parts.append(f"dimension {model.vector_size}")
-    seconds = [spent for epoch in model.record if isinstance(spent := epoch.get("seconds"), int | float)]
+    updates = model.provenance.get("updates")
+    done, record = ("updated", updates[-1:]) if updates else ("trained", model.record)
+    seconds = [spent for entry in record if isinstance(spent := entry.get("seconds"), int | float)]
     if seconds:
-        parts.append(f"trained in {sum(seconds):.1f} s")
+        parts.append(f"{done} in {sum(seconds):.1f} s")
     return ", ".join(parts)
 
 

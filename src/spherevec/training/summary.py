@@ -24,11 +24,11 @@ def resolved_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
 
     return [
         f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens: "
-        + why("short texts need more passes", config.epochs == usual.epochs),
+        + why("chosen by the length of the text", config.epochs == usual.epochs),
         f"words that occur {config.min_count} times or more: "
-        + why("small texts keep rarer words", config.min_count == least),
+        + why("chosen by the length of the text", config.min_count == least),
         f"subsampling threshold {config.sample:.2g}: "
-        + why(f"by the size of the vocabulary, {words:,} words", config.sample == usual.sample),
+        + why(f"chosen by the size of the vocabulary, {words:,} words", config.sample == usual.sample),
     ]
 
 

@@ -270,6 +270,7 @@ def build_model(
         "tokens": corpus.n_tokens,
         "raw_tokens": corpus.raw_tokens,
         **corpus.spread,
+        **({"reading": corpus.reading} if corpus.reading else {}),
         "summary": corpus.summary.with_(settings=resolved_settings(corpus, config)).as_dict(),
     }
     return Model(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec import process
 from spherevec.config import MIN_COUNT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.count.writing import Part, rewrite
+from spherevec.corpus.read.options import ReadOptions, listed
 from spherevec.engine.fit import FitTables
 from spherevec.engine.sampling import keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS
@@ -80,13 +82,14 @@ def update(
         workdir, progress, checkpoint, checkpoint_every, resume, start_over: as for `train`.
         finish: called with the finished model before any interruption is let through, to save it; False if it did not.
         **options: epochs (by default half of the model's), alpha, threads, seed, device and deterministic, all other
-            settings are the model's; and what `train` may be told about its source: text_field, id_field, keep, ….
+            settings are the model's; and what `train` may be told about its source: text_field, id_field, keep, …, by
+            default as the model was trained. `keep` names further columns, beside those that the model keeps.
 
     Returns:
         The new model. `provenance["updates"]` has a record of every update.
     """
     known = {spec.name for spec in fields(TrainConfig)}
-    reading = {name: value for name, value in options.items() if name not in known}
+    reading = _reading_of(model, {name: value for name, value in options.items() if name not in known})
     config = _settings_of(model, add_only, {name: value for name, value in options.items() if name in known})
     for kept in (model.words, model.docs):
         if kept is not None:
@@ -106,6 +109,7 @@ def update(
         opened.report(Progress("reading", 0.0))
         with encode(source, folder / "new", **reads, **reading) as corpus:
             _check_tokenizer(model, corpus)
+            _warn_of_columns(model, corpus, reading["keep"])
             change = find_update(model, corpus, config, folder, add_only=add_only)
             if change is None or add_only:
                 updated = model if change is None else change.add_documents()
@@ -371,6 +375,34 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
     return config
 
 
+def _reading_of(model: Model, given: Mapping[str, Any]) -> dict[str, Any]:
+    """How the new text is read: like the model's text, but for what is given."""
+    defaults = ReadOptions()
+    chosen = {name: value for name, value in given.items() if value != getattr(defaults, name, None)}
+    before = {name: value for name, value in model.provenance.get("reading", {}).items() if name != "columns"}
+    if "ids" in chosen:
+        before.pop("id_field", None)
+    kinds = dict(model.documents.fields) if model.documents is not None else {}
+    wanted = {kept.name: kept.kind for kept in ReadOptions(keep=chosen.pop("keep", ())).kept}
+    keep = {name: wanted.get(name) or kinds.get(name) for name in (*kinds, *wanted)}
+    by_name = wanted or not {"text_field", "id_field", "title_field"}.isdisjoint(chosen)
+    return {**before, **chosen, "keep": keep, "if_there": not by_name}
+
+
+def _warn_of_columns(model: Model, corpus: EncodedCorpus, keep: Iterable[str]) -> None:
+    """Name the columns that are new, and the fields that the new documents do not have.
+
+    Args:
+        keep: the fields that the grown model keeps.
+    """
+    before, now = (about.get("columns") for about in (model.provenance.get("reading", {}), corpus.reading))
+    if now is None and keep:
+        process.warn(f"the new text has no fields: {listed(sorted(keep))} will be empty for the new documents")
+    new = sorted(set(now or ()) - set(before or now or ()) - set(keep))
+    if new:
+        process.warn(f"new columns are left out: {listed(new)}; name them to keep them (keep=[…], --keep)")
+
+
 def _check_tokenizer(model: Model, corpus: EncodedCorpus) -> None:
     ours, theirs = corpus.tokenizer, model.tokenizer
     if (ours.name, ours.options) != (theirs.name, theirs.options):
@@ -382,5 +414,5 @@ def _check_tokenizer(model: Model, corpus: EncodedCorpus) -> None:
 
 def _plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
     """How to read old text: as the new, but nothing of it is kept beside."""
-    wanted = ("text_field", "delimiter", "encoding")
+    wanted = ("text_field", "delimiter", "encoding", "if_there")
     return {name: value for name, value in reading.items() if name in wanted} | {"keep_text": 0}

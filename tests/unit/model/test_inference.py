@@ -472,7 +472,7 @@ def test_the_command_writes_a_row_a_document(infer, default_model, new_texts, tm
     np.testing.assert_array_equal(np.load(out), default_model.infer(["a1"]))
     corpus.write_text('{"body": "nowhere"}\n')
     said = infer(corpus, "--out", out, "--text-field", "body", "--force", "--quiet")[2].splitlines()
-    assert len(said) == 2 and said[0].startswith("warning: every word is unknown") and said[1] == f"{out}: 1 documents"
+    assert len(said) == 2 and said[0].startswith("warning: every word is unknown") and said[1] == f"{out}: 1 document"
 
 
 def test_the_command_leaves_the_old_file_where_it_fails(infer, tmp_path):

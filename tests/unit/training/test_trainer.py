@@ -564,6 +564,6 @@ def test_offsets_learn_in_order_whatever_threads_do():
 def test_python_tells_what_was_read(capsys):
     with pytest.warns(UserWarning, match="there is only one document"):
         spherevec.train(["a b c " * 20], epochs=1, vector_size=8, threads=1, progress=True)
-    assert "1 documents; 60 tokens; 3 distinct words" in capsys.readouterr().err
+    assert "1 document; 60 tokens; 3 distinct words" in capsys.readouterr().err
     spherevec.train(["a b c", "c d e"] * 20, epochs=1, vector_size=8, threads=1, progress=False)
     assert capsys.readouterr() == ("", "")

@@ -86,7 +86,7 @@ def infer(
         else:
             rows, summary = _infer(folder, corpus, files, fitting, reading)
     console.summary(summary)
-    console.written(f"{files.out}: {rows:,} documents", {"file": str(files.out), "documents": rows})
+    console.written(f"{files.out}: {rows:,} document{'s' * (rows != 1)}", {"file": str(files.out), "documents": rows})
 
 
 def _infer_with_ray(folder: Path, corpus: tuple[Path, ...], files: _Files, **options: Any) -> tuple[int, CorpusSummary]:

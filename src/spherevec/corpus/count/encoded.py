@@ -51,6 +51,7 @@ class EncodedCorpus:
         breaks: (n_tokens,) whether punctuation stands before each word; None where that was not kept.
         spread: over how many workers of a cluster the text was spread, and in how many steps they train it; empty on
             one machine.
+        reading: the fields that it was read from, by the names of `ReadOptions`; empty where that is not known.
     """
 
     def __init__(self, folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
@@ -70,6 +71,7 @@ class EncodedCorpus:
         self.tokenizer = stored_tokenizer(about["tokenizer"])
         self.phrases: bool = about["phrases"]
         self.spread: dict[str, int] = {}
+        self.reading: dict[str, Any] = {}
         self._ids: np.memmap[Any, np.dtype[np.int32]] | None = _mapped(folder / IDS, ID_TYPE, self.n_tokens)
         breaks = folder / BREAKS
         self.breaks = _mapped(breaks, np.dtype(np.bool_), self.n_tokens) if breaks.is_file() else None

@@ -139,6 +139,7 @@ def encode(
         # What was written a moment ago needs no check.
         corpus = EncodedCorpus(folder, about, vocabulary)
     corpus.tokenizer = tokenizer  # with the user's function, which no file holds
+    corpus.reading = options.named
     return corpus
 
 

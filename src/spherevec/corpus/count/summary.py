@@ -66,7 +66,7 @@ class CorpusSummary:
 
     def __str__(self) -> str:
         empty = f", {self.empty:,} of them empty" if self.empty else ""
-        parts = [f"{self.documents:,} documents{empty}", f"{self.tokens:,} tokens"]
+        parts = [f"{self.documents:,} document{'s' * (self.documents != 1)}{empty}", f"{self.tokens:,} tokens"]
         if self.distinct_words is not None and self.kept_words is not None:
             parts.append(f"{self.distinct_words:,} distinct words, {self.kept_words:,} kept")
             share = self.dropped_tokens / max(self.tokens, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from spherevec.config import KEEP_TEXT
@@ -42,6 +42,7 @@ class ReadOptions:
         delimiter: what stands between the cells of a CSV file; found out when not given.
         encoding: how text is written as bytes.
         ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
+        if_there: the fields are those of an earlier text: a source that has no fields at all is read without them.
     """
 
     text_field: str | None = None
@@ -52,6 +53,8 @@ class ReadOptions:
     delimiter: str | None = None
     encoding: str = "utf-8"
     ids: bool | Sequence[Any] = False
+    if_there: bool = False
+    columns_seen: set[str] = field(default_factory=set, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.keep, str):
@@ -88,6 +91,17 @@ class ReadOptions:
         }
         return next((f"{name} {value!r:.60}" for name, value in given.items() if value is not None), None)
 
+    def without_fields(self) -> ReadOptions:
+        """The same for a source that has no fields."""
+        return replace(self, text_field=None, id_field=None, title_field=None, keep=())
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What another text of the same kind needs to be read alike, ready for JSON; `keep` is in the table."""
+        names = ("text_field", "id_field", "title_field", "keep_text")
+        named = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(ReadOptions, name)}
+        return named | ({"columns": sorted(self.columns_seen)} if self.columns_seen else {})
+
     @property
     def columns(self) -> Columns:
         """What the table of documents is made of."""
@@ -99,6 +113,7 @@ class ReadOptions:
         Args:
             text_known: the source has a text of its own, as an e-mail has; no field is named for it.
         """
+        self.columns_seen.update(there)
         if self.text_field not in there and not (text_known and self.text_field is None):
             raise no_text_field(self.text_field, there, where)
         keep = tuple(kept.name for kept in self.kept)

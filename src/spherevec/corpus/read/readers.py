@@ -6,9 +6,9 @@ Beside the text, a `RecordBuilder` gets the id, the title and the kept fields of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,8 @@ def open_source(
     options = options or ReadOptions()
     check_encoding(options.encoding)
     paths = paths_of(source)
+    if options.if_there:
+        source, options = _with_fields_if_there(source, paths, options)
     builder = None if records_in is None else RecordBuilder(records_in, options.columns)
     if paths is not None:
         return _open_files(paths, options, size, builder)
@@ -100,6 +102,23 @@ def open_source(
     if in_words:
         return Source(documents=(row.text for row in rows), records=builder, meter=meter)
     return Source(pieces=_metered(map(_piece_of, rows), meter), records=builder, meter=meter)
+
+
+def _with_fields_if_there(
+    source: Any, paths: Sequence[str | os.PathLike[str]] | None, options: ReadOptions
+) -> tuple[Any, ReadOptions]:
+    """The source, and options without fields where it has none: plain text files, or documents that are no records."""
+    if paths is not None:
+        plain = all(item.kind == "text" and item.path != STDIN for item in items_of(paths, []))
+        return source, options.without_fields() if plain else options
+    if is_frame(source) or not isinstance(source, Iterable):
+        return source, options
+    items = iter(source)
+    first = list(islice(items, 1))
+    if first and not isinstance(first[0], Mapping):
+        pairs = isinstance(first[0], tuple) and options.id_field is not None
+        options = replace(options.without_fields(), ids=True) if pairs else options.without_fields()
+    return chain(first, items), options
 
 
 def open_documents(documents: Iterable[Document]) -> Source:

@@ -154,6 +154,7 @@ def record_rows(records: Iterable[tuple[int, Any]], options: ReadOptions, place:
             raise CorpusError(f"{place}{number}: not a record with fields; write one {{...}} each")
         if not keys:
             keys = list(map(str, record))
+            options.columns_seen.update(keys)
         name = options.text_field
         if name is None or name not in record:
             raise no_text_field(name, list(record), f"{place}{number}")
