@@ -59,7 +59,7 @@ def write_folder(place: Path, files: Mapping[str, bytes], name: str, content: by
     elif seal:
         described = json.loads(files[manifest])
         described["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        changed[manifest] = json.dumps(checksums.sealed(described)).encode()
+        changed[manifest] = json.dumps(checksums.with_checksum(described)).encode()
     for one, written in changed.items():
         write(place / one, written)
 
@@ -70,7 +70,7 @@ def resealed(data: bytes) -> bytes:
 
     try:
         description = json.loads(data)
-        return json.dumps(checksums.sealed(description)).encode() if isinstance(description, dict) else data
+        return json.dumps(checksums.with_checksum(description)).encode() if isinstance(description, dict) else data
     except (ValueError, RecursionError):
         return data
 

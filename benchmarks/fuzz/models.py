@@ -28,7 +28,7 @@ def model_files() -> dict[str, bytes]:
     from spherevec.corpus.count.rare import RareCounts
     from spherevec.engine.fit import FitTables
     from spherevec.model import KeyedVectors, Model
-    from spherevec.model.kept_topics import KeptTopics
+    from spherevec.model.stored_topics import StoredTopics
 
     rows = np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32)
     words = KeyedVectors(["a", "b", "é"], rows, np.array([9, 5, 1]))
@@ -39,7 +39,7 @@ def model_files() -> dict[str, bytes]:
         "topic_of": np.arange(2),
     }
     listed = [{"number": i, "title": None, "parent": ""} for i in range(2)]
-    kept = KeptTopics({"format": 1, "concentration": 5.0, "topics": listed, "levels": []}, topics)
+    kept = StoredTopics({"format": 1, "concentration": 5.0, "topics": listed, "levels": []}, topics)
     about: dict[str, Any] = {"config": {"objective": "vmf", "sample": 1e-3}, "parameters": {"document_bias": 1.5}}
     table = _a_table()
     parts: dict[str, Any] = {

@@ -369,7 +369,7 @@ def test_a_checkpoint_with_other_sums_is_refused(tmp_path):
     )
     about = json.loads((place / "checkpoint.json").read_text())
     about["biases"]["seen"]["more"] = 1.0
-    (place / "checkpoint.json").write_text(json.dumps(checksums.sealed(about)))
+    (place / "checkpoint.json").write_text(json.dumps(checksums.with_checksum(about)))
     with pytest.raises(FormatError, match="damaged checkpoint"):
         checkpoint.load(place)
 

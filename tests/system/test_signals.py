@@ -374,7 +374,7 @@ def test_a_crafted_checkpoint_is_refused_in_one_line(text, unfinished, tmp_path,
     shutil.copytree(unfinished, tmp_path / "m.checkpoint")
     path = tmp_path / "m.checkpoint" / "checkpoint.json"
     about = {**json.loads(path.read_text()), **damage}
-    path.write_text(json.dumps(checksums.sealed(about) if sealed else about))
+    path.write_text(json.dumps(checksums.with_checksum(about) if sealed else about))
     assert main(["train", str(text), "--out", str(out), *SETTINGS, "--resume", "--quiet"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "damaged checkpoint" in error, error

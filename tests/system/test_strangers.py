@@ -177,7 +177,7 @@ def test_a_description_of_megabytes_is_refused(tmp_path):
     path = tmp_path / "m" / "model.json"
     about = json.loads(path.read_text())
     about["record"] = [{"a": 0}] * 1_000_000
-    path.write_text(json.dumps(checksums.sealed(about)))
+    path.write_text(json.dumps(checksums.with_checksum(about)))
     with pytest.raises(FormatError, match="too large to be a model's description"):
         Model.load(tmp_path / "m")
 
@@ -197,7 +197,7 @@ def test_a_description_of_megabytes_is_refused(tmp_path):
 def test_a_crafted_description_is_refused_in_one_line(tmp_path, capsys, damage):
     Model(KeyedVectors(["a"], unit(1))).save(tmp_path / "m")
     path = tmp_path / "m" / "model.json"
-    path.write_text(json.dumps(checksums.sealed({**json.loads(path.read_text()), **damage})))
+    path.write_text(json.dumps(checksums.with_checksum({**json.loads(path.read_text()), **damage})))
     assert main(["info", str(tmp_path / "m")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "model.json: " in error

@@ -24,7 +24,7 @@ from spherevec.engine.base import Floats
 from spherevec.io.ids import write_ids
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
-from spherevec.model.inference import InferenceCounts, Inferred, infer_batches
+from spherevec.model.inference import InferenceCounts, InferenceOptions, Inferred, infer_batches
 from spherevec.storage.npy_rows import write_rows
 from spherevec.storage.tensors import read_tensors
 
@@ -58,8 +58,8 @@ def infer_part(
         if not stage.given:
             return InferredPart([], PartAbout(CorpusSummary(0, 0, 0, 0, 0), [0] * len(pieces)), {})
         source = open_source(stage.given, ReadOptions(**reading), records_in=Path(place) if with_ids else None)
-        how: dict[str, Any] = {"threads": threads, "device": device, "tokenizer": tokenizer, "subwords": subwords}
-        blocks = list(infer_batches(_model(folder), source.all(), **how))
+        options = InferenceOptions(threads=threads, device=device, tokenizer=tokenizer, subwords=subwords)
+        blocks = list(infer_batches(_model(folder), source.all(), options))
         columns: dict[str, NDArray[Any]] = {}
         if source.records is not None:
             with source.records as records:

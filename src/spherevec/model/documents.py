@@ -272,7 +272,7 @@ class DocumentTable:
                 column.values()
 
     def to_pandas(self) -> Any:
-        """The table as a pandas DataFrame, one row a document: id, title, text and the kept fields."""
+        """The table as a pandas DataFrame, one row per document: id, title, text and the kept fields."""
         try:
             import pandas
         except ImportError:

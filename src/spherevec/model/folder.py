@@ -76,7 +76,7 @@ def _arrays(name: str, arrays: Mapping[str, Rows], edge: int = 8) -> tuple[int, 
 
 def _encoded_manifest(manifest: Mapping[str, Any]) -> bytes:
     """The description of a model as it is written; what could not be read again is refused."""
-    encoded = (json.dumps(checksums.sealed(manifest), indent=1) + "\n").encode("ascii")
+    encoded = (json.dumps(checksums.with_checksum(manifest), indent=1) + "\n").encode("ascii")
     try:
         if len(encoded) > _LONGEST_MANIFEST:
             raise ValueError(
@@ -200,7 +200,7 @@ def _read_manifest(opened: OpenFolder) -> tuple[bytes, dict[str, Any]]:
         _check_manifest(manifest)
     except ValueError as error:
         raise FormatError(f"{path}: {error}; copy the folder again") from None
-    if not checksums.seal_fits(manifest):
+    if not checksums.checksum_matches(manifest):
         raise FormatError(f"{path}: corrupt or edited: its checksum is not the one it was written with; copy it again")
     return encoded, manifest
 
@@ -226,7 +226,7 @@ def _checked_files(opened: OpenFolder, manifest: Mapping[str, Any], verify: bool
 
 
 def _names_written(names: Any) -> list[bytes]:
-    """A JSON list with one name a line; lone surrogates, as in odd file names, are escaped."""
+    """A JSON list with one name per line; lone surrogates, as in odd file names, are escaped."""
     try:
         encoded = ",\n".join(map(encode_basestring, names)).encode()
     except UnicodeEncodeError:

@@ -117,7 +117,6 @@ class DocumentFitter:
         self,
         ids: NDArray[np.int32],
         offsets: NDArray[np.int64],
-        *,
         epochs: int | None = None,
         alpha: float | None = None,
         threads: int = 0,
@@ -193,7 +192,7 @@ def _check_finite(inputs: Floats) -> None:
             )
 
 
-def told_if_unknown(blocks: list[Inferred]) -> list[Inferred]:
+def warn_if_all_unknown(blocks: list[Inferred]) -> list[Inferred]:
     """The blocks as they are; a warning where the model knows no word of any of them."""
     counts = InferenceCounts()
     for block in blocks:
@@ -203,32 +202,37 @@ def told_if_unknown(blocks: list[Inferred]) -> list[Inferred]:
     return blocks
 
 
+class InferenceOptions(NamedTuple):
+    """How new documents are read and fitted; see `Model.infer`."""
+
+    epochs: int | None = None
+    alpha: float | None = None
+    threads: int = 0
+    device: str = "cpu"
+    tokenizer: TokenizerLike | None = None
+    text_field: str | None = None
+    subwords: bool = False
+
+
 def infer_batches(
-    model: Model,
-    texts: Iterable[Document],
-    *,
-    epochs: int | None = None,
-    alpha: float | None = None,
-    threads: int = 0,
-    device: str = "cpu",
-    tokenizer: TokenizerLike | None = None,
-    text_field: str | None = None,
-    subwords: bool = False,
+    model: Model, texts: Iterable[Document], options: InferenceOptions | None = None
 ) -> Iterator[Inferred]:
-    """The vectors of new texts, some at a time, so that any number of them fits into memory; see `Model.infer`."""
+    """The vectors of new texts, some at a time, so that any number of them fits into memory."""
+    options = options or InferenceOptions()
     fitter, vocabulary = model._inference()
     # A bad argument is told before any text is read.
-    workers = fitter.settings(epochs, alpha, threads, device).thread_count
-    splitter = model.tokenizer if tokenizer is None else tokenizer
-    stand_ins = model.words.spellings.stand_ins if subwords else None
+    how: Any = options.epochs, options.alpha, options.threads, options.device
+    workers = fitter.settings(*how).thread_count
+    splitter = model.tokenizer if options.tokenizer is None else options.tokenizer
+    stand_ins = model.words.spellings.stand_ins if options.subwords else None
     done = 0
-    for documents, _ in _batches(texts, text_field):
+    for documents, _ in _batches(texts, options.text_field):
         ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins, workers)
         known = np.diff(offsets)
-        if subwords:  # what a guess stands for is unknown all the same
+        if options.subwords:  # what a guess stands for is unknown all the same
             _, own_offsets, unknown = encode_texts(documents, vocabulary, splitter, threads=workers)
             known = np.diff(own_offsets)
-        vectors = fitter.fit(ids, offsets, epochs=epochs, alpha=alpha, threads=threads, device=device)
+        vectors = fitter.fit(ids, offsets, *how)
         if not np.isfinite(vectors).all():
             damaged = done + int(np.argmin(np.isfinite(vectors).all(axis=1)))
             raise FormatError(

@@ -241,7 +241,7 @@ class KeyedVectors:
         return 1 + int(np.count_nonzero(cosines > self.unit(key) @ self.unit(other) + _RANK_TOLERANCE))
 
     def to_pandas(self) -> Any:
-        """The vectors as a pandas DataFrame: one row a key, one column a dimension."""
+        """The vectors as a pandas DataFrame: one row per key, one column per dimension."""
         try:
             import pandas
         except ImportError:
@@ -349,13 +349,13 @@ class KeyedVectors:
                 row, norm = start + int(wrong[0]), norms[wrong[0]]
                 fault = f"has norm {norm:.6g}, not 1" if np.isfinite(norm) else "holds NaN or infinity"
                 raise FormatError(f"{what}: row {row} ({names[row]!r:.60}) {fault}; train or import again")
-        twice = self._first_twice()
+        twice = self._first_duplicate()
         if twice is not None:
             raise FormatError(f"{what}: {twice!r:.60} occurs more than once; every key must be unique")
         if self.counts is not None and len(self.counts) and self.counts.min() < 0:
             raise FormatError(f"{what}: row {int(self.counts.argmin())} has a negative count")
 
-    def _first_twice(self) -> str | None:
+    def _first_duplicate(self) -> str | None:
         """A name that occurs more than once."""
         if self.names is None:
             return None

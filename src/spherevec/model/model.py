@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spherevec.engine.fit import FitTables
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import DocumentFitter
-    from spherevec.model.kept_topics import KeptTopics
+    from spherevec.model.stored_topics import StoredTopics
     from spherevec.search.terms import DocumentTerms
 
 __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
@@ -67,7 +67,7 @@ class Model:
     terms: DocumentTerms | None
     fit: FitTables | None
     rare_counts: RareCounts | None
-    kept_topics: KeptTopics | None
+    kept_topics: StoredTopics | None
     tokenizer: Tokenizer
     config: dict[str, Any] | None
     record: list[dict[str, Any]]
@@ -300,20 +300,10 @@ class Model:
             return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
                 without any word.
         """
-        from spherevec.model.inference import infer_batches, told_if_unknown
+        from spherevec.model.inference import InferenceOptions, infer_batches, warn_if_all_unknown
 
-        found = infer_batches(
-            self,
-            texts,
-            epochs=epochs,
-            alpha=alpha,
-            threads=threads,
-            device=device,
-            tokenizer=tokenizer,
-            text_field=text_field,
-            subwords=subwords,
-        )
-        blocks = told_if_unknown([*found])
+        options = InferenceOptions(epochs, alpha, threads, device, tokenizer, text_field, subwords)
+        blocks = warn_if_all_unknown([*infer_batches(self, texts, options)])
         vectors = np.concatenate([np.empty((0, self.vector_size), np.float32), *(block.vectors for block in blocks)])
         if not return_unknown:
             return vectors

@@ -36,9 +36,9 @@ from spherevec.engine.fit import FitTables
 from spherevec.errors import FormatError
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
-from spherevec.model.kept_topics import KeptTopics
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.model.provenance import provenance
+from spherevec.model.stored_topics import StoredTopics
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage import schema
 from spherevec.storage.shards import shard_names
@@ -271,13 +271,13 @@ class _RareCounts(Part):
         return RareCounts(TextColumn(arrays["offsets"], arrays["bytes"]), arrays["counts"])
 
 
-class _KeptTopics(Part):
+class _StoredTopics(Part):
     """Topics that were kept. After an update `spherevec.topics` brings them up to date."""
 
     name, files, mapped = "kept_topics", ("topics.safetensors",), False
 
-    def open(self, contents: Contents, opened: Values) -> KeptTopics:
-        return KeptTopics.of_tensors(contents[self.files[0]])
+    def open(self, contents: Contents, opened: Values) -> StoredTopics:
+        return StoredTopics.of_tensors(contents[self.files[0]])
 
 
 class _Entry(Part):
@@ -350,7 +350,7 @@ PARTS: dict[str, Part] = {
         _Terms(),
         _Fit(),
         _RareCounts(),
-        _KeptTopics(),
+        _StoredTopics(),
     )
 }
 

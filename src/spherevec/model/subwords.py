@@ -96,10 +96,10 @@ def _ngrams(words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]
     return (pairs % ROWS).astype(np.int32), np.bincount(pairs // ROWS, minlength=len(words))
 
 
-def one_slip(word: str, other: str) -> bool:
+def one_edit_apart(word: str, other: str) -> bool:
     """Whether one slip makes a word another: a letter more, less or other, or two neighbours in the wrong order.
 
-    >>> [one_slip("refund", other) for other in ("refundd", "rfund", "refind", "erfund", "refund", "refunded")]
+    >>> [one_edit_apart("refund", other) for other in ("refundd", "rfund", "refind", "erfund", "refund", "refunded")]
     [True, True, True, True, False, False]
     """
     if word == other or abs(len(word) - len(other)) > 1:
@@ -156,7 +156,7 @@ class Spellings:
         for at, word in enumerate(words):
             for place in range(rows.shape[1] if len(word) >= SHORTEST_GUESSED else 0):
                 known = self._words[rows[at, place]]
-                if likeness[at, place] > 0 and one_slip(word, known):
+                if likeness[at, place] > 0 and one_edit_apart(word, known):
                     common = 1 - 1 / max(len(word), len(known))
                     likeness[at, place] = max(likeness[at, place], round(common, 9))
         order = np.lexsort((rows, -likeness), axis=1)[:, : min(k, self._size)]
@@ -173,17 +173,17 @@ class Spellings:
         """
         rows = np.zeros((len(words), min(k, self._size)), np.int64)
         likeness = np.zeros(rows.shape)
-        rooms = [self.room() for _ in range(threads)]
+        buffers = [self.buffers() for _ in range(threads)]
 
         def fill(worker: int, start: int) -> None:
             here = slice(start, start + _BATCH)
-            self.fill_sharing(words[here], rows[here], likeness[here], most, rooms[worker])
+            self.fill_sharing(words[here], rows[here], likeness[here], most, buffers[worker])
 
         for _ in in_order(range(0, len(words), _BATCH), fill, threads):
             pass
         return rows, likeness
 
-    def room(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def buffers(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """What one thread needs to look for words that share n-grams."""
         return np.zeros(self._size), np.empty(self._size, np.int64)
 
@@ -193,16 +193,16 @@ class Spellings:
         rows: NDArray[np.int64],
         likeness: NDArray[np.float64],
         most: int | None,
-        room: tuple[NDArray[np.float64], NDArray[np.int64]],
+        buffers: tuple[NDArray[np.float64], NDArray[np.int64]],
     ) -> None:
-        """As `sharing`, into zeros (n, k), with the `room` of the calling thread."""
+        """As `sharing`, into zeros (n, k), with the `buffers` of the calling thread."""
         from spherevec.model.spelling_kernel import find_alike
 
         asked = Ngrams.of(words)
         weights = self._weights[asked.rows] / np.repeat(asked.lengths(self._weights), np.diff(asked.starts))
         find_alike(
             asked.starts, asked.rows.astype(np.int64), weights, self._starts, self._owners, self._shares,
-            self._size if most is None else most, likeness, rows, *room,
+            self._size if most is None else most, likeness, rows, *buffers,
         )  # fmt: skip
 
     def guess(self, words: Sequence[str], vectors: Floats) -> Floats:

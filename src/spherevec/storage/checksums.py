@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 SMALL_FILE = 1 << 20
 _BLOCKS = 64
 _BLOCK_BYTES = 1 << 12
-_SEAL = "checksum"
+_CHECKSUM = "checksum"
 
 
 def sha256(file: BinaryIO) -> str:
@@ -56,16 +56,16 @@ def fault(file: BinaryIO, wanted: Mapping[str, Any], *, whole: bool) -> str | No
     return None if same else "corrupt: its SHA-256 is not the one it was written with"
 
 
-def sealed(description: Mapping[str, Any]) -> dict[str, Any]:
+def with_checksum(description: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON description with a checksum of itself."""
-    return {**description, _SEAL: _seal(description)}
+    return {**description, _CHECKSUM: _checksum(description)}
 
 
-def seal_fits(description: Mapping[str, Any]) -> bool:
+def checksum_matches(description: Mapping[str, Any]) -> bool:
     """Whether a description that was read is what was written."""
-    return description.get(_SEAL) == _seal(description)
+    return description.get(_CHECKSUM) == _checksum(description)
 
 
-def _seal(description: Mapping[str, Any]) -> str:
-    content = {name: value for name, value in description.items() if name != _SEAL}
+def _checksum(description: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in description.items() if name != _CHECKSUM}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()

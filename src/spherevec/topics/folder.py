@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
-from spherevec.model.kept_topics import KeptTopics
+from spherevec.model.stored_topics import StoredTopics
 from spherevec.storage import schema
 from spherevec.storage.csv_file import write_csv
 from spherevec.storage.files import atomic_folder
@@ -69,7 +69,7 @@ def load_topics(folder: str | Path, model: Model) -> Topics:
         raise FormatError(f"{folder}: cannot read: {error.strerror or error}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{folder}: no topics of spherevec ({error}); save them again") from None
-    return restored(model, KeptTopics({**about, "topics": listed}, arrays), str(folder))
+    return restored(model, StoredTopics({**about, "topics": listed}, arrays), str(folder))
 
 
 def _opened(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
 from spherevec.model import Model
-from spherevec.model.kept_topics import KeptTopics
+from spherevec.model.stored_topics import StoredTopics
 from spherevec.topics.components import Components
 from spherevec.topics.find import find_topics
 from spherevec.topics.level import Level
@@ -32,7 +32,7 @@ def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
     return restored(model, model.kept_topics, "topics kept with the model")
 
 
-def stored(topics: Topics) -> KeptTopics:
+def stored(topics: Topics) -> StoredTopics:
     """All that `restored` needs to make the same topics again."""
     parts = topics.components
     listed = [
@@ -51,10 +51,10 @@ def stored(topics: Topics) -> KeptTopics:
         "weights": np.asarray(parts.weights, np.float32),
         "topic_of": np.asarray(parts.topic_of, np.int64),
     }
-    return KeptTopics(about, arrays)
+    return StoredTopics(about, arrays)
 
 
-def restored(model: Model, kept: KeptTopics, source: str) -> Topics:
+def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
     """Topics of a model, made of what was stored of them.
 
     Args:

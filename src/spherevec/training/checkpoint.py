@@ -170,7 +170,7 @@ class Saver:
                 "biases": self._biases.state(),
                 "files": {VECTORS: _entry(new / VECTORS)},
             }
-            (new / MANIFEST).write_text(json.dumps(checksums.sealed(about), indent=1) + "\n", encoding="ascii")
+            (new / MANIFEST).write_text(json.dumps(checksums.with_checksum(about), indent=1) + "\n", encoding="ascii")
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ def _manifest(opened: OpenFolder) -> dict[str, Any]:
     version = about.get("format_version")
     if type(version) is not int or version != FORMAT_VERSION:
         raise ValueError(f"format version {version!r:.40}, this release reads {FORMAT_VERSION}")
-    if not checksums.seal_fits(about):
+    if not checksums.checksum_matches(about):
         raise ValueError(f"{MANIFEST} is not what was written: its checksum differs")
     _SCHEMA(about, "")
     return about

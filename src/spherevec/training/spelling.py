@@ -116,7 +116,7 @@ class SpellingSmoother:
         spellings = self._spellings
         if spellings is None:
             return
-        rooms = [spellings.room() for _ in range(self._threads)]
+        rooms = [spellings.buffers() for _ in range(self._threads)]
         starts = range(0, len(self._rare), _COMPARED_AT_ONCE)
 
         def work(worker: int, start: int) -> Result:

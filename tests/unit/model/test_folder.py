@@ -249,7 +249,7 @@ class TestDamage:
     def edit(self, folder, **changes):
         manifest = json.loads((folder / "model.json").read_text())
         manifest.update(changes)
-        (folder / "model.json").write_text(json.dumps(checksums.sealed(manifest)))
+        (folder / "model.json").write_text(json.dumps(checksums.with_checksum(manifest)))
 
     def test_an_unknown_version_is_refused(self, folder):
         self.edit(folder, format_version=99)

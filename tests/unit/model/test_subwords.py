@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spherevec.model.subwords import LONGEST, SHORTEST, GuessedVector, Ngrams, Spellings, is_guess, one_slip
+from spherevec.model.subwords import LONGEST, SHORTEST, GuessedVector, Ngrams, Spellings, is_guess, one_edit_apart
 
 WORDS = ["refund", "refunds", "refunded", "invoice", "invoices", "login", "logins", "a", "über", "日本語", "x-ray"]
 
@@ -51,7 +51,7 @@ def edits(a, b):
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7))
 @settings(max_examples=300)
 def test_a_slip_is_one_edit(a, b):
-    assert one_slip(a, b) == (edits(a, b) == 1)
+    assert one_edit_apart(a, b) == (edits(a, b) == 1)
 
 
 def test_stand_ins_are_known_words_that_are_alike_enough():

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from spherevec import Model, load
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import KeyedVectors
-from spherevec.model.kept_topics import KeptTopics
+from spherevec.model.stored_topics import StoredTopics
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
 from spherevec.topics.fields import break_down, holm, periods
 from spherevec.topics.level import Level, choose_count
@@ -200,10 +200,10 @@ def test_kept_with_the_model(model: Model, topics: Topics, tmp_path: Path) -> No
         kept = loaded.kept_topics
         assert kept is not None
         for about in ({**kept.about, "format": 2}, {**kept.about, "topics": []}, {"format": 1}):
-            loaded.kept_topics = KeptTopics(about, kept.arrays)
+            loaded.kept_topics = StoredTopics(about, kept.arrays)
             with pytest.raises(FormatError, match="topics kept with the model: no topics of spherevec"):
                 loaded.topics()
-        loaded.kept_topics = KeptTopics(kept.about, {**kept.arrays, "weights": kept.arrays["weights"][1:]})
+        loaded.kept_topics = StoredTopics(kept.about, {**kept.arrays, "weights": kept.arrays["weights"][1:]})
         with pytest.raises(FormatError, match="do not fit each other"):
             loaded.topics()
     finally:

@@ -655,7 +655,7 @@ def with_settings(folder, change):
     path = next(path for path in (folder / checkpoint.MANIFEST, folder / "model.json") if path.exists())
     about = json.loads(path.read_text())
     change(about["config"])
-    path.write_text(json.dumps(checksums.sealed(about)))
+    path.write_text(json.dumps(checksums.with_checksum(about)))
 
 
 def test_a_setting_that_is_newer_than_a_checkpoint_has_its_default(corpus, half):

@@ -107,7 +107,7 @@ def _infer(
     from spherevec.corpus.read.readers import open_source
     from spherevec.io.ids import write_ids
     from spherevec.model.documents import DocumentTable
-    from spherevec.model.inference import InferenceCounts, infer_batches
+    from spherevec.model.inference import InferenceCounts, InferenceOptions, infer_batches
     from spherevec.storage.npy_rows import write_rows
 
     model = load_model(folder)
@@ -117,7 +117,7 @@ def _infer(
         source = open_source(list(corpus), ReadOptions(**reading), records_in=place if files.ids_file else None)
 
         def blocks() -> Iterator[Any]:
-            for block in infer_batches(model, source.all(), **fitting):
+            for block in infer_batches(model, source.all(), InferenceOptions(**fitting)):
                 counts.add(block)
                 yield block.vectors
             # Ids that cannot be written leave no vectors without them.

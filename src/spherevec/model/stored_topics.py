@@ -16,7 +16,7 @@ _ABOUT = "about"
 
 
 @dataclass(frozen=True)
-class KeptTopics:
+class StoredTopics:
     """What is stored of topics; `spherevec.topics` makes it and makes topics of it again.
 
     Attributes:
@@ -28,7 +28,7 @@ class KeptTopics:
     arrays: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> KeptTopics:
+    def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> StoredTopics:
         """The topics of the arrays of a file."""
         about = schema.parsed(tensors[_ABOUT].tobytes())
         schema.map_of(schema.plain)(about, "topics")
