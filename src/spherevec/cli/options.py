@@ -61,7 +61,12 @@ corpus_argument = click.argument(
 )
 
 _READING = (
-    click.option("--text-field", metavar="NAME", help="Column of a table that holds the text."),
+    click.option(
+        "--text-field",
+        metavar="NAME,NAME",
+        callback=lambda ctx, param, value: value.split(",") if value and "," in value else value,
+        help="Column of a table that holds the text; several are one text.",
+    ),
     click.option("--id-field", metavar="NAME", help="Column that holds an id of each document; all must differ."),
     click.option("--title-field", metavar="NAME", help="Column that holds titles."),
     click.option(
@@ -84,7 +89,22 @@ _READING = (
         callback=lambda ctx, param, value: {"\\t": "\t", "tab": "\t"}.get(value, value),
         help="What stands between the cells of a CSV file; found out when not given.",
     ),
-    click.option("--encoding", default="utf-8", show_default=True, help="How the text is written as bytes."),
+    click.option(
+        "--ragged",
+        type=click.Choice(["error", "skip", "pad"]),
+        default="error",
+        show_default=True,
+        help="What to do with rows of a CSV file that have more or fewer cells than its header.",
+    ),
+    click.option("--encoding", default="auto", show_default=True, help="How the text is written as bytes."),
+    click.option(
+        "--encoding-errors",
+        type=click.Choice(["strict", "replace"]),
+        default="strict",
+        show_default=True,
+        help="Refuse bytes that are not valid in the encoding, or replace them.",
+    ),
+    click.option("--strict", is_flag=True, help="Refuse pages and mails that cannot be read; else they are skipped."),
 )
 
 

@@ -100,7 +100,7 @@ def infer_files(
     """
     count = check_workers(ray, workers)
     notes: list[str] = []
-    parts = find_parts(list(source), count, str(reading.get("encoding", "utf-8")), notes, small=True)
+    parts = find_parts(list(source), count, str(reading.get("encoding", "auto")), notes, small=True)
     assert parts is not None
     abouts: list[PartAbout] = []
     tables: list[tuple[int, Mapping[str, NDArray[Any]]]] = []

@@ -48,7 +48,7 @@ def read_on_workers(
     """
     assert not phrases
     notes: list[str] = []
-    parts = find_parts(source, crew.workers, reading.get("encoding", "utf-8"), notes)
+    parts = find_parts(source, crew.workers, reading.get("encoding", "auto"), notes)
     if parts is None:
         return None
     if ids is not False:

@@ -36,14 +36,17 @@ def train(
     *,
     recipe: str = "default",
     tokenizer: Any = "words",
-    text_field: str | None = None,
+    text_field: str | Sequence[str] | None = None,
     id_field: str | None = None,
     title_field: str | None = None,
     keep: Sequence[str] | Mapping[str, str | None] = (),
     keep_text: int = KEEP_TEXT,
     ids: bool | Sequence[Any] = False,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    ragged: str = "error",
+    encoding: str = "auto",
+    encoding_errors: str = "strict",
+    strict: bool = False,
     workdir: str | Path | None = None,
     progress: ProgressCallback | bool | None = None,
     initial: Model | KeyedVectors | None = None,
@@ -67,14 +70,17 @@ def train(
         recipe: "default"; "words", for people who want word vectors first; or "paper".
         tokenizer: "words", "whitespace" for text that is split already, a name with options such as
             "words:urls=drop", or a function from a string to words.
-        text_field: the column of a table that holds the text.
+        text_field: the column of a table that holds the text; several, such as ["title", "body"], are one text.
         id_field: the column that holds an id of each document; all must differ.
         title_field: the column that holds titles; without one, the beginning of the text stands in.
         keep: further columns to keep in the model, such as `["created:date", "team"]`.
         keep_text: how many characters of each text to keep in the model, for snippets; 0 keeps none.
         ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
         delimiter: what stands between the cells of a CSV file; found out when not given.
-        encoding: of text files.
+        ragged: rows of a CSV file with more or fewer cells than its header: "error", "skip" or "pad".
+        encoding: of text files; "auto" finds it out for each file.
+        encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
+        strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.
         workdir: where the encoded corpus is kept while training (4 to 8 bytes a word) and, as long as the model is
             used, the words of each document (up to 13 bytes a word) and document vectors that would not fit into
             memory; the system's folder for temporary files by default.
@@ -127,7 +133,10 @@ def train(
                 keep_text=keep_text,
                 ids=ids,
                 delimiter=delimiter,
+                ragged=ragged,
                 encoding=encoding,
+                encoding_errors=encoding_errors,
+                strict=strict,
                 threads=config.thread_count,
                 progress=lambda done, total: opened.report(Progress("reading", done / total if total else None)),
             )

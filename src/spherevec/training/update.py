@@ -414,5 +414,5 @@ def _check_tokenizer(model: Model, corpus: EncodedCorpus) -> None:
 
 def _plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
     """How to read old text: as the new, but nothing of it is kept beside."""
-    wanted = ("text_field", "delimiter", "encoding", "if_there")
+    wanted = ("text_field", "delimiter", "ragged", "encoding", "encoding_errors", "strict", "if_there")
     return {name: value for name, value in reading.items() if name in wanted} | {"keep_text": 0}

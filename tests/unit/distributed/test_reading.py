@@ -174,7 +174,7 @@ def test_what_goes_wrong_names_the_file(tmp_path):
     with pytest.raises(CorpusError, match=r"1\.txt: no such file"):
         for part in found:
             crew.call(0, "read_part", part, "words", 1, {})
-    (tmp_path / "bad.txt").write_bytes(b"all is fine\n" * 200 + b"\xff\n" + b"all is fine\n" * 200)
+    (tmp_path / "bad.txt").write_bytes("all is füne\n".encode() * 200 + b"\xff\n" + b"all is fine\n" * 200)
     with pytest.raises(CorpusError, match=r"bad\.txt.*, line .* not valid utf-8"):
         read_on_workers(InlineCrew(2), tmp_path / "bad.txt", tmp_path / "y", **HOW)
 

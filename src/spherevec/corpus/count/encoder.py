@@ -70,8 +70,7 @@ def encode(
         threads: how many to use; the result is the same for any number.
         progress: called now and then, from the calling thread, with the bytes of the source that are done and their
             total, None where that is not known.
-        **reading: the fields of `ReadOptions`: text_field, id_field, title_field, keep, keep_text, delimiter, encoding,
-            ids.
+        **reading: the fields of `ReadOptions`: text_field, id_field, title_field, keep, ids, ….
     """
     tokenizer = tokenizer_of(tokenizer)
     for name, value, low in (("min_count", min_count, 1), ("max_vocab", max_vocab, 2), ("threads", threads, 1)):

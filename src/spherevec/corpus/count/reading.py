@@ -129,9 +129,9 @@ def count(
 class InvalidTextError(Exception):
     """Bytes that are not UTF-8: the line of the portion, counted from 0, and the byte."""
 
-    def __init__(self, line: int, byte: int, path: Path, encoding: str) -> None:
+    def __init__(self, line: int, byte: int, path: Path) -> None:
         super().__init__(line, byte)
-        self.line, self.byte, self.path, self.encoding = line, byte, path, encoding
+        self.line, self.byte, self.path = line, byte, path
 
 
 class PortionRead(NamedTuple):
@@ -163,8 +163,7 @@ def read_portion(portion: Portion, table: WordTable, spill: Spill, keep_text: in
         data = np.frombuffer(block, np.uint8)
         newlines, empty_lines, bad = survey(data)
         if bad >= 0:
-            path = found.sources[-1].item.path
-            raise InvalidTextError(documents + newlines, int(data[bad]), path, portion.encoding)
+            raise InvalidTextError(documents + newlines, int(data[bad]), found.sources[-1].item.path)
         documents += newlines
         empty += empty_lines - (not fresh and data[0] == 0x0A)
         total += len(data)
@@ -202,7 +201,7 @@ def count_portions(
         try:
             read = next(reads, None)
         except InvalidTextError as error:
-            raise not_valid(error.path, lines_before + error.line + 1, error.encoding, error.byte) from None
+            raise not_valid(error.path, lines_before + error.line + 1, "utf-8", error.byte) from None
         if read is None:
             return counted
         counted += read.blocks

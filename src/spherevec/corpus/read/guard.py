@@ -41,6 +41,10 @@ def limit(setting: tuple[str, int]) -> int:
     return int(given)
 
 
+class UnreadableError(CorpusError):
+    """A document, or a file of one, that no reader makes sense of within its bounds; it may be skipped."""
+
+
 class DamagedError(Exception):
     """Compressed data that does not decompress."""
 
@@ -52,19 +56,21 @@ def guarded(name: str | Path) -> Iterator[None]:
         try:
             yield
         except EOFError:
-            raise CorpusError(f"{name}: compressed file is truncated; copy or download it again") from None
+            raise UnreadableError(f"{name}: compressed file is truncated; copy or download it again") from None
         except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, DamagedError) as error:
-            raise CorpusError(
+            raise UnreadableError(
                 f"{name}: not a valid {Path(str(name)).suffix} file ({error}); copy it again, or rename it if it is "
                 "not compressed"
             ) from None
         except (SpherevecError, OSError):
             raise
         except MemoryError:
-            raise CorpusError(f"{name}: not enough memory to read it; split it into smaller files") from None
+            raise UnreadableError(f"{name}: not enough memory to read it; split it into smaller files") from None
         except Exception as error:  # of as many kinds as there are readers
             reason = " ".join(str(error).split())[:200]
-            raise CorpusError(f"{name}: cannot be read ({type(error).__name__}: {reason}); correct the file") from error
+            raise UnreadableError(
+                f"{name}: cannot be read ({type(error).__name__}: {reason}); correct the file"
+            ) from error
 
 
 class DecompressionLimit:

@@ -1,118 +1,175 @@
-"""The text of web pages and of e-mails, taken out by the standard library's own readers."""
+"""The text of web pages and of e-mails, in time that grows with their size and no faster, whatever they hold."""
 
 from __future__ import annotations
 
 import codecs
 import email
 import email.policy
-import mailbox
+import html
 import re
 from collections.abc import Iterator
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
-from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from spherevec.corpus.read.guard import guarded
-from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.streams import Meter, open_stream
+from spherevec.corpus.read.guard import UnreadableError, guarded
+from spherevec.corpus.read.streams import AUTO, InputFile, found_encoding, open_stream
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
 
 LONGEST_FILE = 1 << 26
+LONGEST_MAIL = 1 << 24
 EMAIL_FIELDS = ("path", "subject", "from", "to", "cc", "date", "message-id")
-HTML_FIELDS = ("path", "title")
 _SILENT = {"script", "style", "template", "noscript", "svg", "head"}
+_RAW = {"script", "style"}  # what they hold is no markup
 # Tags that do not part words.
 _INLINE = {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "mark", "s", "small", "span", "strong"}
 _INLINE |= {"sub", "sup", "tt", "u", "wbr"}
-_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+_CHARSET = re.compile(rb"charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+_SLOW_CHARSETS = ("punycode", "idna")  # take time that grows with the square of the text
+
+_MARKUP = re.compile(r"<(?:(?P<end>/?)(?P<name>[A-Za-z][^\s/>]*)|(?P<comment>!--)|[!?/])")
+_TAG_END = re.compile(r">|=[ \t\n\r\f]*([\"'])")
+_LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
+
+# Python's parser of headers takes time that grows with the square of their length, and recurses into comments.
+_LONGEST_HEADER = 2000  # bytes
+_MOST_PARTS = 100
+_CONTENT_HEADER = re.compile(rb"^content-[a-z-]+:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_HEADER = re.compile(rb"^[^\s:]+:[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
+_NESTED = re.compile(rb"^content-type:\s{0,9}(?:multipart|message)/", re.IGNORECASE | re.MULTILINE)
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
 
 
-class _PageText(HTMLParser):
-    """Collects what a reader would see, and the title."""
+class _PageText:
+    """Collects what a reader of a page would see, and its title."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title: list[str] = []
-        self._silent: list[str] = []
+        self._silent: dict[str, None] = {}  # open tags whose text is not shown, outermost first
         self._in_title = False
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "title":
-            self._in_title = True
-        elif tag == "body":  # a head that nobody closed ends here
+    def tag(self, name: str, ends: bool) -> None:
+        if name == "title":
+            self._in_title = not ends and not self.title
+        elif name == "body" and not ends:  # a head that nobody closed ends here
             self._silent.clear()
-        elif tag in _SILENT:
-            self._silent.append(tag)
-        if tag not in _INLINE:
+        elif name in _SILENT and not ends:
+            self._silent.setdefault(name)
+        elif name in self._silent:
+            while self._silent.popitem()[0] != name:
+                pass
+        if name not in _INLINE:
             self.parts.append(" ")
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "title":
-            self._in_title = False
-        elif tag in self._silent:
-            del self._silent[self._silent.index(tag) :]
-        if tag not in _INLINE:
-            self.parts.append(" ")
-
-    def parse_html_declaration(self, i: int) -> int:
-        """`<![if …]>` and the like are comments, as browsers have it; some releases of Python raise AssertionError."""
-        if self.rawdata.startswith("<![", i):
-            return self.parse_bogus_comment(i)
-        return super().parse_html_declaration(i)
-
-    def handle_data(self, data: str) -> None:
+    def text(self, text: str) -> None:
         if self._in_title:
-            self.title.append(data)
+            self.title.append(text)
         elif not self._silent:
-            self.parts.append(data)
+            self.parts.append(text)
 
 
 def html_text(page: str) -> tuple[str, str]:
     """The title of a web page, and its text without scripts and styles.
 
+    Each character is looked at a bounded number of times.
+
     >>> html_text("<title>News</title><p>One<b>two</b><script>x()</script><p>three &amp; four")
     ('News', 'Onetwo three & four')
     """
-    parser = _PageText()
-    parser.feed(page)
-    parser.close()
-    return " ".join("".join(parser.title).split()), " ".join("".join(parser.parts).split())
+    found, at = _PageText(), 0
+    last = {sign: page.rfind(sign) for sign in (">", '"', "'")}
+    for _ in range(page.count("<") + 1):
+        match = _MARKUP.search(page, at)
+        if match is None or (match.end() > last[">"] and not match["comment"]):  # no tag ends from here on
+            found.text(_unescaped(page[at:]))
+            break
+        found.text(_unescaped(page[at : match.start()]))
+        if match["comment"]:
+            end = page.find("-->", match.start() + 2)
+            at = len(page) if end < 0 else end + 3
+            continue
+        at = _tag_end(page, match.end(), last)
+        if match["name"]:
+            name, ends = match["name"].lower(), bool(match["end"])
+            found.tag(name, ends)
+            if name in _RAW and not ends:
+                closing = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(page, at)
+                at = len(page) if closing is None else closing.start()
+    return " ".join("".join(found.title).split()), " ".join("".join(found.parts).split())
 
 
-def html_rows(path: Path, name: str, options: ReadOptions, meter: Meter) -> Iterator[Row]:
+def _tag_end(page: str, at: int, last: dict[str, int]) -> int:
+    """The place behind the tag whose name ends at `at`; a > within quotes does not end it.
+
+    Args:
+        last: where the last >, " and ' of the page are.
+    """
+    while at <= last[">"]:
+        match = _TAG_END.search(page, at)
+        assert match is not None
+        if match[1] is None:
+            return match.end()
+        # A quote that is never closed is none.
+        at = page.find(match[1], match.end()) + 1 if match.end() <= last[match[1]] else match.end()
+    return len(page)
+
+
+def _unescaped(text: str) -> str:
+    return html.unescape(_LONG_NUMBER.sub(" ", text)) if "&" in text else text
+
+
+def html_rows(file: InputFile) -> Iterator[Row]:
     """A web page as one document; its text begins with its title."""
-    title, text = html_text(_decoded(path, _content(path, meter), options.encoding))
-    yield _row(f"{title}\n{text}" if title else text, title, {"path": name, "title": title}, options, str(path))
+    title, text = html_text(_page(file))
+    yield _row(file, f"{title}\n{text}" if title else text, title, {"path": file.name, "title": title})
 
 
-def email_rows(path: Path, name: str, options: ReadOptions, meter: Meter) -> Iterator[Row]:
+def email_rows(file: InputFile) -> Iterator[Row]:
     """A mail (.eml) as one document."""
-    yield _email_row(email.message_from_bytes(_content(path, meter), policy=_policy()), name, options, str(path), 1)
+    yield _email_row(file, file.content(LONGEST_FILE), file.name)
 
 
-def mbox_rows(path: Path, options: ReadOptions, meter: Meter) -> Iterator[Row]:
-    """A mailbox file, one document a mail."""
+def mbox_rows(file: InputFile) -> Iterator[Row]:
+    """A mailbox file, one document a mail. A mail that cannot be read is skipped, or refused by `strict`."""
+    skipped: list[str] = []
+    with guarded(file.path), open_stream(file.path, file.meter) as stream:
+        for number, mail in enumerate(_mails(stream), 1):
+            place = f"{file.path}, mail {number}"
+            try:
+                if len(mail) > LONGEST_MAIL:
+                    raise UnreadableError(f"{place}: longer than {LONGEST_MAIL >> 20} MB; remove it")
+                with guarded(place):
+                    yield _email_row(file, mail, f"{file.path.name}:{number}", place, number)
+            except UnreadableError as error:
+                if file.options.strict:
+                    raise
+                skipped.append(str(error))
+    if skipped:
+        file.notes.append(f"{len(skipped):,} mails were skipped; the first: {skipped[0]}")
 
-    def parsed(file: Any) -> Any:
-        return email.message_from_binary_file(file, policy=_policy())
 
-    with guarded(path):
-        if not path.is_file() or path.suffix.lower() != ".mbox":
-            raise CorpusError(f"{path}: a mailbox is read as it is; unpack it first")
-        box = mailbox.mbox(path, factory=parsed, create=False)
-        try:
-            for number, message in enumerate(box, 1):
-                yield _email_row(message, f"{path.name}:{number}", options, f"{path}, mail {number}", number)
-        finally:
-            box.close()
-    meter.done += path.stat().st_size
+def _mails(stream: BinaryIO) -> Iterator[bytes]:
+    """The mails of a mailbox. Of one that is too long a little more than is allowed is given."""
+    held: list[bytes] | None = None
+    size, begins_line = 0, True
+    while line := stream.readline(1 << 16):
+        if begins_line and line.startswith(b"From "):
+            if held is not None:
+                yield b"".join(held)
+            held, size = [], 0
+        elif held is not None:
+            size += len(line)
+            if size - len(line) <= LONGEST_MAIL:
+                held.append(line)
+        begins_line = line.endswith(b"\n")
+    if held is not None:
+        yield b"".join(held)
 
 
-def _email_row(message: Any, name: str, options: ReadOptions, place: str, number: int) -> Row:
+def _email_row(file: InputFile, content: bytes, name: str, place: str | None = None, number: int = 1) -> Row:
+    message = email.message_from_bytes(_bounded(content, place or str(file.path)), policy=_policy())
     assert isinstance(message, EmailMessage)
     headers: dict[str, Any] = {"path": name}
     for field in EMAIL_FIELDS[1:]:
@@ -124,20 +181,27 @@ def _email_row(message: Any, name: str, options: ReadOptions, place: str, number
             headers["date"] = None
     subject = headers["subject"] or ""
     text = _body(message)
-    return _row(f"{subject}\n{text}" if subject else text, subject, headers, options, place, number)
+    return _row(file, f"{subject}\n{text}" if subject else text, subject, headers, place, number)
 
 
-def _row(text: str, title: str, fields: dict[str, Any], options: ReadOptions, place: str, number: int = 1) -> Row:
-    chosen = options.fields(list(fields), place, text_known=True)
+def _bounded(mail: bytes, place: str) -> bytes:
+    """A mail with short headers and without comments in those that describe its parts, of which there are not many."""
+    if sum(1 for _ in _NESTED.finditer(mail)) > _MOST_PARTS:
+        raise UnreadableError(f"{place}: over {_MOST_PARTS} nested parts; remove it")
+    mail = _CONTENT_HEADER.sub(lambda match: match[0][:_LONGEST_HEADER].replace(b"(", b" "), mail)
+    end = _END_OF_HEADERS.search(mail)
+    split = end.start() if end else len(mail)
+    return _HEADER.sub(lambda match: match[0][:_LONGEST_HEADER], mail[:split]) + mail[split:]
+
+
+def _row(
+    file: InputFile, text: str, title: str, fields: dict[str, Any], place: str | None = None, number: int = 1
+) -> Row:
+    place = place or str(file.path)
+    chosen = file.options.fields(list(fields), place, text_known=True)
     if chosen.text:
-        raise CorpusError(f"{place}: its text is known; leave out text_field {chosen.text!r:.40}")
-    return Row(
-        text,
-        None if chosen.id is None else fields[chosen.id],
-        title if chosen.title is None else fields[chosen.title],
-        [fields[one] for one in chosen.keep],
-        number,
-    )
+        raise CorpusError(f"{place}: its text is known; leave out text_field {chosen.text[0]!r:.40}")
+    return chosen.row(fields, place, number, text=text, title=title)
 
 
 def _header(message: EmailMessage, name: str) -> str | None:
@@ -151,38 +215,42 @@ def _header(message: EmailMessage, name: str) -> str | None:
 def _body(message: EmailMessage) -> str:
     """The plain text of a mail, or what its web page says."""
     try:
-        part = message.get_body(("plain", "html"))
-        content = part.get_content() if part is not None else ""
-    except (LookupError, ValueError, KeyError, AttributeError):  # an unknown charset, a broken attachment
-        payload = message.get_payload(decode=True)
-        return payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
-    if not isinstance(content, str):
+        part = message.get_body(("plain", "html")) or message
+    except (LookupError, ValueError, AttributeError):  # a broken attachment
+        part = message
+    payload = part.get_payload(decode=True)
+    if not isinstance(payload, bytes) or part.get_content_maintype() != "text":
         return ""
-    return html_text(content)[1] if part is not None and part.get_content_subtype() == "html" else content
+    text = _decoded(payload, part.get_content_charset() or "utf-8", "replace")
+    return html_text(text)[1] if part.get_content_subtype() == "html" else text
 
 
 def _policy() -> Any:
     return email.policy.default
 
 
-def _content(path: Path, meter: Meter) -> bytes:
-    with guarded(path), open_stream(path, meter) as stream:
-        content = stream.read(LONGEST_FILE + 1)
-    if len(content) > LONGEST_FILE:
-        raise CorpusError(f"{path}: longer than {LONGEST_FILE >> 20} MB; split it into several")
-    return content
-
-
-def _decoded(path: Path, content: bytes, encoding: str) -> str:
-    """A page as text: by its byte order mark, by what it says of itself, or by `encoding`."""
-    declared = _CHARSET.search(content[:4096])
-    if content.startswith(codecs.BOM_UTF8):
-        encoding = "utf-8-sig"
-    elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "utf-16"
-    elif declared and encoding == "utf-8":
-        encoding = declared[1].decode("ascii")
+def _decoded(content: bytes, encoding: str, errors: str) -> str:
+    """Bytes by an encoding that somebody else names; UTF-8 where it is none for text, or one that takes too long."""
     try:
-        return content.decode(encoding)
-    except (LookupError, UnicodeError):
-        raise CorpusError(f"{path}: not valid {encoding:.40}; name the file's encoding (encoding=NAME)") from None
+        known = codecs.lookup(encoding)
+        if known.name in _SLOW_CHARSETS or not known._is_text_encoding:
+            raise LookupError(encoding)
+        return content.decode(encoding, errors)
+    except LookupError:
+        return content.decode("utf-8", errors)
+
+
+def _page(file: InputFile) -> str:
+    """A page as text: by the encoding that the user names, by what it says of itself, or by its first bytes."""
+    content, options = file.content(LONGEST_FILE), file.options
+    encoding = options.encoding
+    if encoding == AUTO:
+        encoding = found_encoding(content[: 1 << 16])
+        declared = _CHARSET.search(content[:4096])
+        if declared and not encoding.startswith(("utf-16", "utf-32")):
+            encoding = declared[1].decode("ascii")
+    try:
+        text = _decoded(content, encoding, options.encoding_errors)
+    except UnicodeError:
+        raise UnreadableError(f"{file.path}: not valid {encoding:.40}; name its encoding (encoding=NAME)") from None
+    return text.removeprefix("\ufeff")

@@ -13,15 +13,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spherevec.corpus.read.options import ReadOptions, listed
-from spherevec.corpus.read.sources import MARKUP_ENDINGS, REFUSED_ENDINGS, TABLE_ENDINGS, TEXT_ENDINGS, ending
-from spherevec.corpus.read.tables import as_text, record_rows
+from spherevec.corpus.read.formats import REFUSED, ending, format_by_ending
+from spherevec.corpus.read.options import Fields, ReadOptions, listed
+from spherevec.corpus.read.tables import record_rows
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
 
 _LOOKED_AT = 10  # documents that are compared with file names
 _LONGEST_PATH = 400
-_FILE_ENDINGS = {*TEXT_ENDINGS, *TABLE_ENDINGS, *MARKUP_ENDINGS, *REFUSED_ENDINGS}
 
 
 class Documents(NamedTuple):
@@ -173,7 +172,7 @@ def _like_a_path(text: str) -> bool:
     if not text or len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
         return False
     path = Path(text)
-    if not any(character.isspace() for character in text) and ending(path) in _FILE_ENDINGS:
+    if not any(map(str.isspace, text)) and (format_by_ending(path) or ending(path) in REFUSED):
         return True
     try:
         return ("/" in text or "\\" in text or "." in text) and path.is_file()
@@ -227,13 +226,6 @@ def frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
     return _rows(frame.select(fields.all), fields, kind)
 
 
-def _rows(frame: Any, fields: Any, kind: str) -> Iterator[Row]:
-    at = {name: place for place, name in enumerate(fields.all)}
-    for number, cells in enumerate(frame.iter_rows()):
-        yield Row(
-            as_text(cells[at[fields.text]], f"{kind}, row {number} (counted from 0), column {fields.text!r}"),
-            None if fields.id is None else cells[at[fields.id]],
-            None if fields.title is None else cells[at[fields.title]],
-            [cells[at[name]] for name in fields.keep],
-            number,
-        )
+def _rows(frame: Any, fields: Fields, kind: str) -> Iterator[Row]:
+    for number, cells in enumerate(frame.iter_rows(named=True)):
+        yield fields.row(cells, f"{kind}, row (counted from 0) ", number)

@@ -7,17 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from spherevec.config import KEEP_TEXT
-from spherevec.corpus.table.field_types import check_kind, split_kind
-from spherevec.corpus.table.records import Columns, KeptField
+from spherevec.corpus.read.streams import AUTO
+from spherevec.corpus.table.field_types import check_kind, is_missing, split_kind
+from spherevec.corpus.table.records import Columns, KeptField, Row
 from spherevec.errors import ConfigError, CorpusError
 
 _NAMES_SHOWN = 20
 
 
 class Fields(NamedTuple):
-    """The names of the fields that are read, in the order of a `Row`."""
+    """The names of the fields that are read."""
 
-    text: str
+    text: tuple[str, ...]
     id: str | None
     title: str | None
     keep: tuple[str, ...]
@@ -25,7 +26,42 @@ class Fields(NamedTuple):
     @property
     def all(self) -> list[str]:
         """Each name once."""
-        return list(dict.fromkeys(name for name in (self.text, self.id, self.title, *self.keep) if name is not None))
+        return list(dict.fromkeys(name for name in (*self.text, self.id, self.title, *self.keep) if name is not None))
+
+    def row(
+        self, cells: Mapping[str, Any], where: str, number: int, *, text: str | None = None, title: Any = None
+    ) -> Row:
+        """A document from its cells by their names; those that are not there are missing.
+
+        Args:
+            where: the source of the cells, for messages.
+            text, title: where these are known without a field.
+        """
+        if text is None:
+            name = self.text[0]
+            text = _text(cells.get(name), where, number, name)
+            for name in self.text[1:]:
+                more = _text(cells.get(name), where, number, name)
+                text = f"{text}\n{more}" if text and more else text or more
+        return Row(
+            text,
+            None if self.id is None else cells.get(self.id),
+            title if self.title is None else cells.get(self.title),
+            [cells.get(name) for name in self.keep],
+            number,
+        )
+
+
+def _text(value: Any, where: str, number: int, name: str) -> str:
+    """A cell as text; nothing is an empty text, and a number is none."""
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return ""
+    raise CorpusError(
+        f"{where}{number}, field {name!r:.60}: holds {type(value).__name__} {str(value)[:40]!r}, not text; choose "
+        "another field"
+    )
 
 
 @dataclass(frozen=True)
@@ -33,25 +69,32 @@ class ReadOptions:
     """What `train`, `encode` and `infer` may be told about their source.
 
     Args:
-        text_field: the column of a table that holds the text.
+        text_field: the column of a table that holds the text; several, such as ["title", "body"], are one text.
         id_field: the column that holds an id of each document; all must differ.
         title_field: the column that holds titles.
         keep: further columns to keep beside the vectors: names, each perhaps with its kind (`created:date`), or a
             mapping from names to kinds ("text", "number", "date", "category", None to find out).
         keep_text: how many characters of each text to keep for titles and snippets; 0 keeps none.
         delimiter: what stands between the cells of a CSV file; found out when not given.
-        encoding: how text is written as bytes.
+        ragged: rows of a CSV file with more or fewer cells than its header: "error" refuses them, "skip" leaves them
+            out, "pad" fills what is missing and cuts what is too much.
+        encoding: how text is written as bytes; "auto" finds it out for each file.
+        encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
+        strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.
         ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
         if_there: the fields are those of an earlier text: a source that has no fields at all is read without them.
     """
 
-    text_field: str | None = None
+    text_field: str | Sequence[str] | None = None
     id_field: str | None = None
     title_field: str | None = None
     keep: Sequence[str] | Mapping[str, str | None] = ()
     keep_text: int = KEEP_TEXT
     delimiter: str | None = None
-    encoding: str = "utf-8"
+    ragged: str = "error"
+    encoding: str = AUTO
+    encoding_errors: str = "strict"
+    strict: bool = False
     ids: bool | Sequence[Any] = False
     if_there: bool = False
     columns_seen: set[str] = field(default_factory=set, compare=False)
@@ -63,12 +106,26 @@ class ReadOptions:
             raise ConfigError(f"keep_text must be a number of characters, 0 for none, not {self.keep_text!r:.40}")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
             raise ConfigError(f"delimiter must be one character such as ';' or a tab, not {self.delimiter!r:.40}")
+        _check_choice("ragged", self.ragged, ("error", "skip", "pad"))
+        _check_choice("encoding_errors", self.encoding_errors, ("strict", "replace"))
         if self.id_field is not None and self.ids is not False:
             raise ConfigError("id_field and ids both say where ids come from; give one of them")
         names = [kept.name for kept in self.kept]
         for name in names:
             if names.count(name) > 1:
                 raise ConfigError(f"keep names {name!r:.60} twice; name each field once")
+
+    @property
+    def text_fields(self) -> tuple[str, ...]:
+        """The fields of the text; empty where none is named."""
+        given = self.text_field
+        return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+    @property
+    def names(self) -> list[str]:
+        """All fields that are named."""
+        named = (*self.text_fields, self.id_field, self.title_field, *(kept.name for kept in self.kept))
+        return [name for name in named if name is not None]
 
     @property
     def kept(self) -> list[KeptField]:
@@ -114,8 +171,9 @@ class ReadOptions:
             text_known: the source has a text of its own, as an e-mail has; no field is named for it.
         """
         self.columns_seen.update(there)
-        if self.text_field not in there and not (text_known and self.text_field is None):
-            raise no_text_field(self.text_field, there, where)
+        missing = [name for name in self.text_fields if name not in there]
+        if missing or not (self.text_fields or text_known):
+            raise no_text_field(missing[0] if missing else None, there, where)
         keep = tuple(kept.name for kept in self.kept)
         asked = {
             "id_field": [self.id_field],
@@ -129,7 +187,12 @@ class ReadOptions:
                     if option == "keep" and before in there:
                         check_kind(kind)
                     raise CorpusError(f"{where}: no field {name!r:.60}; choose {option}=NAME among {listed(there)}")
-        return Fields(self.text_field or "", self.id_field, self.title_field, keep)
+        return Fields(self.text_fields, self.id_field, self.title_field, keep)
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r:.40}")
 
 
 def no_text_field(name: str | None, there: Sequence[str], where: str) -> CorpusError:

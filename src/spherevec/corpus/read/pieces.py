@@ -5,6 +5,7 @@ Local paths must mean the same on every machine. Others go through fsspec: `s3:/
 
 from __future__ import annotations
 
+import codecs
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +18,11 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.read.formats import TEXT, format_by_ending, format_named, format_of
 from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.objects import paths_of
-from spherevec.corpus.read.sources import TABLE_ENDINGS, TEXT_ENDINGS, Item, ending, items_of, refuse
-from spherevec.corpus.read.streams import COMPRESSED, STDIN
+from spherevec.corpus.read.sources import Item, items_of
+from spherevec.corpus.read.streams import AUTO, BLOCK_SIZE, COMPRESSED, STDIN, found_encoding
 from spherevec.corpus.table.records import text_arrays
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 from spherevec.storage.os_errors import explain_os_errors
@@ -30,7 +32,6 @@ from spherevec.storage.text_column import TextColumn
 # some of everything.
 PARTS_A_WORKER = 16
 LEAST_PART = 1 << 18  # bytes: a smaller one is not worth its own reading
-_SPLIT_KINDS = ("text", "jsonl")
 _WHOLE_ENCODINGS = ("utf16", "utf32", "utf_16", "utf_32", "utf-16", "utf-32")
 
 
@@ -41,9 +42,11 @@ class Piece:
     Attributes:
         place: a path or an address that fsspec understands.
         name: what its documents are called.
-        kind, whole: as in `spherevec.corpus.read.sources.Item`.
+        kind: the name of its format.
+        whole: it is one document.
         size: bytes, about.
         start, stop: the range; None for the whole file.
+        marked: the file was found to be UTF-8, which a copy of the range says by a byte order mark.
     """
 
     place: str
@@ -53,6 +56,7 @@ class Piece:
     size: int
     start: int | None = None
     stop: int | None = None
+    marked: bool = False
 
     @property
     def title(self) -> str:
@@ -114,7 +118,7 @@ def _local(address: str, given: int, notes: list[str]) -> list[Piece]:
 def _of_item(item: Item, prefix: str) -> Piece:
     if item.size is None:
         raise CorpusError(f"{item.path}: its size is not known; give a plain file")
-    return Piece(str(item.path.absolute()), prefix + item.name, item.kind, item.whole, item.size)
+    return Piece(str(item.path.absolute()), prefix + item.name, item.format.name, item.whole, item.size)
 
 
 def _remote(address: str) -> list[Piece]:
@@ -133,11 +137,10 @@ def _remote(address: str) -> list[Piece]:
         raise CorpusError(f"{address}: no files there; check the spelling")
     pieces = []
     for name, info in files.items():
-        end = ending(Path(name))
-        refuse(Path(name), end)
-        kind = TABLE_ENDINGS.get(end, "text")
-        alone = whole_folder and kind == "text" and end in TEXT_ENDINGS
-        pieces.append(Piece(system.unstrip_protocol(name), name, kind, alone, int(info["size"] or 0)))
+        found_format = format_of(Path(name))
+        alone = found_format.one_document or (whole_folder and format_by_ending(Path(name)) is TEXT)
+        address_of_file, size = system.unstrip_protocol(name), int(info["size"] or 0)
+        pieces.append(Piece(address_of_file, name, found_format.name, alone, size))
     if len({piece.kind for piece in pieces}) > 1:
         raise CorpusError(f"{address}: holds {pieces[0].kind} and other files; give those of one kind, as a pattern")
     return pieces
@@ -164,9 +167,15 @@ def filesystem(address: str) -> tuple[Any, str]:
 def _splits(piece: Piece, encoding: str) -> bool:
     if piece.whole or encoding.lower().startswith(_WHOLE_ENCODINGS):
         return False
-    if piece.kind == "parquet":
+    split = format_named(piece.kind).split
+    if split != "lines":
+        return split is not None
+    if piece.place.lower().endswith(COMPRESSED):
+        return False
+    if encoding != AUTO:
         return True
-    return piece.kind in _SPLIT_KINDS and not piece.place.lower().endswith(COMPRESSED)
+    with _open_piece(piece.place) as file:
+        return found_encoding(file.read(BLOCK_SIZE)) == "utf-8"
 
 
 def _cut(pieces: Sequence[Piece], count: int, total: int, encoding: str) -> list[list[Piece]]:
@@ -182,15 +191,15 @@ def _cut(pieces: Sequence[Piece], count: int, total: int, encoding: str) -> list
             # Parquet is cut in thousandths of its rows, which the reader makes row groups of.
             edges = [max(0, -(-number * total // count) - done) for number in range(first, last + 1)]
             edges = [0, *edges[1:], piece.size]
+            marked = encoding == AUTO and format_named(piece.kind).split == "lines"
             for number, (start, stop) in enumerate(pairwise(edges), first):
-                parts[number].append(replace(piece, start=start, stop=stop, size=stop - start))
+                parts[number].append(replace(piece, start=start, stop=stop, size=stop - start, marked=marked))
         done += piece.size
     filled = [part for part in parts if part]
     return filled
 
 
 _COPIED = 1 << 22  # bytes at a time
-_ENDINGS = {"text": ".txt", "html": ".html", "email": ".eml"}  # of files that are one document
 
 
 class Stage(NamedTuple):
@@ -248,7 +257,7 @@ def _given(pieces: Sequence[Piece], paths: Sequence[Path | None], stage: Path) -
             given.append(stage / f"folder-{number:09}")
             given[-1].mkdir()
         packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else ""
-        (given[-1] / f"{number:09}{_ENDINGS[piece.kind]}{packed}").symlink_to(path.absolute())
+        (given[-1] / f"{number:09}{format_named(piece.kind).endings[0]}{packed}").symlink_to(path.absolute())
     return given
 
 
@@ -262,7 +271,7 @@ def _staged(piece: Piece, folder: Path, number: int) -> Path | None:
         if piece.start is None:
             with target.open("wb") as copy:
                 shutil.copyfileobj(source, copy, _COPIED)
-        elif piece.kind == "parquet":
+        elif format_named(piece.kind).split == "row groups":
             _copy_row_groups(source, piece, target)
         else:
             _copy_lines(source, piece, target)
@@ -298,6 +307,8 @@ def _copy_lines(source: BinaryIO, piece: Piece, target: Path) -> None:
             data = source.read(min(left, _COPIED))
             if not data:
                 break
+            if piece.marked and not copy.tell() and not data.startswith(codecs.BOM_UTF8):
+                copy.write(codecs.BOM_UTF8)
             copy.write(data)
             left -= len(data)
             last = data[-1:]

@@ -15,19 +15,20 @@ from pathlib import Path
 
 import numpy as np
 
-from spherevec.corpus.read.guard import DecompressionLimit, bounded, guarded, newlines_in
+from spherevec.corpus.read.guard import bounded, guarded, newlines_in
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.sources import Item
 from spherevec.corpus.read.streams import (
+    AUTO,
     COMPRESSED,
     STDIN,
+    InputFile,
     Meter,
     blocks,
     check_beginning,
     check_unchanged,
     ends_lines_with_returns,
-    open_stream,
-    unchanged,
+    found_encoding,
     utf8_pieces,
 )
 from spherevec.errors import CorpusError
@@ -97,7 +98,6 @@ class Range:
     start: int
     stop: int
     before: os.stat_result
-    encoding: str
     checked, taken, fresh = False, 0, True
 
     def blocks(self, size: int, found: ReadStatistics) -> Iterator[bytes]:
@@ -138,7 +138,7 @@ class Files:
     """Several files, one after another, each with all its documents."""
 
     items: Sequence[Item]
-    encoding: str
+    options: ReadOptions
     checked, taken, fresh = True, 0, True
 
     def blocks(self, size: int, found: ReadStatistics) -> Iterator[bytes]:
@@ -148,7 +148,8 @@ class Files:
         for item in self.items:
             source = SourceRead(item)
             found.sources.append(source)
-            text = text_of(item, utf8_pieces(item.path, self.encoding, size, found.meter, found.notes))
+            file = InputFile(item.path, item.name, self.options, found.meter, found.notes, size)
+            text = text_of(item, file.text())
             for piece in bounded(text, item.path):
                 source.documents += newlines_in(piece)
                 source.size += len(piece)
@@ -166,7 +167,6 @@ class Text:
 
     block: bytes
     source: SourceRead
-    encoding: str
     taken: int = 0
     fresh: bool = True
     checked = False
@@ -199,7 +199,6 @@ def portions_of(
     Args:
         meter, notes: told what the calling thread reads itself.
     """
-    encoding = options.encoding
     compressed = sum(_is_compressed(item) for item in items)
     alone = min(compressed, workers) >= _FILES_FOR_WORKERS
     group: list[Item] = []
@@ -208,33 +207,35 @@ def portions_of(
         large = item.size is None or (item.size > size and not item.whole)
         if large and not (_is_compressed(item) and alone):
             if group:
-                yield Files(group, encoding)
+                yield Files(group, options)
                 group, held = [], 0
-            cut = _can_be_cut(item, encoding, size)
-            yield from _ranges(item, encoding, size, workers) if cut else _streamed(item, options, size, meter, notes)
+            file = InputFile(item.path, item.name, options, meter, notes, size)
+            yield from _ranges(item, size, workers) if _can_be_cut(item, options, size) else _streamed(item, file)
             continue
         group.append(item)
         held += item.size or 0
         if held >= size:
-            yield Files(group, encoding)
+            yield Files(group, options)
             group, held = [], 0
     if group:
-        yield Files(group, encoding)
+        yield Files(group, options)
 
 
 def _is_compressed(item: Item) -> bool:
     return item.path.suffix.lower() in COMPRESSED
 
 
-def _can_be_cut(item: Item, encoding: str, size: int) -> bool:
+def _can_be_cut(item: Item, options: ReadOptions, size: int) -> bool:
     """Whether the file can be read from any byte on: it is stored as UTF-8, and newlines end its lines."""
-    if item.size is None or _is_compressed(item) or codecs.lookup(encoding).name != "utf-8":
+    if item.size is None or _is_compressed(item) or options.encoding_errors != "strict":
         return False
     with guarded(item.path), item.path.open("rb") as file:
-        return not ends_lines_with_returns(file.read(size).removeprefix(codecs.BOM_UTF8))
+        beginning = file.read(size)
+    encoding = found_encoding(beginning) if options.encoding == AUTO else codecs.lookup(options.encoding).name
+    return encoding == "utf-8" and not ends_lines_with_returns(beginning.removeprefix(codecs.BOM_UTF8))
 
 
-def _ranges(item: Item, encoding: str, size: int, workers: int) -> Iterator[Range]:
+def _ranges(item: Item, size: int, workers: int) -> Iterator[Range]:
     """A file from its beginning to its end, in smaller ranges towards it: all workers are to end at the same time."""
     with guarded(item.path):
         file = SharedFile(item.path)
@@ -242,21 +243,18 @@ def _ranges(item: Item, encoding: str, size: int, workers: int) -> Iterator[Rang
     start, end = 0, before.st_size
     while start < max(end, 1):
         step = size if workers == 1 else min(size, max((end - start) // (2 * workers), size // _SMALLEST, 1))
-        yield Range(item, file, start, min(start + step, end), before, encoding)
+        yield Range(item, file, start, min(start + step, end), before)
         start += step
 
 
-def _streamed(item: Item, options: ReadOptions, size: int, meter: Meter, notes: list[str]) -> Iterator[Text]:
+def _streamed(item: Item, file: InputFile) -> Iterator[Text]:
     """A file that must be read from its beginning: decompressed or decoded here, in blocks for the workers."""
-    encoding = options.encoding
-    raw = codecs.lookup(encoding).name == "utf-8"
-    pieces = _raw(item, size, meter, notes) if raw else utf8_pieces(item.path, encoding, size, meter, notes)
     begins, taken, fresh = True, 0, True
-    for block in blocks(text_of(item, pieces), size, str(item.path)):
-        yield Text(block, SourceRead(item, begins, False), encoding, taken, fresh)
+    for block in blocks(text_of(item, utf8_pieces(file, check=False)), file.size, str(item.path)):
+        yield Text(block, SourceRead(item, begins, False), taken, fresh)
         begins, fresh = False, block.endswith(b"\n")
-        taken = 0 if fresh else _taken(block, options.keep_text, taken)
-    yield Text(b"", SourceRead(item, begins, True), encoding)
+        taken = 0 if fresh else _taken(block, file.options.keep_text, taken)
+    yield Text(b"", SourceRead(item, begins, True))
 
 
 def _taken(block: bytes, characters: int, taken: int) -> int:
@@ -265,30 +263,6 @@ def _taken(block: bytes, characters: int, taken: int) -> int:
 
     data = np.frombuffer(block, np.uint8)
     return int(line_beginnings(data, characters, taken, np.empty_like(data), np.empty(block.count(b"\n"), np.int64))[1])
-
-
-def _raw(item: Item, size: int, meter: Meter, notes: list[str]) -> Iterator[bytes]:
-    """As `utf8_pieces`, of UTF-8 that is looked at later."""
-    path, done_before, first, old_mac, last = item.path, meter.done, True, False, b""
-    limit = DecompressionLimit(path) if _is_compressed(item) else None
-    with guarded(path), unchanged(path), open_stream(path, meter) as stream:
-        while piece := stream.read(max(size, 4)):
-            if limit is not None:
-                limit.add(len(piece), meter.done - done_before)
-            if first:
-                first = False
-                check_beginning(path, piece, "utf-8")
-                piece = piece.removeprefix(codecs.BOM_UTF8)
-                old_mac = ends_lines_with_returns(piece)
-                if old_mac:
-                    notes.append(f"{path}: lines end with a carriage return (CR)")
-            if old_mac:
-                piece = piece.replace(b"\r", b"\n")
-            if piece:
-                last = piece[-1:]
-                yield piece
-        if last not in (b"", b"\n"):
-            yield b"\n"
 
 
 def check_end(source: SourceRead, total: int, only: bool, portion: Portion) -> str | None:

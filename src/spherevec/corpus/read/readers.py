@@ -6,19 +6,19 @@ Beside the text, a `RecordBuilder` gets the id, the title and the kept fields of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from spherevec.corpus.read import markup, tables
-from spherevec.corpus.read.guard import bounded
+from spherevec.corpus.read.formats import endings_with_fields, format_of_stream
+from spherevec.corpus.read.guard import UnreadableError, bounded, guarded
 from spherevec.corpus.read.objects import documents_of, frame_rows, is_frame, paths_of
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.portions import Portion, portions_of, text_of
 from spherevec.corpus.read.sources import Item, items_of
-from spherevec.corpus.read.streams import BLOCK_SIZE, STDIN, Meter, blocks, check_encoding, lines, utf8, utf8_pieces
+from spherevec.corpus.read.streams import BLOCK_SIZE, STDIN, InputFile, Meter, blocks, check_encoding, lines, utf8
 from spherevec.corpus.table.records import RecordBuilder, Row
 from spherevec.errors import CorpusError
 
@@ -109,7 +109,7 @@ def _with_fields_if_there(
 ) -> tuple[Any, ReadOptions]:
     """The source, and options without fields where it has none: plain text files, or documents that are no records."""
     if paths is not None:
-        plain = all(item.kind == "text" and item.path != STDIN for item in items_of(paths, []))
+        plain = all(not item.format.fields and item.path != STDIN for item in items_of(paths, []))
         return source, options.without_fields() if plain else options
     if is_frame(source) or not isinstance(source, Iterable):
         return source, options
@@ -137,18 +137,18 @@ def _open_files(
     if options.ids is not False:
         raise CorpusError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
     if options.wants_fields:
-        plain = next((item for item in items if item.kind == "text" and item.path != STDIN), None)
+        plain = next((item for item in items if not item.format.fields and item.path != STDIN), None)
         if plain:
             raise CorpusError(
-                f"{plain.path}: {options.wants_fields} needs a table such as .csv, .jsonl or .parquet; leave it out"
+                f"{plain.path}: {options.wants_fields} needs a table such as {endings_with_fields()}; leave it out"
             )
     sizes = [item.size for item in items]
     meter = Meter(total=None if None in sizes else sum(one for one in sizes if one is not None))
     name = str(items[0].path) if len(items) == 1 else "the corpus"
-    pieces = bounded(_file_pieces(items, options, size, meter, builder, notes), name)
+    files = [InputFile(item.path, item.name, options, meter, notes, size) for item in items]
     all_plain = all(_is_plain(item, options) for item in items)
     return Source(
-        pieces=pieces,
+        pieces=bounded(_file_pieces(list(zip(items, files, strict=True)), builder), name),
         records=builder,
         meter=meter,
         name=name,
@@ -158,76 +158,60 @@ def _open_files(
 
 
 def _is_plain(item: Item, options: ReadOptions) -> bool:
-    return item.kind == "text" and not (item.path == STDIN and options.wants_fields)
+    return item.format.read is None and not (item.path == STDIN and options.wants_fields)
 
 
-def _file_pieces(
-    items: Sequence[Item],
-    options: ReadOptions,
-    size: int,
-    meter: Meter,
-    builder: RecordBuilder | None,
-    notes: list[str],
-) -> Iterator[bytes]:
-    for item in items:
+def _file_pieces(files: Sequence[tuple[Item, InputFile]], builder: RecordBuilder | None) -> Iterator[bytes]:
+    skipped: list[str] = []
+    for item, file in files:
         if builder:
             builder.begin_source(item.name, item.whole)
-        pieces = _item_pieces(item, options, size, meter, builder, notes)
-        first = next(pieces, None)
+        pieces = _item_pieces(item, file, builder)
+        try:
+            first = next(pieces, None)
+        except UnreadableError as error:
+            # A file that is one document among others; nothing of it has been used yet.
+            if file.options.strict or len(files) == 1 or not item.format.one_document:
+                raise
+            skipped.append(str(error))
+            continue
         if first is None:
-            if len(items) == 1:
+            if len(files) == 1:
                 raise CorpusError(f"{item.path}: is empty; give a file with at least one document")
-            notes.append(f"{item.path}: is empty")
+            file.notes.append(f"{item.path}: is empty")
             continue
         yield first
         yield from pieces
+    if skipped and len(skipped) == len(files):
+        raise CorpusError(f"none of {len(files):,} files can be read; the first: {skipped[0]}")
+    if skipped:
+        files[0][1].notes.append(f"{len(skipped):,} files were skipped; the first: {skipped[0]}")
 
 
-def _item_pieces(
-    item: Item, options: ReadOptions, size: int, meter: Meter, builder: RecordBuilder | None, notes: list[str]
-) -> Iterator[bytes]:
-    path, kind = item.path, item.kind
-    if kind == "parquet":
-        return _row_pieces(tables.parquet_rows(path, options, meter), builder, f"{path}, row ")
-    if kind == "html":
-        return _row_pieces(markup.html_rows(path, item.name, options, meter), builder, f"{path}, page ")
-    if kind == "email":
-        return _row_pieces(markup.email_rows(path, item.name, options, meter), builder, f"{path}, mail ")
-    if kind == "mbox":
-        return _row_pieces(markup.mbox_rows(path, options, meter), builder, f"{path}, mail ")
-    text = utf8_pieces(path, options.encoding, size, meter, notes)
-    if path == STDIN and options.wants_fields:
-        kind, text = _kind_of_stream(text)
-        notes.append(f"standard input: read as {'JSON lines' if kind == 'jsonl' else kind.upper()}")
-    if kind == "json":
-        return _row_pieces(tables.json_rows(text, path, options, notes), builder, f"{path}, record ")
-    if kind in ("jsonl", "csv"):
-        parts = lines(text, str(path), tables.LONGEST_RECORD)
-        if kind == "jsonl":
-            return _row_pieces(tables.jsonl_rows(parts, path, options), builder, f"{path}, line ")
-        return _row_pieces(tables.csv_rows(parts, path, options, notes), builder, f"{path}, line ", spelled=True)
-    text = text_of(item, text)
-    return text if builder is None else _watched(text, builder)
+def _item_pieces(item: Item, file: InputFile, builder: RecordBuilder | None) -> Iterator[bytes]:
+    format = item.format
+    if file.path == STDIN and file.options.wants_fields:
+        text = file.text()
+        beginning = next(text, b"")
+        file.begun = chain([beginning] if beginning else [], text)
+        format = format_of_stream(beginning)
+        file.notes.append(f"standard input: read as {format.name}")
+    if format.read is not None:
+        rows = _guarded_rows(format.read, file)
+        return map(_piece_of, _recorded(rows, builder, f"{file.path}, {format.row} ", format.spelled))
+    pieces = text_of(item, file.text())
+    return pieces if builder is None else _watched(pieces, builder)
 
 
-def _kind_of_stream(pieces: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
-    """What standard input holds, if it has fields: JSON begins with a bracket."""
-    first = next(pieces, b"")
-    begins = first.lstrip()[:1]
-    kind = "jsonl" if begins == b"{" else "json" if begins == b"[" else "csv"
-    return kind, chain([first] if first else [], pieces)
+def _guarded_rows(read: Callable[[InputFile], Iterator[Row]], file: InputFile) -> Iterator[Row]:
+    with guarded(file.path):
+        yield from read(file)
 
 
 def _watched(pieces: Iterable[bytes], builder: RecordBuilder) -> Iterator[bytes]:
     for piece in pieces:
         builder.add_lines(piece)
         yield piece
-
-
-def _row_pieces(
-    rows: Iterable[Row], builder: RecordBuilder | None, place: str, spelled: bool = False
-) -> Iterator[bytes]:
-    return map(_piece_of, _recorded(rows, builder, place, spelled))
 
 
 def _recorded(rows: Iterable[Row], builder: RecordBuilder | None, place: str, spelled: bool) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Which files a source stands for, and what each of them holds, by its ending."""
+"""Which files a source stands for, in which order."""
 
 from __future__ import annotations
 
@@ -10,41 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
+from spherevec.corpus.read.formats import EMAIL, REFUSED, TEXT, Format, ending, format_by_ending, format_of
 from spherevec.corpus.read.guard import guarded
-from spherevec.corpus.read.streams import COMPRESSED, STDIN
+from spherevec.corpus.read.streams import STDIN
 from spherevec.errors import CorpusError
 
-TEXT_ENDINGS = (".txt", ".md", ".text")
-# What holds fields, and is read row by row.
-TABLE_ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".psv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".parquet": "parquet",
-}
-# What holds one document, perhaps with a title, or a mailbox of them.
-MARKUP_ENDINGS = {".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "email", ".mbox": "mbox"}
-# What is refused by name, and what to do instead.
-REFUSED_ENDINGS = {
-    ".pdf": "extract its text first, for example with pdftotext",
-    **dict.fromkeys(
-        (".doc", ".docx", ".odt", ".rtf", ".pages", ".epub"), "save it as plain text (.txt) or .html first"
-    ),
-    **dict.fromkeys((".ppt", ".pptx", ".odp", ".key"), "save it as plain text (.txt) first"),
-    **dict.fromkeys((".xls", ".xlsx", ".ods", ".numbers"), "save its sheet as .csv first"),
-    **dict.fromkeys(
-        (".feather", ".arrow", ".orc", ".avro", ".dta", ".sav", ".rds"), "save it as .parquet or .csv first"
-    ),
-    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "export its table as .csv or .parquet first"),
-    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar", ".bz2"), "unpack it first, or compress the text with gzip"),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "load it yourself and give the texts: pickles can run code"),
-    **dict.fromkeys((".xml",), "extract its text first, or give a table of texts"),
-    **dict.fromkeys((".msg", ".pst"), "save the mail as .eml or .mbox first"),
-}
 _MAILDIR = {"cur", "new"}
 
 
@@ -54,24 +24,15 @@ class Item:
 
     Args:
         name: what its documents are called, alone or with a line number behind it.
-        kind: "text", "csv", "jsonl", "json", "parquet", "html", "email" or "mbox".
         whole: it is one document.
         size: in bytes; None where that is not known, as of a pipe.
     """
 
     path: Path
     name: str
-    kind: str
+    format: Format
     whole: bool
     size: int | None
-
-
-def ending(path: Path) -> str:
-    """The ending that says what a file holds, compression aside."""
-    endings = [one.lower() for one in path.suffixes]
-    if endings and endings[-1] in COMPRESSED:
-        del endings[-1]
-    return endings[-1] if endings else ""
 
 
 def items_of(paths: Sequence[str | os.PathLike[str]], notes: list[str]) -> list[Item]:
@@ -80,7 +41,7 @@ def items_of(paths: Sequence[str | os.PathLike[str]], notes: list[str]) -> list[
     for given in paths:
         for path in _expanded(given):
             if path == STDIN:
-                items.append(Item(STDIN, "-", "text", False, None))
+                items.append(Item(STDIN, "-", TEXT, False, None))
                 continue
             with guarded(path):
                 status = path.stat()
@@ -88,7 +49,9 @@ def items_of(paths: Sequence[str | os.PathLike[str]], notes: list[str]) -> list[
             if is_folder:
                 items.extend(_folder_items(path, "" if len(paths) == 1 else f"{path.as_posix()}/", notes))
             else:
-                items.append(_file_item(path, str(path), status.st_size if S_ISREG(status.st_mode) else None))
+                size = status.st_size if S_ISREG(status.st_mode) else None
+                found = format_of(path)
+                items.append(Item(path, str(path), found, found.one_document, size))
     twice = [str(path) for path, count in Counter(item.path for item in items).items() if count > 1]
     if twice:
         raise CorpusError(f"{twice[0]}: given twice; name each file once")
@@ -117,65 +80,44 @@ def _expanded(given: str | os.PathLike[str]) -> list[Path]:
     return [Path(one) for one in found]
 
 
-def _file_item(path: Path, name: str, size: int | None) -> Item:
-    end = ending(path)
-    refuse(path, end)
-    if end in TABLE_ENDINGS:
-        return Item(path, name, TABLE_ENDINGS[end], False, size)
-    if end in MARKUP_ENDINGS:
-        return Item(path, name, MARKUP_ENDINGS[end], end != ".mbox", size)
-    return Item(path, name, "text", False, size)
-
-
-def refuse(path: Path, end: str) -> None:
-    """Refuse, by name and with a way out, a file whose text cannot be got at."""
-    if end in REFUSED_ENDINGS or path.suffix.lower() in REFUSED_ENDINGS:
-        end = end if end in REFUSED_ENDINGS else path.suffix.lower()
-        raise CorpusError(f"{path}: {end} files are not read; {REFUSED_ENDINGS[end]}")
-
-
 def _folder_items(folder: Path, prefix: str, notes: list[str]) -> list[Item]:
     """One document a file, in the order of the paths relative to `folder`."""
     with guarded(folder):
         found = sorted((path.relative_to(folder).as_posix(), path) for path in _visible_files(folder))
-    kinds = {path: _kind_in_folder(path) for _, path in found}
+    formats = {path: _format_in_folder(path) for _, path in found}
+    chosen = [(name, path) for name, path in found if _holds_one_document(formats[path])]
     for _, path in found:
-        if kinds[path] == "refused":
-            others = sorted({ending(path) for path, kind in kinds.items() if kind in ("text", "html", "email")})
+        if ending(path) in REFUSED:
+            others = sorted({ending(path) for _, path in chosen})
             way = f", or give the others as '{folder}/**/*{others[0]}'" if others else ""
-            end = ending(path)
-            raise CorpusError(f"{path}: {end} files are not read; {REFUSED_ENDINGS[end]}{way}")
-    chosen = [one for one in found if kinds[one[1]] in ("text", "html", "email")]
-    tables = [path for _, path in found if kinds[path] == "table"]
+            raise CorpusError(f"{path}: {ending(path)} files are not read; {REFUSED[ending(path)]}{way}")
+    tables = [path for path, one in formats.items() if one is not None and not _holds_one_document(one)]
     if tables:
         mixed = "both text files and tables" if chosen else "tables"
         raise CorpusError(
             f"{folder}: holds {mixed} such as {tables[0].name}; "
             f"give the files of one kind, '{folder}/*{ending(tables[0])}'"
         )
-    if not chosen:
-        chosen = found
-        kinds = dict.fromkeys(kinds, "text")
-    if not chosen:
+    if chosen:
+        _note_skipped(folder, [path for path, one in formats.items() if one is None], notes)
+    elif not found:
         raise CorpusError(f"{folder}: holds no text files; put one document a file there, or give a file")
-    _note_skipped(folder, [path for _, path in found if kinds[path] == "other"], notes)
     with guarded(folder):
-        return [Item(path, prefix + name, kinds[path], True, path.stat().st_size) for name, path in chosen]
+        return [
+            Item(path, prefix + name, formats[path] or TEXT, True, path.stat().st_size)
+            for name, path in chosen or found
+        ]
 
 
-def _kind_in_folder(path: Path) -> str:
-    end = ending(path)
-    if end in TEXT_ENDINGS:
-        return "text"
-    if end in REFUSED_ENDINGS:
-        return "refused"
-    if end in TABLE_ENDINGS or end == ".mbox":
-        return "table"
-    if end in MARKUP_ENDINGS:
-        return MARKUP_ENDINGS[end]
+def _format_in_folder(path: Path) -> Format | None:
     if path.parent.name in _MAILDIR and (path.parent.parent / "cur").is_dir():
-        return "email"
-    return "other"
+        return format_by_ending(path) or EMAIL
+    return format_by_ending(path)
+
+
+def _holds_one_document(format: Format | None) -> bool:
+    """Whether files of a format are one document each in a folder; lines of a text file are none there."""
+    return format is not None and (format.one_document or format is TEXT)
 
 
 def _note_skipped(folder: Path, skipped: Iterable[Path], notes: list[str]) -> None:

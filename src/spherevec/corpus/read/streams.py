@@ -7,17 +7,21 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from spherevec.corpus.read.guard import DamagedError, DecompressionLimit, guarded, newlines_in
+from spherevec.corpus.read.guard import DamagedError, DecompressionLimit, UnreadableError, guarded, newlines_in
 from spherevec.corpus.tokenize.cleaning import LONGEST_TAG
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
+
+if TYPE_CHECKING:
+    from spherevec.corpus.read.options import ReadOptions
 
 BLOCK_SIZE = 1 << 20
 LONGEST_TEXT = 1 << 28  # bytes that are ever held as one text or one word
@@ -28,6 +32,16 @@ _ZSTD_CHUNK = 1 << 9  # compressed bytes at a time: each may unfold to 32 KB
 _XZ_CHUNK = 1 << 16  # bytes at a time, on both sides
 _XZ_MEMORY = 1 << 28  # four times what `xz -9` asks for
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
+AUTO = "auto"  # the encoding of each file is found out
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")  # what only UTF-8 is likely to hold
+_NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # no characters of Windows-1252
 
 
 @dataclass
@@ -171,6 +185,9 @@ def check_unchanged(path: Path, before: os.stat_result, after: os.stat_result) -
 
 
 def check_encoding(encoding: str) -> None:
+    """Raise `ConfigError` unless text can be decoded so; "auto" is found out for each file."""
+    if encoding == AUTO:
+        return
     try:
         if not encoding.isprintable():
             raise LookupError("unknown encoding")
@@ -180,52 +197,149 @@ def check_encoding(encoding: str) -> None:
         raise ConfigError(f"encoding {encoding!r} cannot be used ({error}); try utf-8, latin-1 or utf-16") from None
 
 
-def utf8_pieces(path: Path, encoding: str, size: int, meter: Meter, notes: list[str] | None = None) -> Iterator[bytes]:
-    """The text of a file as UTF-8, without a byte order mark, in pieces read about `size` bytes at a time.
+def found_encoding(beginning: bytes) -> str:
+    """The encoding of a text by its first bytes: a byte order mark, zeros as in UTF-16, or bytes that are not UTF-8.
+
+    A text that is UTF-8 in one place and not in another is called UTF-8: reading it says where it is not valid.
+
+    >>> [found_encoding("naïve".encode(encoding)) for encoding in ("cp1252", "utf-8", "utf-16")]
+    ['cp1252', 'utf-8', 'utf-16']
+    """
+    for mark, encoding in _MARKS.items():
+        if beginning.startswith(mark):
+            return encoding
+    sample = beginning[: 1 << 12]
+    zeros = sample[0::2].count(0), sample[1::2].count(0)
+    if max(zeros) * 8 > len(sample) * 3 and min(zeros) * 20 < max(zeros):  # three of four letters are Latin
+        return "utf-16-le" if zeros[1] else "utf-16-be"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(beginning)
+    except UnicodeDecodeError:
+        if not _TWO_BYTES.search(beginning) and 0 not in sample:
+            return "latin-1" if _NOT_WINDOWS.search(beginning) else "cp1252"
+    return "utf-8"
+
+
+@dataclass
+class InputFile:
+    """A file while it is read: all that the reader of a format needs.
+
+    Args:
+        name: what its documents are called.
+        meter, notes: told how far reading has come, and what was found out.
+        size: bytes to read at a time.
+        begun: its text, where that was looked at already, as of standard input.
+    """
+
+    path: Path
+    name: str
+    options: ReadOptions
+    meter: Meter = field(default_factory=Meter)
+    notes: list[str] = field(default_factory=list)
+    size: int = BLOCK_SIZE
+    begun: Iterator[bytes] | None = None
+
+    def text(self) -> Iterator[bytes]:
+        """Its text as UTF-8; see `utf8_pieces`."""
+        return utf8_pieces(self) if self.begun is None else self.begun
+
+    def lines(self, longest: int) -> Iterator[bytes]:
+        """Its lines, with their newlines; one of more than `longest` bytes is refused."""
+        return lines(self.text(), str(self.path), longest)
+
+    def content(self, longest: int) -> bytes:
+        """All its bytes, decompressed; more than `longest` are refused."""
+        with guarded(self.path), open_stream(self.path, self.meter) as stream:
+            content = stream.read(longest + 1)
+        if len(content) > longest:
+            raise UnreadableError(f"{self.path}: longer than {longest >> 20} MB; split it into several")
+        return content
+
+
+def utf8_pieces(file: InputFile, *, check: bool = True) -> Iterator[bytes]:
+    """The text of a file as UTF-8, without a byte order mark, in pieces read about `file.size` bytes at a time.
 
     A piece may end inside a character; a text that is not empty ends with a newline. Where lines end with a carriage
-    return alone, as old Macs and some spreadsheets write them, these become newlines, and `notes` says so.
+    return alone, as old Macs and some spreadsheets write them, these become newlines, and a note says so.
+
+    Args:
+        check: a file in UTF-8 is looked at; else whoever reads it must see that it is valid.
     """
-    name = codecs.lookup(encoding).name
-    decoder = codecs.getincrementaldecoder(encoding)()
-    lines, last, first, old_mac = 0, b"", True, False
-    limit, done_before = DecompressionLimit(path) if path.suffix.lower() in COMPRESSED else None, meter.done
+    path, meter, done_before = file.path, file.meter, file.meter.done
+    limit = DecompressionLimit(path) if path.suffix.lower() in COMPRESSED else None
+    decoder: _Decoder | None = None
+    last, old_mac = b"", False
     with guarded(path), unchanged(path), open_stream(path, meter) as stream:
         while True:
-            raw = stream.read(max(size, 4))  # 4 bytes hold a whole character, so a byte order mark is seen at once
+            raw = stream.read(max(file.size, 4))  # a byte order mark is seen at once
             if limit is not None:
                 limit.add(len(raw), meter.done - done_before)
+            first = decoder is None
+            if decoder is None:
+                decoder = _Decoder(file, raw, check)
+            piece = decoder.decode(raw)
             if first:
-                check_beginning(path, raw, name)
-            state = decoder.getstate()
-            try:
-                text = decoder.decode(raw, final=not raw)
-            except UnicodeDecodeError as error:
-                decoder.setstate(state)
-                with suppress(UnicodeError):
-                    lines += decoder.decode(raw[: max(0, error.start - len(state[0]))]).count("\n")
-                raise not_valid(path, lines + 1, encoding, error.object[error.start]) from None
-            except UnicodeError as error:  # such as a missing byte order mark
-                raise CorpusError(
-                    f"{path}: not valid {encoding} ({error}); name the file's encoding (encoding=NAME)"
-                ) from None
-            piece = raw if name == "utf-8" else text.encode("utf-8", "replace")
-            if first and text:
-                first = False
                 piece = piece.removeprefix(codecs.BOM_UTF8)
                 old_mac = ends_lines_with_returns(piece)
-                if old_mac and notes is not None:
-                    notes.append(f"{path}: lines end with a carriage return (CR)")
+                if old_mac:
+                    file.notes.append(f"{path}: lines end with a carriage return (CR)")
             if old_mac:
                 piece = piece.replace(b"\r", b"\n")
             if piece:
-                lines += newlines_in(piece)
                 last = piece[-1:]
                 yield piece
             if not raw:
                 break
         if last not in (b"", b"\n"):
             yield b"\n"
+    if decoder.replaced:
+        file.notes.append(f"{path}: {decoder.replaced:,} bytes or characters that are not valid text were replaced")
+
+
+class _Decoder:
+    """Decodes a file piece by piece into UTF-8.
+
+    Args:
+        beginning: the first bytes of the file.
+        check: UTF-8 is decoded as well, to see that it is valid.
+    """
+
+    def __init__(self, file: InputFile, beginning: bytes, check: bool) -> None:
+        self._path, self._encoding = file.path, file.options.encoding
+        if self._encoding == AUTO:
+            self._encoding = found_encoding(beginning)
+            if self._encoding != "utf-8":
+                file.notes.append(f"{file.path}: read as {self._encoding}; if that is wrong, name its encoding")
+        self._name = codecs.lookup(self._encoding).name
+        check_beginning(file.path, beginning, self._name)
+        errors = file.options.encoding_errors
+        self._as_it_is = self._name == "utf-8" and errors == "strict"
+        self._idle = self._as_it_is and not check
+        self._decoder = codecs.getincrementaldecoder(self._encoding)(errors)
+        self._lines = self.replaced = 0
+
+    def decode(self, raw: bytes) -> bytes:
+        """The next piece of the file, empty at its end."""
+        if self._idle:
+            return raw
+        state = self._decoder.getstate()
+        try:
+            text = self._decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            self._decoder.setstate(state)
+            with suppress(UnicodeError):
+                self._lines += self._decoder.decode(raw[: max(0, error.start - len(state[0]))]).count("\n")
+            raise not_valid(self._path, self._lines + 1, self._encoding, error.object[error.start]) from None
+        except UnicodeError as error:  # such as a missing byte order mark
+            raise CorpusError(
+                f"{self._path}: not valid {self._encoding} ({error}); name the file's encoding (encoding=NAME)"
+            ) from None
+        piece = raw if self._as_it_is else text.encode("utf-8", "replace")
+        self._lines += newlines_in(piece)
+        if not self._as_it_is:
+            there = raw.count("\ufffd".encode()) if self._name == "utf-8" else 0
+            self.replaced += max(0, text.count("\ufffd") - there)
+        return piece
 
 
 def check_beginning(path: Path, raw: bytes, encoding: str) -> None:
@@ -246,7 +360,8 @@ def ends_lines_with_returns(beginning: bytes) -> bool:
 def not_valid(path: Path, line: int, encoding: str, byte: int) -> CorpusError:
     """What to raise where a file's bytes are not text in its encoding."""
     return CorpusError(
-        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (encoding=NAME)"
+        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (encoding=NAME), or "
+        "replace what is not valid (encoding_errors='replace')"
     )
 
 

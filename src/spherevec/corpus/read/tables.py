@@ -7,42 +7,39 @@ import json
 import re
 from codecs import iterdecode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.options import Fields, ReadOptions, listed, no_text_field
-from spherevec.corpus.read.streams import Meter, lines, unchanged
-from spherevec.corpus.table.field_types import is_missing
+from spherevec.corpus.read.streams import InputFile, unchanged
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError, SpherevecError
 from spherevec.process import LONGEST_CELL, long_csv_cells
 
 LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be many times as large
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_SEPARATOR_LINE = re.compile(rb'"?sep=([^\r\n])"?\r?\n')  # what Excel may write before the header
 _NOT_SPACE = re.compile(r"[^ \t\n\r]")
 _ROWS = 32  # of Parquet at a time: a few bytes of a file can stand for a long text in each
 
 
-def jsonl_rows(json_lines: Iterable[bytes], path: Path, options: ReadOptions) -> Iterator[Row]:
-    """Args: json_lines: UTF-8, each one JSON object or blank."""
+def jsonl_rows(file: InputFile) -> Iterator[Row]:
+    """JSON lines: one object a line; blank lines are left out."""
 
     def records() -> Iterator[tuple[int, Any]]:
-        for number, line in enumerate(json_lines, 1):
+        for number, line in enumerate(file.lines(LONGEST_RECORD), 1):
             if line.strip():
-                yield number, _parsed(line, f"{path}, line {number}")
+                yield number, _parsed(line, f"{file.path}, line {number}")
 
-    return record_rows(records(), options, f"{path}, line ", str(path))
+    return record_rows(records(), file.options, f"{file.path}, line ", str(file.path))
 
 
-def json_rows(pieces: Iterable[bytes], path: Path, options: ReadOptions, notes: list[str]) -> Iterator[Row]:
-    """A .json file: an array of objects or of texts, or JSON lines under another name.
-
-    Args:
-        pieces: UTF-8, which may end inside a character; the last ends with a newline.
-    """
-    source = iter(pieces)
+def json_rows(file: InputFile) -> Iterator[Row]:
+    """A .json file: an array of objects or of texts, or JSON lines under another name."""
+    path, source = file.path, file.text()
     begun = b""
     while not begun.strip():
         piece = next(source, None)
@@ -51,7 +48,7 @@ def json_rows(pieces: Iterable[bytes], path: Path, options: ReadOptions, notes: 
         begun += piece
     whole = chain([begun], source)
     if begun.lstrip().startswith(b"["):
-        return _array_rows(iterdecode(whole, "utf-8"), path, options)
+        return _array_rows(iterdecode(whole, "utf-8"), path, file.options)
     first, *_ = begun.lstrip().split(b"\n")
     if len(first) < len(begun.lstrip()):
         try:
@@ -60,8 +57,8 @@ def json_rows(pieces: Iterable[bytes], path: Path, options: ReadOptions, notes: 
             raise CorpusError(
                 f"{path}: neither an array of records [{{…}}, …] nor one record a line; write one of the two"
             ) from None
-    notes.append(f"{path}: read as JSON lines, one record a line")
-    return jsonl_rows(lines(whole, str(path), LONGEST_RECORD), path, options)
+    file.notes.append(f"{path}: read as JSON lines, one record a line")
+    return jsonl_rows(replace(file, begun=whole))
 
 
 def _array_rows(chunks: Iterable[str], path: Path, options: ReadOptions) -> Iterator[Row]:
@@ -73,13 +70,9 @@ def _array_rows(chunks: Iterable[str], path: Path, options: ReadOptions) -> Iter
     if isinstance(first[1], str):
         if options.wants_fields:
             raise CorpusError(f"{path}: holds texts without fields; leave out {options.wants_fields}")
-        return _plain_texts(both, path)
+        text = Fields(("text",), None, None, ())
+        return (text.row({"text": item}, f"{path}, item ", number) for number, item in both)
     return record_rows(both, options, f"{path}, record ", str(path))
-
-
-def _plain_texts(items: Iterable[tuple[int, Any]], path: Path) -> Iterator[Row]:
-    for number, item in items:
-        yield Row(as_text(item, f"{path}, item {number}"), number=number)
 
 
 def _array_items(chunks: Iterable[str], path: Path) -> Iterator[Any]:
@@ -146,8 +139,8 @@ def record_rows(records: Iterable[tuple[int, Any]], options: ReadOptions, place:
         place: what stands before a record's number in a message.
         source: where they come from, for messages about all of them.
     """
-    unseen = {name for name in (options.title_field, *(kept.name for kept in options.kept)) if name is not None}
-    keep = tuple(kept.name for kept in options.kept)
+    fields = Fields(options.text_fields, options.id_field, options.title_field, tuple(k.name for k in options.kept))
+    unseen = {name for name in (*fields.text[1:], fields.title, *fields.keep) if name is not None}
     keys: list[str] = []
     for number, record in records:
         if not isinstance(record, Mapping):
@@ -155,28 +148,28 @@ def record_rows(records: Iterable[tuple[int, Any]], options: ReadOptions, place:
         if not keys:
             keys = list(map(str, record))
             options.columns_seen.update(keys)
-        name = options.text_field
-        if name is None or name not in record:
-            raise no_text_field(name, list(record), f"{place}{number}")
-        if options.id_field is not None and options.id_field not in record:
-            raise CorpusError(f"{place}{number}: no field {options.id_field!r:.60}; every document needs an id")
+        if not fields.text or fields.text[0] not in record:
+            raise no_text_field(fields.text[0] if fields.text else None, list(record), f"{place}{number}")
+        if fields.id is not None and fields.id not in record:
+            raise CorpusError(f"{place}{number}: no field {fields.id!r:.60}; every document needs an id")
         if unseen:
             unseen.difference_update(record)
-        text = as_text(record[name], f"{place}{number}, field {name!r}")
-        id = record[options.id_field] if options.id_field is not None else None
-        title = record.get(options.title_field) if options.title_field is not None else None
-        yield Row(text, id, title, [record.get(one) for one in keep], number)
+        yield fields.row(record, place, number)
     if unseen and keys:
         raise CorpusError(f"{source}: no record has a field {min(unseen)!r:.60}; the first has {listed(keys)}")
 
 
-def csv_rows(csv_lines: Iterable[bytes], path: Path, options: ReadOptions, notes: list[str]) -> Iterator[Row]:
-    """Args: csv_lines: UTF-8 with their newlines, the first of them the header."""
-    source = iter(csv_lines)
-    first = next(source, None)
+def csv_rows(file: InputFile) -> Iterator[Row]:
+    """A table of cells, the first line of which names its columns; Excel may write what separates them before it."""
+    path, options = file.path, file.options
+    source = file.lines(LONGEST_RECORD)
+    first, before = next(source, None), 0
+    told = None if first is None else _SEPARATOR_LINE.match(first)
+    if told:
+        first, before = next(source, None), 1
     if first is None:
         return
-    delimiter = options.delimiter or _found_delimiter(first.decode(), path, options, notes)
+    delimiter = options.delimiter or (told[1].decode() if told else _found_delimiter(first.decode(), file))
     held = 0  # bytes since the last complete row: a quoted cell goes on over lines
 
     def decoded() -> Iterator[str]:
@@ -184,51 +177,56 @@ def csv_rows(csv_lines: Iterable[bytes], path: Path, options: ReadOptions, notes
         for line in chain([first], source):
             held += len(line)
             if held > LONGEST_RECORD:
-                raise CorpusError(f"{path}, line {rows.line_num}: a row of over {LONGEST_RECORD >> 20} MB; split it")
+                raise CorpusError(f"{path}, line {number()}: a row of over {LONGEST_RECORD >> 20} MB; split it")
             yield line.decode()
+
+    def number() -> int:
+        return rows.line_num + before
 
     with long_csv_cells():
         rows = csv.reader(decoded(), strict=True, delimiter=delimiter)
         try:
             header = next(rows, [])
             fields = options.fields(header, str(path))
-            places = [header.index(name) for name in fields.all]
-            at = dict(zip(fields.all, places, strict=True))
-            blank = 0  # lines since the last row: they are rows only where others follow
+            places = [(name, header.index(name)) for name in fields.all]
+            blank = odd = 0  # lines since the last row, which are rows only where others follow; rows of another length
             for row in rows:
                 held = 0
-                if not row:
-                    if len(header) > 1:
-                        blank += 1
-                        continue
-                    row = [""]
+                if not row and len(header) > 1:
+                    blank += 1
+                    continue
                 for _ in range(blank):
-                    yield _csv_row([""] * len(header), fields, at, rows.line_num)
+                    yield fields.row(dict.fromkeys(fields.all, ""), f"{path}, line ", number())
                 blank = 0
-                if len(row) <= max(places):
-                    short = next(name for name, place in at.items() if place >= len(row))
-                    raise CorpusError(
-                        f"{path}, line {rows.line_num}: {len(row)} cells between {_spoken(delimiter)}, but column "
-                        f"{short!r} is number {at[short] + 1}; correct the line, or say what separates cells "
-                        "(delimiter=X)"
-                    )
-                yield _csv_row(row, fields, at, rows.line_num)
+                if len(row) != len(header) and (row or len(header) > 1) and any(row[len(header) :] or [True]):
+                    odd += 1
+                    if options.ragged == "error":
+                        raise _ragged(row, header, f"{path}, line {number()}")
+                    if options.ragged == "skip":
+                        continue
+                cells = {name: row[place] if place < len(row) else "" for name, place in places}
+                yield fields.row(cells, f"{path}, line ", number())
+            if odd:
+                done = "skipped" if options.ragged == "skip" else "padded or cut"
+                file.notes.append(f"{path}: {odd:,} rows with more or fewer cells than the header were {done}")
         except csv.Error as error:
-            raise CorpusError(f"{path}, line {rows.line_num}: not CSV ({error}); correct the line") from None
+            raise CorpusError(f"{path}, line {number()}: not CSV ({error}); correct the line") from None
 
 
-def _csv_row(row: Sequence[str], fields: Fields, at: Mapping[str, int], line: int) -> Row:
-    id = None if fields.id is None else row[at[fields.id]]
-    title = None if fields.title is None else row[at[fields.title]]
-    return Row(row[at[fields.text]], id, title, [row[at[name]] for name in fields.keep], line)
+def _ragged(row: Sequence[str], header: Sequence[str], where: str) -> CorpusError:
+    begins = ", ".join(f"{cell!r:.30}" for cell in row[:3])
+    return CorpusError(
+        f"{where}: {len(row)} cells, but the header has {len(header)}; it begins with {begins}. Quote cells that hold "
+        "what separates them (delimiter=X), or choose ragged='skip' or ragged='pad' (--ragged)"
+    )
 
 
-def _found_delimiter(header: str, path: Path, options: ReadOptions, notes: list[str]) -> str:
+def _found_delimiter(header: str, file: InputFile) -> str:
     """What stands between the cells: the usual thing for the ending, unless only another one gives the fields."""
+    path = file.path
     endings = [ending.lower() for ending in path.suffixes]
     usual = "\t" if ".tsv" in endings or ".tab" in endings else ","
-    names = [options.text_field, options.id_field, options.title_field, *(kept.name for kept in options.kept)]
-    wanted = {name for name in names if name is not None}
+    wanted = set(file.options.names)
     try:
         headers = {one: next(csv.reader([header], delimiter=one), []) for one in DELIMITERS}
     except csv.Error as error:
@@ -243,16 +241,13 @@ def _found_delimiter(header: str, path: Path, options: ReadOptions, notes: list[
     if len(fitting) > 1:
         found = ", ".join(DELIMITERS[one] for one in fitting)
         raise CorpusError(f"{path}: its cells may be separated by {found}; say which (delimiter=X)")
-    notes.append(f"{path}: cells are separated by a {DELIMITERS[fitting[0]]}")
+    file.notes.append(f"{path}: cells are separated by a {DELIMITERS[fitting[0]]}")
     return fitting[0]
 
 
-def _spoken(delimiter: str) -> str:
-    return f"{DELIMITERS[delimiter]}s" if delimiter in DELIMITERS else repr(delimiter)
-
-
-def parquet_rows(path: Path, options: ReadOptions, meter: Meter) -> Iterator[Row]:
+def parquet_rows(file: InputFile) -> Iterator[Row]:
     """The rows of a Parquet file, a few at a time."""
+    path, meter = file.path, file.meter
     try:
         import pyarrow
         import pyarrow.parquet
@@ -262,40 +257,24 @@ def parquet_rows(path: Path, options: ReadOptions, meter: Meter) -> Iterator[Row
         path.open("rb").close()  # a file that cannot be opened is no damaged one
     before = meter.done
     try:
-        with unchanged(path), pyarrow.parquet.ParquetFile(path) as file:
-            fields = options.fields(file.schema_arrow.names, str(path))
+        with unchanged(path), pyarrow.parquet.ParquetFile(path) as table:
+            fields = file.options.fields(table.schema_arrow.names, str(path))
             rows_done = 0
-            for batch in file.iter_batches(batch_size=_ROWS, columns=fields.all):
+            for batch in table.iter_batches(batch_size=_ROWS, columns=fields.all):
                 cells = {name: batch.column(name).to_pylist() for name in fields.all}
                 for i in range(len(batch)):
                     number = rows_done + i + 1
-                    where = f"{path}, row {number}, column {fields.text!r}"
-                    text = as_text(cells[fields.text][i], where)
-                    if len(text) > LONGEST_RECORD:
-                        raise CorpusError(f"{where}: longer than {LONGEST_RECORD >> 20} MB; split it into several")
-                    yield Row(
-                        text,
-                        None if fields.id is None else cells[fields.id][i],
-                        None if fields.title is None else cells[fields.title][i],
-                        [cells[name][i] for name in fields.keep],
-                        number,
-                    )
+                    row = fields.row({name: column[i] for name, column in cells.items()}, f"{path}, row ", number)
+                    if len(row.text) > LONGEST_RECORD:
+                        raise CorpusError(f"{path}, row {number}: longer than {LONGEST_RECORD >> 20} MB; split it")
+                    yield row
                 rows_done += len(batch)
-                meter.done = before + path.stat().st_size * rows_done // max(file.metadata.num_rows, 1)
+                meter.done = before + path.stat().st_size * rows_done // max(table.metadata.num_rows, 1)
     except (SpherevecError, MemoryError, GeneratorExit):
         raise
     except Exception as error:  # of many kinds, depending on where the damage is
         reason = " ".join(str(error).split())[:200]
         raise CorpusError(f"{path}: not a valid Parquet file ({reason}); copy it again") from None
-
-
-def as_text(value: Any, where: str) -> str:
-    """A cell as text; nothing is an empty text, and a number is none."""
-    if is_missing(value):
-        return ""
-    if not isinstance(value, str):
-        raise CorpusError(f"{where}: holds {type(value).__name__} {str(value)[:40]!r}, not text; choose another field")
-    return value
 
 
 def _parsed(line: bytes, where: str) -> Any:

@@ -134,7 +134,7 @@ class TestFolders:
 
     def test_the_file_at_fault_is_named(self, tmp_path):
         written(tmp_path / "in" / "a.txt", b"good")
-        written(tmp_path / "in" / "b.txt", b"good\nbad \xff")
+        written(tmp_path / "in" / "b.txt", b"good \xc3\xa9\nbad \xff")
         assert f"{Path('in', 'b.txt')}, line 2: not valid utf-8 (byte 0xff)" in fails(tmp_path / "in", tmp_path)
 
 
@@ -188,10 +188,16 @@ class TestTables:
                 "t.csv",
                 b"id,text\n1,x\n2\n",
                 "text",
-                "t.csv, line 3: 1 cells between commas, but column 'text' is number 2",
+                "t.csv, line 3: 1 cells, but the header has 2; it begins with '2'.",
+            ),
+            (
+                "t.csv",
+                b"id,text\n1,a, b\n",
+                "text",
+                "t.csv, line 2: 3 cells, but the header has 2; it begins with '1',",
             ),
             ("t.csv", b'id,text\n1,"x\n', "text", "t.csv, line 2: not CSV (unexpected end of data)"),
-            ("t.csv", b"text\n\xff\n", "text", "t.csv, line 2: not valid utf-8 (byte 0xff)"),
+            ("t.csv", b"text\n\xc3\xa9\xff\n", "text", "t.csv, line 2: not valid utf-8 (byte 0xff)"),
             ("t.csv", b"", "text", "t.csv: is empty"),
             ("t.csv", b"text\n", "text", "t.csv: is empty"),
             ("t.jsonl", b'{"text": "x"}\n{"text"\n', "text", "t.jsonl, line 2: not JSON (Expecting ':' delimiter)"),
@@ -213,7 +219,7 @@ class TestTables:
         pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "body": ["x", "y"]}), path)
         assert "no field 'text'; choose text_field=NAME among 'id', 'body'" in fails(path, tmp_path, text_field="text")
         assert "(text_field=NAME); there are 'id', 'body'" in fails(path, tmp_path)
-        assert "row 1, column 'id': holds int '1', not text" in fails(path, tmp_path, text_field="id")
+        assert "row 1, field 'id': holds int '1', not text" in fails(path, tmp_path, text_field="id")
         path.write_bytes(path.read_bytes()[:-20])
         assert "t.parquet: not a valid Parquet file" in fails(path, tmp_path, text_field="body")
 

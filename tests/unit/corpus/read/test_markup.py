@@ -1,0 +1,173 @@
+"""Web pages and mails: the text that Python's own parser finds, in time that grows with their size and no faster."""
+
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spherevec.corpus import encode, read_documents
+from spherevec.corpus.read import markup
+from spherevec.corpus.read.markup import html_text
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.streams import InputFile
+from spherevec.errors import CorpusError
+
+
+class Oracle(HTMLParser):
+    """The text of a page by Python's parser."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.page = markup._PageText()
+
+    def handle_starttag(self, tag, attrs):
+        self.page.tag(tag, False)
+
+    def handle_endtag(self, tag):
+        self.page.tag(tag, True)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+
+    def handle_data(self, data):
+        if self.cdata_elem is None:  # no script
+            self.page.text(data)
+
+
+def by_oracle(page):
+    parser = Oracle()
+    parser.feed(page)
+    parser.close()
+    return " ".join("".join(parser.page.title).split()), " ".join("".join(parser.page.parts).split())
+
+
+PIECES = ["<p>", "</p>", "<b class='x'>", "</b>", "<br/>", '<a href="a>b">', "</a>", "<svg>", "</svg>", "<template>",
+          "</template>", "<head>", "</head>", "<title>", "</title>", "<body>", "<!-- a <b> -- -->", "<!DOCTYPE html>",
+          "<td a=1 b>", "one", "two &amp; three", "&lt;", " ", "\n", "x > y", "<noscript>", "</noscript>",
+          "<script>if (a<b) { '</p>' }</script>", "<style>p > a {}</style>"]  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_pages_have_the_text_that_pythons_parser_finds(page):
+    assert html_text(page) == by_oracle(page)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("a < b", "a < b"),
+        ("a <b", "a <b"),
+        ("<p>a <b x='", "a <b x='"),
+        ('<p>a <b x="1>c</p>d', "a c d"),
+        ("a<!-- b", "a"),
+        ("a<!-->b", "ab"),
+        ("<script>x", ""),
+        ("&#99999999999999999999; a", "a"),
+        ("<![if x]>a<![endif]>", "a"),
+    ],
+)
+def test_broken_pages(page, text):
+    assert html_text(page)[1] == text
+
+
+def parsed(mail):
+    """A mail as `email_rows` reads it."""
+    file = InputFile(Path("a.eml"), "a.eml", ReadOptions())
+    file.content = lambda longest: mail.encode()  # type: ignore[method-assign]
+    try:
+        return list(markup.email_rows(file))
+    except CorpusError:
+        return []
+
+
+PAGES = ['<a x="', "<a", "<", "</", "<!--", "<![", "<?", "<svg>", "<script>", "<a x='", '<a =" ', "&", "&#1", "&#9",
+         "<title>", "</svg", "<p x", '="', "<b/", "<a b=c ", "&amp", "-->", "<!", "<style></style", "<a\n"]  # fmt: skip
+MAILS = {
+    "quotes": lambda n: 'To: "' + '"' * n,
+    "brackets": lambda n: "Content-Type: text/plain" + "(" * n,
+    "disposition": lambda n: "Content-Disposition: attachment" + "(" * n,
+    "parameters": lambda n: "Content-Type: text/plain" + "; a=b" * n + "\n\nbody",
+    "folded": lambda n: "Content-Type: text/plain" + ";\n a=b" * n + "\n\nbody",
+    "addresses": lambda n: "Cc: " + "a@b.c, " * n,
+    "words": lambda n: "Subject: " + "=?utf-8?q?a?= " * n,
+    "punycode": lambda n: "Content-Type: text/plain; charset=punycode\n\n" + "ab-" * n,
+    "page": lambda n: "Content-Type: text/html\n\n" + "<a" * n,
+    "headers": lambda n: "X-A: b\n" * n + "\nbody",
+    "multiparts": lambda n: "".join(f"Content-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n" for i in range(n)),
+    "messages": lambda n: "Content-Type: message/rfc822\n\n" * n,
+}
+
+
+def grows(work, make, size):
+    """How much more processor time eight times as much takes; the least of three measurements each."""
+
+    def seconds(text):
+        taken = []
+        for _ in range(3):
+            start = time.process_time()
+            work(text)
+            taken.append(time.process_time() - start)
+        return min(taken)
+
+    return seconds(make(8 * size)) / max(seconds(make(size)), 1e-3)
+
+
+@pytest.mark.parametrize("piece", PAGES)
+def test_pages_take_time_in_proportion_to_their_size(piece):
+    # A square would be 64 times as much.
+    assert grows(html_text, lambda n: piece * n, 12_000) < 24
+    assert grows(html_text, lambda n: piece * n + "</template>>", 12_000) < 24
+
+
+@pytest.mark.parametrize("make", MAILS.values(), ids=list(MAILS))
+def test_mails_take_time_in_proportion_to_their_size(make):
+    assert grows(parsed, make, 4_000) < 24
+
+
+def hostile_mails(folder):
+    folder.mkdir()
+    (folder / "good.eml").write_text("Subject: heron\n\nA heron stands in the reeds.\n")
+    (folder / "nested.eml").write_text(MAILS["multiparts"](3000))
+    (folder / "messages.eml").write_text(MAILS["messages"](3000))
+    return folder
+
+
+class TestUnreadableDocuments:
+    def test_are_skipped_with_a_note(self, tmp_path):
+        with encode(hostile_mails(tmp_path / "in"), tmp_path / "out", min_count=1) as corpus:
+            assert corpus.n_documents == 1
+            assert [note.partition(";")[0] for note in corpus.summary.notes] == ["2 files were skipped"]
+
+    def test_are_refused_if_asked(self, tmp_path):
+        with pytest.raises(CorpusError, match=r"messages\.eml: over 100 nested parts"):
+            list(read_documents(hostile_mails(tmp_path / "in"), strict=True))
+
+    def test_the_only_one_is_refused(self, tmp_path):
+        with pytest.raises(CorpusError, match=r"nested\.eml: over 100 nested parts"):
+            list(read_documents(hostile_mails(tmp_path / "in") / "nested.eml"))
+
+    def test_in_a_mailbox(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(markup, "LONGEST_MAIL", 1 << 18)
+        mails = ["Subject: one\n\nfirst\n", "Subject: big\n\n" + "x" * (1 << 20), MAILS["messages"](200), "\nlast\n"]
+        box = tmp_path / "all.mbox"
+        box.write_text("".join(f"From a@b.c Tue Mar  5\n{mail}\n" for mail in mails))
+        assert [text.split() for text in read_documents(box)] == [["one", "first"], ["last"]]
+        with pytest.raises(CorpusError, match=r"all\.mbox, mail 2: longer than"):
+            list(read_documents(box, strict=True))
+
+    def test_whatever_a_reader_raises_is_one_line(self, tmp_path, monkeypatch):
+        page = tmp_path / "a.html"
+        page.write_text("<p>text")
+        for error in (RecursionError("deep"), OverflowError("large"), RuntimeError("native"), MemoryError()):
+
+            def fails(text, error=error):
+                raise error
+
+            monkeypatch.setattr(markup, "html_text", fails)
+            with pytest.raises(CorpusError, match=r"a\.html: (cannot be read|not enough memory)") as caught:
+                list(read_documents(page))
+            assert "\n" not in str(caught.value)
