@@ -47,7 +47,7 @@ def test_found_topics_are_printed_and_written(folder: Path) -> None:
     assert [topic["size"] for topic in about["topics"]] == [60, 60, 60]
     assert about["by"][0]["groups"]["a"]["typical"] == [about["by"][0]["groups"]["a"]["typical"][0]]
     rows = list(csv.DictReader((out / "assignments.csv").open(newline="")))
-    assert [*rows[0]] == ["id", "topic", "name", "probability", "second"] and len(rows) == 180
+    assert [*rows[0]] == ["id", "topic", "name", "probability", "second", "parent", "parent_name"] and len(rows) == 180
     assert run("topics", folder / "model", "--out", out).returncode == 2
     assert run("topics", folder / "model", "--out", out, "--force", "--quiet", "--k", 2).returncode == 0
 

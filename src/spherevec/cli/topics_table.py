@@ -1,4 +1,4 @@
-"""How topics look in a terminal: bars, sizes, words and an example each."""
+"""How topics look in a terminal: the tree of topics, then a table for each field."""
 
 from __future__ import annotations
 
@@ -15,26 +15,38 @@ if TYPE_CHECKING:
     from spherevec.topics.result import Topics
 
 _BAR = 12
-_WORDS = 6
+_WORDS = 5
 _TYPICAL = 3
 
 
 def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
-    """A table of the topics on standard output, then one for each field."""
+    """The topics on standard output, one line each, finer ones below the broad ones; then a table for each field."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    for header, right in (("topic", True), ("documents", True), ("", False), ("name", False), ("words", False)):
-        table.add_column(header, justify="right" if right else "left", no_wrap=right or header == "")
-    table.add_column("example", no_wrap=True, overflow="ellipsis", max_width=40)
-    most = max(int(topics.sizes.max()), 1)
-    for topic in topics:
-        examples = topics.examples(topic.number, 1)
-        identifier, title = topics.document(examples[0]) if examples else ("", "")
-        bar = "█" * max(1, round(_BAR * topic.size / most)) if topic.size else ""
-        cells = (topic.title, ", ".join(topic.words[:_WORDS]), title or identifier)
-        table.add_row(str(topic.number), f"{topic.size:,}", bar, *map(_cell, cells))
+    from spherevec.topics.tree import further_words
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("topic", justify="right", no_wrap=True)
+    table.add_column("documents", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("name", no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column("further words", no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column("example", no_wrap=True, overflow="ellipsis", ratio=2)
+    tree = list(topics.tree)
+    most = max((topic.size for _, topic, _ in tree), default=1)
+    for depth, topic, finest in tree:
+        examples = topics.examples(topic.number, 1) if finest else []
+        document = topics.document(examples[0]) if examples else None
+        bar = "█" * max(1, round(_BAR * topic.size / max(most, 1))) if topic.size else ""
+        name = _cell("   " * depth + topic.title, "" if finest else "bold")
+        words = _cell(", ".join(further_words(topic, _WORDS)))
+        example = _cell("" if document is None else document.title or document.id)
+        table.add_row(str(topic.number) if finest else "", f"{topic.size:,}", bar, name, words, example)
+    for count, what in ((topics.n_other, "other"), (topics.n_unknown, "no known word")):
+        if count:
+            table.add_row("-1", f"{count:,}", "", _cell(what, "italic"), "", "")
     display.show(table)
+    display.echo(summary(topics))
     for found in breakdowns:
         display.show("", _breakdown_table(found))
         for what, titles in (("rising", found.rising()), ("falling", found.falling())):
@@ -42,10 +54,27 @@ def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
                 display.echo(f"{what}: {'; '.join(titles)}")
 
 
-def _cell(text: str) -> Text:
+def summary(topics: Topics) -> str:
+    """How many topics there are on each level, and a finer number that would still be stable."""
+    from spherevec.topics.level import finest_stable
+
+    counts = [len(topics)]
+    level = topics
+    for _ in topics.state.above:
+        level = level.parents
+        counts.append(len(level))
+    broad = f"{counts[-1]} broad, " if len(counts) > 1 else ""
+    between = "".join(f"{count} between, " for count in reversed(counts[1:-1]))
+    more = finest_stable(topics.levels, counts[0])
+    stable = f"; {more} would still be stable: --k {more}" if more else ""
+    kind = "finer" if len(counts) > 1 else "topic" if counts[0] == 1 else "topics"
+    return f"{broad}{between}{counts[0]} {kind}{stable}"
+
+
+def _cell(text: str, style: str = "") -> Text:
     from rich.text import Text
 
-    return Text(visible(text))
+    return Text(visible(text), style)
 
 
 def _breakdown_table(found: Breakdown) -> object:

@@ -114,7 +114,7 @@ def report_data(topics: Topics, title: str | None = None) -> ReportData:
 
 def _example(topics: Topics, row: int) -> tuple[str, str, str]:
     """Id and title of a document, and the beginning of its text where that says more."""
-    id_, title = topics.document(row)
+    id_, title, *_ = topics.document(row)
     table = topics.model.documents
     text = "" if table is None else table.snippet(row, _LONGEST_TEXT)
     return id_, title, "" if text.startswith(title.rstrip(" …")) else text

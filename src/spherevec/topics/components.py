@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,28 @@ _BLOCK = 4096
 _CONCENTRATIONS = np.geomspace(3, 100, 22)
 
 
+class Assignment(NamedTuple):
+    """Where n documents belong."""
+
+    labels: Labels  # (n,), the topic of each, −1 for none
+    probability: NDArray[np.float32]  # (n,), of that topic
+    second: Labels  # (n,), the likeliest other topic, −1 where there is none
+
+
 @dataclass(frozen=True)
 class Components:
     """Directions of components and the topics that they belong to.
+
+    A document belongs to the likeliest cell, and inside it to the likeliest topic. Cells are the topics as they were
+    found. Merged topics span several cells and a split topic is part of one, so that an edit moves no other document.
 
     Attributes:
         mean: (d,), the mean of all document vectors, which is taken off before directions are compared.
         directions: (c, d), unit rows.
         weights: (c,), the share of the documents in each; they sum to 1.
-        topic_of: (c,), the topic that each belongs to, from 0.
+        topic_of: (c,), the topic that each belongs to, from 0; −1 for no topic.
         concentration: how sharply all of them gather; it sets how sure probabilities are.
+        cell_of: (c,), the cell that each belongs to, from 0; by default the topic.
     """
 
     mean: NDArray[np.float32]
@@ -39,20 +52,52 @@ class Components:
     weights: NDArray[np.float32]
     topic_of: Labels
     concentration: float
+    cell_of: Labels | None = None
 
     @property
     def n_topics(self) -> int:
         return int(self.topic_of.max()) + 1
 
+    @property
+    def cells(self) -> Labels:
+        """(c,), the cell of each component, without gaps."""
+        found = self.topic_of if self.cell_of is None else self.cell_of
+        return np.asarray(np.unique(found, return_inverse=True)[1], np.int64)
+
     def probabilities(self, vectors: NDArray[np.floating]) -> NDArray[np.float32]:
         """The probability of each topic for each document vector (n, d), shape (n, k)."""
         blocks = [np.empty((0, self.n_topics), np.float32)]
-        for rows in self._blocks(vectors):
-            logs = self.concentration * (rows @ self.directions.T) + np.log(np.maximum(self.weights, 1e-30))
-            logs -= logs.max(axis=1, keepdims=True)
-            blocks.append(np.asarray(summed_by_topic(np.exp(logs), self.topic_of), np.float32))
-        found = np.concatenate(blocks)
-        return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-30), np.float32)
+        blocks += [_summed_topics(likely, self.topic_of) for likely in self._likelihoods(vectors)]
+        return np.concatenate(blocks)
+
+    def assign(self, vectors: NDArray[np.floating]) -> Assignment:
+        """The topic of each document vector (n, d), its probability, and the likeliest other topic."""
+        n = len(vectors)
+        found = Assignment(np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1))
+        cells = self.cells
+        shared = np.array([len(np.unique(self.topic_of[cells == cell])) > 1 for cell in range(int(cells.max()) + 1)])
+        topic_of_cell = np.zeros(len(shared), np.int64)
+        topic_of_cell[cells] = self.topic_of
+        low = 0
+        for likely in self._likelihoods(vectors):
+            rows = np.arange(low, low + len(likely))
+            best = np.argmax(summed_by(likely, cells), axis=1)
+            labels = topic_of_cell[best]
+            several = np.flatnonzero(shared[best])
+            if len(several):
+                inside = np.where(cells == best[several, None], likely[several], 0)
+                # The last column is for components without a topic.
+                labels[several] = np.argmax(summed_by(inside, self.topic_of % (self.n_topics + 1)), axis=1)
+                labels[labels == self.n_topics] = -1
+            chances = _summed_topics(likely, self.topic_of)
+            known = np.flatnonzero(labels >= 0)
+            found.labels[rows] = labels
+            found.probability[rows[known]] = chances[known, labels[known]]
+            if self.n_topics > 1:
+                chances[known, labels[known]] = -1
+                found.second[rows] = np.argmax(chances, axis=1)
+            low += len(likely)
+        return found
 
     def fits(self, vectors: NDArray[np.floating], topics: Labels) -> NDArray[np.float32]:
         """The highest cosine of each document to a component of its topic, shape (n,)."""
@@ -64,15 +109,29 @@ class Components:
             low += len(rows)
         return found
 
+    def sums_of_topics(self) -> NDArray[np.float64]:
+        """The weighted sum of the components of each topic, shape (k, d)."""
+        used = self.topic_of >= 0
+        return summed_by((self.weights[used, None] * self.directions[used]).T, self.topic_of[used]).T
+
     def directions_of_topics(self) -> Rows:
         """The direction of each topic, the weighted mean of its components, shape (k, d)."""
-        sums = summed_by_topic((self.weights[:, None] * self.directions).T, self.topic_of).T
+        sums = self.sums_of_topics()
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
 
     def regrouped(self, new_topic_of: Labels) -> Components:
-        """The same components, in other topics."""
-        return replace(self, topic_of=np.asarray(new_topic_of, np.int64))
+        """The same components and cells, in other topics."""
+        return replace(self, topic_of=np.asarray(new_topic_of, np.int64), cell_of=self.cells)
+
+    def _likelihoods(self, vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float32]]:
+        """The probability of each component for some of the vectors at a time, (n, c)."""
+        for low, rows in zip(range(0, len(vectors), _BLOCK), self._blocks(vectors), strict=True):
+            logs = self.concentration * (rows @ self.directions.T) + np.log(np.maximum(self.weights, 1e-30))
+            likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+            if not np.isfinite(likely.sum()):
+                check_finite(vectors[low : low + _BLOCK], low)
+            yield likely / likely.sum(axis=1, keepdims=True)
 
     def _blocks(self, vectors: NDArray[np.floating]) -> Iterator[Rows]:
         for low in range(0, len(vectors), _BLOCK):
@@ -99,11 +158,18 @@ def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     return mean
 
 
-def summed_by_topic(values: NDArray[np.floating], topic_of: Labels) -> NDArray[np.float64]:
-    """Sums over the columns of each topic: (n, c) → (n, k)."""
-    order = np.argsort(topic_of, kind="stable")
-    starts = np.searchsorted(topic_of[order], np.arange(int(topic_of.max()) + 1))
-    return np.asarray(np.add.reduceat(values[:, order], starts, axis=1), np.float64)
+def summed_by(values: NDArray[np.floating], group_of: Labels) -> NDArray[np.float64]:
+    """Sums over the columns of each group, which are numbered from 0: (n, c) → (n, groups)."""
+    order = np.argsort(group_of, kind="stable")
+    present, starts = np.unique(group_of[order], return_index=True)
+    sums = np.zeros((len(values), int(group_of.max()) + 1))
+    sums[:, present] = np.add.reduceat(values[:, order], starts, axis=1)
+    return sums
+
+
+def _summed_topics(likely: NDArray[np.float32], topic_of: Labels) -> NDArray[np.float32]:
+    used = topic_of >= 0
+    return np.asarray(summed_by(likely[:, used], topic_of[used]), np.float32)
 
 
 def calibrated_concentration(rows: Rows, leaves: Labels, topic_of: Labels, judges: Labels, seed: int) -> float:

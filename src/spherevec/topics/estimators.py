@@ -68,7 +68,7 @@ class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ign
 
     Attributes:
         model_, topics_: the trained model and its `Topics`.
-        labels_: (n,), the number of each text's topic.
+        labels_: (n,), the number of each text's topic, −1 for a text without a known word.
 
     Example:
         >>> texts = ["goal match team", "match team coach", "bank loan debt", "loan debt fund"] * 15
@@ -94,7 +94,7 @@ class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ign
         """Train a model on the texts and find their topics; `y` is ignored."""
         self._trained(X)
         self.topics_ = find_topics(self.model_, k=self.n_topics, seed=self._seed(), threads=self._threads())
-        self.labels_ = np.asarray(self.topics_.numbers)[self.topics_.labels]
+        self.labels_ = np.append(self.topics_.numbers, -1)[self.topics_.labels]
         return self
 
     def predict(self, X: Sequence[str]) -> NDArray[np.int64]:
@@ -119,7 +119,7 @@ class NamedTopics(ClassifierMixin, _TextTopics):  # type: ignore[misc]
     Attributes:
         model_, topics_: the trained model and its `Topics`.
         classes_: (k,), the names.
-        labels_: (n,), the name of each text of `fit`.
+        labels_: (n,), the name of each text of `fit`, '' for a text without a known word.
 
     Example:
         >>> texts = ["goal match team", "match team coach", "bank loan debt", "loan debt fund"] * 15
@@ -161,10 +161,11 @@ class NamedTopics(ClassifierMixin, _TextTopics):  # type: ignore[misc]
             self.model_, names=names, only_names=True, examples=examples, seed=self._seed(), threads=self._threads()
         )
         self.classes_ = np.array(self.topics_.titles, object)
-        self.labels_ = self.classes_[self.topics_.labels]
+        self.labels_ = np.append(self.classes_, "")[self.topics_.labels]
         return self
 
     def predict(self, X: Sequence[str]) -> NDArray[np.object_]:
-        """The likeliest name of each text."""
+        """The likeliest name of each text; '' where no word is known."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)], object)
+        chances = self.predict_proba(X)
+        return np.where(chances.any(axis=1), self.classes_[chances.argmax(axis=1)], "").astype(object)

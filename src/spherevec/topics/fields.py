@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import ConfigError, MissingExtraError
+from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels
 
 UNITS = {"year": "Y", "month": "M", "week": "W", "day": "D"}
@@ -22,7 +22,7 @@ SIGNIFICANT = 0.05
 _MOST_GROUPS = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Breakdown:
     """Topics in groups of documents.
 
@@ -34,7 +34,8 @@ class Breakdown:
         counts: (groups, topics), documents.
         p_more, p_fewer: (groups, topics), the corrected probability of so many, or so few, by chance.
         trend: (topics,), over time: the change of a topic's share from first to last period, by a weighted line.
-        p_trend: (topics,), the corrected probability of such a trend by chance; empty for groups without an order.
+        p_trend: (topics,), the corrected probability of such a trend by chance; 1 for groups without an order.
+        ordered: whether the groups are periods.
     """
 
     field: str
@@ -46,6 +47,7 @@ class Breakdown:
     p_fewer: NDArray[np.float64]
     trend: NDArray[np.float64]
     p_trend: NDArray[np.float64]
+    ordered: bool = False
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -70,24 +72,32 @@ class Breakdown:
         order = np.argsort(self.p_trend, kind="stable")
         return [self.titles[i] for i in order if self.p_trend[i] < SIGNIFICANT and sign * self.trend[i] > 0]
 
-    def table(self) -> Any:
-        """A pandas DataFrame, one row a group and topic: count, share, p_more, p_fewer (extra `pandas`)."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("table()", "pandas") from None
-        n_topics = len(self.numbers)
-        return pandas.DataFrame(
-            {
-                self.field: np.repeat(np.array(self.groups, object), n_topics),
-                "topic": np.tile(self.numbers, len(self.groups)),
-                "title": np.tile(np.array(self.titles, object), len(self.groups)),
-                "count": self.counts.ravel(),
-                "share": self.shares.ravel(),
-                "p_more": self.p_more.ravel(),
-                "p_fewer": self.p_fewer.ravel(),
-            }
-        )
+    def to_pandas(self) -> Any:
+        """A data frame, one row a group and topic: count, share, p_more, p_fewer (extra `pandas`)."""
+        from spherevec.topics.views import breakdown_frame
+
+        return breakdown_frame(self)
+
+    def plot(self, numbers: Sequence[int] | None = None) -> Any:
+        """A matplotlib figure: shares as lines over time, or as bars by group (extra `plots`).
+
+        Args:
+            numbers: of the topics to draw; the first few by default.
+        """
+        from spherevec.topics.plots import plot_breakdown
+
+        return plot_breakdown(self, numbers)
+
+    def _repr_html_(self) -> str:
+        from spherevec.topics.views import breakdown_html
+
+        return breakdown_html(self)
+
+    def __repr__(self) -> str:
+        lines = [f"{self.field} (documents): typical topics"]
+        for group, counts in zip(self.groups, self.counts, strict=True):
+            lines.append(f"{group} ({int(counts.sum()):,}): {'; '.join(self.typical(group)) or '–'}")
+        return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -111,9 +121,9 @@ def break_down(
     *,
     ordered: bool = False,
 ) -> Breakdown:
-    """Topics in the groups of documents that have the same value; documents with the value '' are left out."""
+    """Topics in the groups of documents with the same value; those without a value or a topic are left out."""
     cells = np.asarray(values, dtype=str)
-    known = cells != ""
+    known = (cells != "") & (labels >= 0)
     if not known.any():
         raise ConfigError(f"field {field!r} is empty in all documents; choose another field")
     groups, codes = np.unique(cells[known], return_inverse=True)
@@ -123,7 +133,16 @@ def break_down(
     np.add.at(counts, (codes, labels[known]), 1)
     more, fewer = _tail_probabilities(counts)
     trend, p_trend = _trends(counts) if ordered and len(groups) > 2 else (np.zeros(len(numbers)), np.ones(len(numbers)))
-    return Breakdown(field, [str(one) for one in groups], numbers, titles, counts, more, fewer, trend, p_trend)
+    return Breakdown(field, [str(one) for one in groups], numbers, titles, counts, more, fewer, trend, p_trend, ordered)
+
+
+def cell_texts(values: NDArray[Any]) -> list[str]:
+    """Cells as text; '' where one is missing."""
+    if values.dtype.kind == "M":
+        return ["" if np.isnat(cell) else str(cell.astype("datetime64[D]")) for cell in values]
+    if values.dtype.kind == "f":
+        return ["" if np.isnan(cell) else f"{cell:g}" for cell in values]
+    return ["" if cell is None else str(cell) for cell in values.tolist()]
 
 
 def periods(field: str, values: NDArray[Any], unit: str) -> NDArray[Any]:

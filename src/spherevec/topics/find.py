@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.process import one_blas_thread
+from spherevec.topics.components import Components
+from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
+from spherevec.topics.graph import Labels, renumbered
 from spherevec.topics.named import named_components
-from spherevec.topics.names import name_directions, read_names
+from spherevec.topics.names import name_directions, name_groups, read_names
 from spherevec.topics.partition import find_components
-from spherevec.topics.result import Topics
+from spherevec.topics.result import Grouping, Topics, TopicState
 from spherevec.topics.spelling import with_stand_ins
+from spherevec.topics.titles import DEFAULT, Title, title_function
 
 if TYPE_CHECKING:
     from spherevec.model import Model
 
 _FEWEST_DOCUMENTS = 4
+# What other libraries call k.
+_OTHER_NAMES = ("n_topics", "nr_topics", "num_topics", "n_components", "n_clusters")
 # For a word that the text lacks: how like another is spelled to stand for it, and neighbours of that.
 _ALIKE, _NEIGHBORS = 0.6, 4
 
@@ -30,29 +37,37 @@ def find_topics(
     names: Any = None,
     only_names: bool = False,
     *,
+    levels: Sequence[int] | None = None,
+    titles: str | Title = DEFAULT,
     examples: Mapping[str, Sequence[str]] | None = None,
     subwords: bool = False,
     seed: int = 1,
     threads: int = 0,
+    **unknown: Any,
 ) -> Topics:
-    """Find the topics of a model's documents, or give them names.
+    """Find the topics of a model's documents, broad ones and finer ones below them, or give them names.
 
     The same model and seed give the same topics with any number of threads.
 
     Args:
         model: with documents.
-        k: how many topics; by default as many as two halves of the documents agree about. With names, how many there
-            would be without them.
+        k: how many topics on the finer level; by default as many as two halves of the documents still agree about
+            clearly. With names, how many there would be without them.
         names: a mapping from a title to words, phrases and exclusions (`{"billing": ["invoice", "-bank"]}`), a list of
             titles, or a file of them; names guide topics, and topics that fit no name stand beside them.
         only_names: every document gets one of the names.
+        levels: how many topics on each level, from broad to fine, such as `[6, 40]`; the last is `k`.
+        titles: how topics are titled: "coverage" by words that most of their documents hold, "distinctive" by their
+            best words, "nearest" by the words nearest on the sphere, or by a function of a
+            `spherevec.topics.titles.TopicContent`.
         examples: a few texts that belong to a name, by its title.
         subwords: let known words that are spelled alike stand in for a name that the text lacks, with a warning.
         seed: of the samples that are drawn.
         threads: 0 = all cores.
 
     Returns:
-        The topics, the largest first; named ones in the order of their names, before the others.
+        The finer topics, the largest first, with the broad ones as `parents`; named ones in the order of their names,
+        before the others.
 
     Examples:
         >>> from spherevec import train
@@ -66,41 +81,123 @@ def find_topics(
         raise ConfigError(
             "this model has no documents, hence no topics; train it with documents=True, or import their vectors"
         )
-    vectors = model.docs.vectors
-    n_documents = len(vectors)
-    if n_documents < _FEWEST_DOCUMENTS:
-        raise CorpusError(f"{n_documents} documents are too few for topics; give at least {_FEWEST_DOCUMENTS}")
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_documents):
-        raise ConfigError(f"k is a whole number from 1 to {n_documents:,}, the number of documents, not {k!r}")
-    if names is None:
-        if only_names or examples:
-            raise ConfigError("only_names and examples need names; give names={'billing': ['invoice'], …}")
-        with one_blas_thread():
-            components, levels = find_components(vectors, k, seed, threads)
-            return Topics.sorted_by_size(model, components, levels=levels)
+    for option in unknown:
+        hint = f"{option} is called k here: topics(k=20)" if option in _OTHER_NAMES else f"topics has no {option!r:.40}"
+        raise ConfigError(f"{hint}; see help(spherevec.topics.find_topics) for all options")
+    title_function(titles)
+    documents = documents_of(model, threads)
+    counts = _counts(k, levels, documents)
+    if names is not None:
+        if levels is not None:
+            raise ConfigError("levels and names exclude each other; indent names in a file to have two levels")
+        return _named(model, documents, names, counts, only_names, examples, subwords, titles, seed, threads)
+    if only_names or examples:
+        raise ConfigError("only_names and examples need names; give names={'billing': ['invoice'], …}")
+    with one_blas_thread():
+        found = find_components(documents.vectors[documents.rows], counts, seed, threads)
+        return by_size(model, documents, found.components, found.above, levels=tuple(found.levels), title_with=titles)
+
+
+def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
+    """How many topics on each level, from broad to fine; checked."""
+    n = len(documents.rows)
+    if n < _FEWEST_DOCUMENTS:
+        raise CorpusError(f"{n} documents are too few for topics; give at least {_FEWEST_DOCUMENTS}")
+    if levels is not None and k is not None:
+        raise ConfigError("k is the last of levels; give only one of the two")
+    if k is None and levels is None:
+        return None
+    counts = [k] if levels is None else list(levels)
+    for count in counts:
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= n:
+            what = "k is" if levels is None else "levels are"
+            raise ConfigError(f"{what} a whole number from 1 to {n:,}, the number of documents, not {count!r}")
+    if not counts or any(a >= b for a, b in pairwise(counts)):
+        raise ConfigError(f"levels go from broad to fine, such as [6, 40], not {counts}")
+    return [int(count) for count in counts]
+
+
+def _named(
+    model: Model,
+    documents: TopicDocuments,
+    names: Any,
+    counts: list[int] | None,
+    only_names: bool,
+    examples: Mapping[str, Sequence[str]] | None,
+    subwords: bool,
+    titles: str | Title,
+    seed: int,
+    threads: int,
+) -> Topics:
     given = read_names(names)
     if subwords:
         given = with_stand_ins(given, model.words)
     if only_names and len(given) == 1:
         raise ConfigError(f"with only_names, one name alone ({given[0].title!r}) gets every document; give two or more")
-    titles = [name.title for name in given]
-    strange = [title for title in examples or () if title not in titles]
+    own = [name.title for name in given]
+    strange = [title for title in examples or () if title not in own]
     if strange:
-        raise ConfigError(f"examples for {strange[0]!r}, which is no name; names are {', '.join(titles)[:80]}")
+        raise ConfigError(f"examples for {strange[0]!r}, which is no name; names are {', '.join(own)[:80]}")
     inputs = np.asarray(model.inputs.vectors, np.float32)
     vocabulary = {word: row for row, word in enumerate(model.words.names or ())}
-    known = {title: model.infer(texts, threads=threads) for title, texts in (examples or {}).items()}
-    counts = np.ones(len(inputs)) if model.counts is None else model.counts
-    words, owners, said = name_directions(
-        given, vocabulary, inputs, counts, known, lambda word: _near_words(model, word, vocabulary)
+    known = {title: documents_from(model, texts, threads).vectors for title, texts in (examples or {}).items()}
+    often = np.ones(len(inputs)) if model.counts is None else model.counts
+    directions = name_directions(
+        given, vocabulary, inputs, often, known, lambda word: _near_words(model, word, vocabulary)
     )
     with one_blas_thread():
         components = named_components(
-            vectors, words, owners, said, len(given), inputs, only_names=only_names, k=k, seed=seed, threads=threads
+            documents.vectors[documents.rows],
+            directions,
+            len(given),
+            inputs,
+            only_names=only_names,
+            k=None if counts is None else counts[-1],
+            seed=seed,
+            threads=threads,
         )
-        n_found = components.n_topics - len(given)
-        parents = [name.parent for name in given] + [""] * n_found
-        return Topics.sorted_by_size(model, components, n_named=len(given), titles=titles, parents=parents)
+    above = [name_groups(given, components.n_topics)] if any(name.parent for name in given) else []
+    return by_size(model, documents, components, above, own, title_with=titles)
+
+
+def by_size(
+    model: Model,
+    documents: TopicDocuments,
+    components: Components,
+    above: Sequence[Labels],
+    named: Sequence[str] = (),
+    **more: Any,
+) -> Topics:
+    """Topics numbered by size; the first ones, which are named, keep their places.
+
+    Args:
+        above: for each broader level, the nearest first, the group of each topic.
+        named: titles of the first topics.
+    """
+    labels = components.assign(documents.vectors[documents.rows]).labels
+    sizes = np.bincount(labels, minlength=components.n_topics)
+    found = np.arange(len(named), components.n_topics)
+    found = found[np.argsort(-sizes[found], kind="stable")]
+    order = np.concatenate([np.arange(len(named)), found[sizes[found] > 0]])
+    place = np.full(components.n_topics, -1)
+    place[order] = np.arange(len(order))
+    used = place[components.topic_of] >= 0
+    kept = Components(
+        components.mean,
+        components.directions[used],
+        components.weights[used],
+        place[components.topic_of[used]],
+        components.concentration,
+    )
+    groupings = []
+    for group_of in above:
+        own = renumbered(group_of[order])
+        rank = np.argsort(np.argsort(-np.bincount(own, sizes[order]), kind="stable"), kind="stable")
+        groupings.append(Grouping(rank[own], list(range(len(rank))), [None for _ in rank]))
+    own_titles = [*named, *[None] * (len(order) - len(named))]
+    state = TopicState.of(kept, titles=own_titles, above=tuple(groupings), **more)
+    topics = Topics(model, state, documents=documents)
+    return topics.with_titles_given() if callable(state.title_with) else topics
 
 
 def _near_words(model: Model, word: str, vocabulary: Mapping[str, int]) -> list[str]:

@@ -19,7 +19,7 @@ from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.topics.fields import Breakdown
 from spherevec.topics.keeping import FORMAT, restored, stored
-from spherevec.topics.result import Topics
+from spherevec.topics.result import NONE, OTHER, Topics
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -62,14 +62,17 @@ def load_topics(folder: str | Path, model: Model) -> Topics:
     place = Path(folder)
     try:
         about, arrays = _opened(place)
-        listed = [{**topic, "title": topic["title"] if topic["given"] else None} for topic in about["topics"]]
+        listed, *above = [
+            [{**topic, "title": topic["title"] if topic["given"] else None} for topic in level]
+            for level in (about["topics"], *about["above"])
+        ]
     except FileNotFoundError:
         raise FormatError(f"{folder}: holds no {TOPICS} and {COMPONENTS}; save topics there first") from None
     except OSError as error:
         raise FormatError(f"{folder}: cannot read: {error.strerror or error}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{folder}: no topics of spherevec ({error}); save them again") from None
-    return restored(model, StoredTopics({**about, "topics": listed}, arrays), str(folder))
+    return restored(model, StoredTopics({**about, "topics": listed, "above": above}, arrays), str(folder))
 
 
 def _opened(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -87,32 +90,48 @@ def _opened(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def describe(topics: Topics) -> dict[str, Any]:
     """The topics ready for JSON: titles, sizes, words, examples, the tree, and how their number was chosen."""
     listed = []
-    for place, topic in enumerate(topics):
+    for topic in topics:
         examples = [topics.document(row) for row in topics.examples(topic.number, _EXAMPLES)]
         listed.append(
             {
                 **asdict(topic),
                 "share": topic.size / max(len(topics.labels), 1),
-                "parent": topics.parents[place],
-                "examples": [{"id": identifier, "title": title} for identifier, title in examples],
+                "examples": [{"id": one.id, "title": one.title} for one in examples],
             }
         )
+    above, level = [], topics
+    for _ in topics.state.above:
+        level = level.parents
+        above.append([asdict(topic) for topic in level])
     return {
         "format": FORMAT,
         "documents": len(topics.labels),
+        "without_known_word": topics.n_unknown,
+        "other": topics.n_other,
         "concentration": topics.components.concentration,
+        "titles": topics.state.title_with,
         "topics": listed,
-        "tree": topics.tree(),
+        "above": above,
+        "tree": topics.tree.merges(),
         "levels": [asdict(level) for level in topics.levels],
     }
 
 
 def _assignments(topics: Topics) -> Iterator[Sequence[object]]:
-    """A heading, then one row a document: id, topic, name, probability, second."""
-    titles, numbers = topics.titles, topics.numbers
+    """A heading, then one row a document."""
     documents = topics.model.documents
     assert documents is not None
-    yield ["id", "topic", "name", "probability", "second"]
+    yield ["id", "topic", "name", "probability", "second", "parent", "parent_name"]
+    numbers, titles, broad = topics.numbers, topics.titles, topics.parents
+    parents = ["" if (parent := topics.parent_of(place)) is None else parent for place in range(len(topics))]
+    parent_names = ["" if parent == "" else broad[int(parent)].title for parent in parents]
     for row, (label, chance, second) in enumerate(zip(topics.labels, topics.probability, topics.second, strict=True)):
+        if label < 0:
+            name = OTHER if topics.documents_used.known[row] else ""
+            yield [documents.ids[row], NONE, name, f"{0:.4f}", "", "", ""]
+            continue
         other = "" if second < 0 else numbers[second]
-        yield [documents.ids[row], numbers[label], titles[label], f"{chance:.4f}", other]
+        yield [
+            documents.ids[row], numbers[label], titles[label], f"{chance:.4f}", other, parents[label],
+            parent_names[label],
+        ]  # fmt: skip

@@ -6,7 +6,7 @@ topics, as many as topics of the old size would be. All other documents go to th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from spherevec.errors import ConfigError
 from spherevec.model import Model
 from spherevec.process import one_blas_thread
 from spherevec.topics.components import Components, centered, mean_of
+from spherevec.topics.documents import TopicDocuments, documents_of
 from spherevec.topics.graph import Labels, Rows, neighbor_graph
 from spherevec.topics.keeping import topics_of
 from spherevec.topics.level import NEIGHBORS, mean_directions, sample_of
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
-from spherevec.topics.result import Topics
+from spherevec.topics.result import NONE, Grouping, Topics, TopicState
 
 # The least share of new documents among the nearest of a document with a new subject; more where most are new.
 _NEW_NEIGHBORS = 0.6
@@ -63,17 +64,37 @@ def grow_topics(topics: Topics, model: Model, *, seed: int = 1, threads: int = 0
     if model.docs is None or topics.model.docs is None or model.vector_size != topics.model.vector_size:
         raise ConfigError("these topics are of another model; give what update() or remove() made of their model")
     origin = origins(topics.model, model)
+    documents = documents_of(model, threads)
     with one_blas_thread():
-        components = _followed(topics, model, origin)
-        found = _new_subjects(components, model.docs.vectors, origin < 0, topics.sizes, seed, threads)
-    titles = [topic.title for topic in topics]
-    numbers, parents = list(topics.numbers), list(topics.parents)
+        components = _followed(topics, documents, origin)
+        rows = documents.rows
+        found = _new_subjects(components, documents.vectors[rows], origin[rows] < 0, topics.sizes, seed, threads)
+    # A title that people know a topic by stays, even where its best words are others now.
+    state = replace(topics.with_titles_given().state, components=components)
     if found is not None:
-        first = max(numbers) + 1
-        count = found.n_topics - len(numbers)
-        numbers += range(first, first + count)
-        components, titles, parents = found, [*titles, *[None] * count], [*parents, *[""] * count]
-    return Topics(model, components, numbers=numbers, titles=titles, parents=parents, levels=topics.levels)
+        state = _with_new_topics(state, found)
+    return Topics(model, state, documents=documents)
+
+
+def _with_new_topics(state: TopicState, components: Components) -> TopicState:
+    """The state with topics behind the others, each a broader topic of its own."""
+    count = components.n_topics - len(state.numbers)
+    first = max(state.numbers) + 1
+    above = tuple(
+        Grouping(
+            np.append(one.group_of, len(one.numbers) + np.arange(count)),
+            [*one.numbers, *range(max(one.numbers) + 1, max(one.numbers) + 1 + count)],
+            [*one.titles, *[None] * count],
+        )
+        for one in state.above
+    )
+    return replace(
+        state,
+        components=components,
+        numbers=[*state.numbers, *range(first, first + count)],
+        titles=[*state.titles, *[None] * count],
+        above=above,
+    )
 
 
 def carry_topics(before: Model, after: Model, threads: int = 0) -> None:
@@ -97,8 +118,8 @@ def compare_topics(before: Topics, after: Topics) -> TopicGrowth:
     """Which topics grow, which are new, and how many old documents stayed where they were."""
     origin = origins(before.model, after.model)
     old, new = np.flatnonzero(origin >= 0), np.flatnonzero(origin < 0)
-    was = np.asarray(before.numbers)[before.labels[origin[old]]]
-    numbers = np.asarray(after.numbers)[after.labels]
+    was = np.append(before.numbers, NONE)[before.labels[origin[old]]]
+    numbers = np.append(after.numbers, NONE)[after.labels]
     kept = float(np.mean(was == numbers[old])) if len(old) else 1.0
     shares, gains = {}, {}
     for number in after.numbers:
@@ -138,13 +159,13 @@ def origins(before: Model, after: Model) -> Labels:
     return origin
 
 
-def _followed(topics: Topics, model: Model, origin: Labels) -> Components:
+def _followed(topics: Topics, documents: TopicDocuments, origin: Labels) -> Components:
     """The components where their documents are now; as they were where no document has moved."""
-    assert topics.model.docs is not None and model.docs is not None
-    known = np.flatnonzero(origin >= 0)
+    known = np.flatnonzero((origin >= 0) & documents.telling)
+    known = known[topics.labels[origin[known]] >= 0]
     parts = topics.components
-    then = np.asarray(topics.model.docs.vectors[origin[known]], np.float32)
-    now = np.asarray(model.docs.vectors[known], np.float32)
+    then = np.asarray(topics.documents_used.vectors[origin[known]], np.float32)
+    now = np.asarray(documents.vectors[known], np.float32)
     if len(known) == 0 or np.array_equal(then, now):
         return parts
     cosines = centered(then, parts.mean) @ parts.directions.T
@@ -154,7 +175,7 @@ def _followed(topics: Topics, model: Model, origin: Labels) -> Components:
     present, compact = np.unique(leaves, return_inverse=True)
     directions = parts.directions.copy()
     directions[present] = mean_directions(centered(now, mean), np.asarray(compact, np.int64))
-    return Components(mean, directions, parts.weights, parts.topic_of, parts.concentration)
+    return replace(parts, mean=mean, directions=directions)
 
 
 def _new_subjects(
@@ -197,6 +218,7 @@ def _new_subjects(
         np.concatenate([parts.weights * (1 - taken), counts / len(chosen)]).astype(np.float32),
         np.concatenate([parts.topic_of, topic_of]),
         parts.concentration,
+        np.concatenate([parts.cells, topic_of - parts.n_topics + int(parts.cells.max()) + 1]),
     )
 
 

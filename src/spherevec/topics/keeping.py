@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import FormatError
+from spherevec.errors import ConfigError, FormatError
 from spherevec.model import Model
 from spherevec.model.stored_topics import StoredTopics
 from spherevec.topics.components import Components
 from spherevec.topics.find import find_topics
 from spherevec.topics.level import Level
-from spherevec.topics.result import Topics
+from spherevec.topics.result import Grouping, Topics, TopicState
+from spherevec.topics.titles import title_function
 
-FORMAT = 1
+FORMAT = 2
 _LARGEST, _MOST_CONCENTRATED = 2.0, 1e6
 
 
@@ -34,24 +35,28 @@ def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
 
 def stored(topics: Topics) -> StoredTopics:
     """All that `restored` needs to make the same topics again."""
-    parts = topics.components
-    listed = [
-        {"number": number, "title": title, "parent": parent}
-        for number, title, parent in zip(topics.numbers, topics.given_titles(), topics.parents, strict=True)
-    ]
+    state, parts = topics.state, topics.components
     about = {
         "format": FORMAT,
         "concentration": float(parts.concentration),
-        "topics": listed,
-        "levels": [asdict(level) for level in topics.levels],
+        "titles": state.title_with,
+        "topics": _listed(state.numbers, state.titles),
+        "above": [_listed(one.numbers, one.titles) for one in state.above],
+        "levels": [asdict(level) for level in state.levels],
     }
     arrays: dict[str, NDArray[Any]] = {
         "mean": np.asarray(parts.mean[None], np.float32),
         "directions": np.asarray(parts.directions, np.float32),
         "weights": np.asarray(parts.weights, np.float32),
         "topic_of": np.asarray(parts.topic_of, np.int64),
+        "cell_of": parts.cells,
     }
+    arrays.update({f"above{i}": np.asarray(one.group_of, np.int64) for i, one in enumerate(state.above)})
     return StoredTopics(about, arrays)
+
+
+def _listed(numbers: Sequence[int], titles: Sequence[str | None]) -> list[dict[str, Any]]:
+    return [{"number": number, "title": title} for number, title in zip(numbers, titles, strict=True)]
 
 
 def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
@@ -63,34 +68,47 @@ def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
     try:
         about = kept.about
         if about["format"] != FORMAT:
-            raise ValueError("they are of a later release")
-        listed = about["topics"]
-        components = _components(kept.arrays, float(about["concentration"]), len(listed))
-        numbers = [int(topic["number"]) for topic in listed]
-        if len(set(numbers)) != len(numbers) or min(numbers) < 0:
-            raise ValueError("a number is given twice, or below 0")
-        titles = [None if topic["title"] is None else str(topic["title"]) for topic in listed]
-        parents = [str(topic["parent"]) for topic in listed]
-        levels = [Level(**level) for level in about["levels"]]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise ValueError("they are of another release")
+        numbers, titles = _read(about["topics"])
+        components = _components(kept.arrays, float(about["concentration"]), len(numbers))
+        above = []
+        for i, listed in enumerate(about["above"]):
+            group_of = np.asarray(kept.arrays[f"above{i}"], np.int64)
+            if len(group_of) != len(numbers) or not np.array_equal(np.unique(group_of), np.arange(len(listed))):
+                raise ValueError("the broader topics do not fit the others")
+            above.append(Grouping(group_of, *_read(listed)))
+        levels = tuple(Level(**level) for level in about["levels"])
+        title_with = str(about["titles"])
+        title_function(title_with)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ConfigError) as error:
         raise FormatError(f"{source}: no topics of spherevec ({error}); keep them again") from None
     if components.directions.shape[1] != model.vector_size:
         raise FormatError(
             f"{source}: topics of dimension {components.directions.shape[1]} do not fit a model of {model.vector_size}"
         )
-    return Topics(model, components, numbers=numbers, titles=titles, parents=parents, levels=levels)
+    return Topics(model, TopicState(components, numbers, titles, tuple(above), levels, title_with))
+
+
+def _read(listed: Any) -> tuple[list[int], list[str | None]]:
+    """Numbers and given titles of topics."""
+    numbers = [int(topic["number"]) for topic in listed]
+    if len(set(numbers)) != len(numbers) or min(numbers) < 0:
+        raise ValueError("a number is given twice, or below 0")
+    return numbers, [None if topic["title"] is None else str(topic["title"]) for topic in listed]
 
 
 def _components(arrays: Mapping[str, NDArray[Any]], concentration: float, n_topics: int) -> Components:
-    mean, directions, weights, topic_of = (arrays[name] for name in ("mean", "directions", "weights", "topic_of"))
+    mean, directions, weights = (arrays[name] for name in ("mean", "directions", "weights"))
+    topic_of, cell_of = (np.asarray(arrays[name], np.int64) for name in ("topic_of", "cell_of"))
     n, dim = directions.shape
-    fitting = mean.shape == (1, dim) and weights.shape == topic_of.shape == (n,)
+    fitting = mean.shape == (1, dim) and weights.shape == topic_of.shape == cell_of.shape == (n,)
     # What is NaN, or far beyond the sphere, would give probabilities that are no numbers.
     bounded = all(
         array.dtype == np.float32 and (np.abs(array) <= _LARGEST).all() for array in (mean, directions, weights)
     )
     if not fitting or not bounded or not concentration <= _MOST_CONCENTRATED:
         raise ValueError("the arrays do not fit each other")
-    if not np.array_equal(np.unique(topic_of), np.arange(n_topics)) or concentration <= 0 or (weights < 0).any():
+    used = np.unique(topic_of[topic_of != -1])
+    if not np.array_equal(used, np.arange(n_topics)) or concentration <= 0 or (weights < 0).any():
         raise ValueError("the arrays do not fit the list of topics")
-    return Components(mean[0], directions, weights, np.asarray(topic_of, np.int64), concentration)
+    return Components(mean[0], directions, weights, topic_of, concentration, cell_of)

@@ -8,6 +8,7 @@ share of what can be gained, is compared over levels of detail from coarse to fi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,14 @@ _MOST_ROWS = 10_000
 _REPEATS, _CHANCE_REPEATS = 4, 2
 # From coarse to fine; a community must be so many times denser than chance.
 _RESOLUTIONS = np.geomspace(0.08, 16, 17)
+# Halves agree nearly as surely as about the best level within this much.
+_NEARLY = 0.1
+# Halves agree clearly where the gain is so high, or this share of the best; and still agree where it is so high.
+_CLEAR, _CLEAR_SHARE = 0.6, 0.75
+_STILL, _STILL_SHARE = 0.54, 0.7
+# There are so many times more finer topics than broad ones, and so many more, with so many documents each; a broader
+# level is looked for where there are so many topics.
+_LEAST_FINER, _MOST_FINER, _LEAST_MORE, _FEWEST_EACH, FEWEST_WITH_PARENTS = 1.5, 8, 3, 25, 6
 # How fast a level loses weight with its gain.
 _TEMPERATURE = 0.05
 # Two groups are no answer to "what is in it?".
@@ -36,7 +45,7 @@ class Level:
 
     Attributes:
         resolution: of the communities.
-        count: how many topics there are on all documents looked at.
+        count: how many topics there are, the geometric mean of those of a half and of all documents looked at.
         agreement: adjusted Rand index between halves, the mean over repeats.
         chance: the same for a cloud without topics.
         gain: (agreement − chance) / (1 − chance).
@@ -59,7 +68,8 @@ def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
     tasks = [(rows, seed + i) for i in range(_REPEATS)] + [(cloud, seed + i) for i, cloud in enumerate(clouds)]
     found = each(lambda task: _agreement(*task), tasks, threads)
     counts, agreements = (np.array(part) for part in zip(*found, strict=True))
-    whole = _partitions(rows, seed)
+    # A half has fewer topics than the whole where these are small; the number that is meant lies between.
+    whole = [int(labels.max()) + 1 for labels in _partitions(rows, seed)]
     mean_counts = np.exp(np.log(counts[:_REPEATS]).mean(axis=0))
     chance = _chance_at(mean_counts, counts[_REPEATS:], agreements[_REPEATS:])
     gains = (agreements[:_REPEATS] - chance) / (1.01 - chance)
@@ -67,38 +77,71 @@ def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
     return [
         Level(
             float(resolution),
-            int(labels.max()) + 1,
+            round(float(np.sqrt(mean_counts[i] * whole[i]))),
             float(agreements[:_REPEATS, i].mean()),
             float(chance[i]),
             float(gains[:, i].mean()),
             float(gains[:, i].std()),
         )
-        for i, (resolution, labels) in enumerate(zip(_RESOLUTIONS, whole, strict=True))
+        for i, resolution in enumerate(_RESOLUTIONS)
     ]
 
 
-def choose_count(levels: list[Level]) -> int:
-    """The number of topics that the levels speak for; 1 where none gains anything.
+def choose_counts(levels: Sequence[Level], n_documents: int, k: int | None = None) -> list[int]:
+    """How many topics on each level, from broad to fine; one level where no broader one is worth showing.
 
-    Levels are averaged on a logarithmic scale, each with the weight exp((gain − best gain) / 0.05), since agreement is
-    noisy and topics have topics inside. Fine levels of short texts all agree a little, by single words; so the number
-    is at most twice that of the coarsest level whose gain is within one standard deviation of the best.
+    The broad level is the coarsest that halves agree about nearly as surely as about the best. The finer one is the
+    finest that they still agree about clearly; on fine levels halves of short texts always agree a little, by single
+    words, so it is not too far from the broad one, and its topics have some documents.
+
+    Args:
+        n_documents: how many there are.
+        k: the number of the finer level; None chooses.
     """
-    best = max(levels, key=lambda level: level.gain)
-    if best.gain <= 0:
-        return 1
-    coarsest = next(level for level in levels if level.gain >= best.gain - best.spread)
-    weights = np.exp([(level.gain - best.gain) / _TEMPERATURE for level in levels])
-    mean = np.exp(np.average(np.log([level.count for level in levels]), weights=weights))
-    return int(np.clip(round(float(mean)), coarsest.count, 2 * coarsest.count))
+    best = max((level.gain for level in levels), default=0.0)
+    if best <= 0:
+        return [k or 1]
+    surest = max(map(_sureness, levels))
+    broad = next(level.count for level in levels if _sureness(level) >= surest - _NEARLY)
+    if k is None:
+        most = min(_MOST_FINER * broad, n_documents // _FEWEST_EACH)
+        clear = [level.count for level in levels if level.gain >= min(_CLEAR, _CLEAR_SHARE * best)]
+        k = max((count for count in clear if count <= most), default=broad)
+        if k < _fewest_finer(broad):
+            return [_usual_count(levels)]
+    return [broad, k] if k >= _fewest_finer(broad) else [k]
 
 
-def count_topics(rows: Rows, seed: int, threads: int = 0) -> tuple[int, list[Level]]:
-    """The number of topics among unit rows, and the levels it was chosen from; few rows are one topic."""
-    if len(rows) < FEWEST_ROWS:
-        return 1, []
-    levels = measure_levels(rows, seed, threads)
-    return choose_count(levels), levels
+def _fewest_finer(broad: int) -> float:
+    return max(_LEAST_FINER * broad, broad + _LEAST_MORE)
+
+
+def _sureness(level: Level) -> float:
+    return level.gain - level.spread / 2
+
+
+def _usual_count(levels: Sequence[Level]) -> int:
+    """The mean of the counts on a logarithmic scale, each level with the weight exp((gain − best gain) / 0.05)."""
+    best = max(level.gain for level in levels)
+    weights = np.exp([(level.gain - best) / _TEMPERATURE for level in levels])
+    return round(float(np.exp(np.average(np.log([level.count for level in levels]), weights=weights))))
+
+
+def finest_stable(levels: Sequence[Level], k: int) -> int | None:
+    """A number of topics well above `k` that halves of the documents still agree about; None where there is none."""
+    best = max((level.gain for level in levels), default=0.0)
+    finer = [
+        level.count
+        for level in levels
+        if _LEAST_FINER * k <= level.count <= 2 * _LEAST_FINER * k
+        and level.gain >= min(_STILL, _STILL_SHARE * best) > 0
+    ]
+    return max(finer, default=None)
+
+
+def levels_of(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
+    """The levels of unit rows; few rows have none."""
+    return [] if len(rows) < FEWEST_ROWS else measure_levels(rows, seed, threads)
 
 
 def sampled(rows: Rows, most: int, seed: int) -> Rows:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from spherevec.search.neighbors import nearest_neighbors
-from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of, summed_by_topic
+from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of, summed_by
 from spherevec.topics.graph import Labels, Rows, neighbor_graph
-from spherevec.topics.level import NEIGHBORS, count_topics, mean_directions, sample_of
+from spherevec.topics.level import NEIGHBORS, choose_counts, levels_of, mean_directions, sample_of
+from spherevec.topics.names import NameDirections
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
 
 _CONCENTRATION = 10.0
@@ -21,7 +22,7 @@ _CONCENTRATION = 10.0
 _ITERATIONS = 3
 # How strongly a component is pulled back to its word, in lengths of a mean of unit rows.
 _PULL = 0.1
-# A name that the text says more often has more documents: its prior grows with this power of the count of its words,
+# A name whose words occur more often has more documents: its prior grows with this power of the count of its words,
 # and inside a name each word has a share by that power.
 _PRIOR_OF_NAME, _PRIOR_OF_WORD = 0.25, 0.5
 # A document keeps a share of its own probabilities, and takes the rest from its neighbours, again and again. The more
@@ -39,9 +40,7 @@ _RESOLUTION = 32.0
 
 def named_components(
     vectors: NDArray[np.floating],
-    words: Rows,
-    owners: Labels,
-    said: NDArray[np.float64],
+    names: NameDirections,
     n_names: int,
     vocabulary: Rows,
     *,
@@ -54,9 +53,7 @@ def named_components(
 
     Args:
         vectors: (n, d), documents.
-        words: (c, d), the directions of the words of the names.
-        owners: (c,), the name that each belongs to.
-        said: (c,), how often the text says each.
+        names: the directions of the words of the names.
         vocabulary: (w, d), input vectors of all words.
         only_names: every document gets a name.
         k: how many topics there are without names, from which those beside the names come; None chooses.
@@ -64,12 +61,12 @@ def named_components(
     mean = mean_of(vectors)
     rows = centered(np.asarray(vectors[sample_of(len(vectors), MOST_ROWS, seed)], np.float32), mean)
     rows = rows[np.any(rows != 0, axis=1)]
-    starts = centered(words, mean)
+    starts, owners = centered(names.directions, mean), names.owners
     vocabulary = centered(vocabulary, mean)
     graph = neighbor_graph(rows, NEIGHBORS, threads)
     beside = np.full(len(rows), -1)
     if not only_names:
-        count = k if k is not None else count_topics(rows, seed, threads)[0]
+        count = k if k is not None else choose_counts(levels_of(rows, seed, threads), len(vectors))[0]
         found, _ = partition(graph, rows, count, seed)
         beside = _without_name(found, rows, starts, owners, vocabulary, seed)
     named = beside < 0
@@ -77,19 +74,19 @@ def named_components(
     judges = groups.copy()
     if named.any():
         own_graph = graph if named.all() else graph[named][:, named]
-        prior = priors(owners, said)
-        chances = summed_by_topic(_mixture(rows[named], starts, owners, prior), owners)
+        prior = priors(owners, names.counts)
+        chances = summed_by(_mixture(rows[named], starts, owners, prior), owners)
         groups[named] = np.argmax(spread(own_graph, chances), axis=1)
-        others = summed_by_topic(_mixture(rows[named], in_other_words(starts, vocabulary), owners, prior), owners)
+        others = summed_by(_mixture(rows[named], in_other_words(starts, vocabulary), owners, prior), owners)
         judges[named] = np.argmax(others, axis=1)
     return _as_components(graph, rows, groups, judges, starts, owners, mean, seed)
 
 
-def priors(owners: Labels, said: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The prior of each word of the names, (c,), by how often the text says it; they sum to 1."""
-    inside = said**_PRIOR_OF_WORD
+def priors(owners: Labels, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The prior of each word of the names, (c,), by how often it occurs; they sum to 1."""
+    inside = counts**_PRIOR_OF_WORD
     inside /= np.bincount(owners, inside)[owners]
-    found = inside * np.bincount(owners, said)[owners] ** _PRIOR_OF_NAME
+    found = inside * np.bincount(owners, counts)[owners] ** _PRIOR_OF_NAME
     return np.asarray(found / found.sum())
 
 

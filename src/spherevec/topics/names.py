@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec import process
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels, Rows
 
@@ -107,6 +108,24 @@ def _checked(names: list[Name], source: str = "names") -> list[Name]:
     return names
 
 
+class NameDirections(NamedTuple):
+    """Directions of the words and examples of names, c of them."""
+
+    directions: Rows  # (c, d)
+    owners: Labels  # (c,), the name that each belongs to
+    counts: NDArray[np.float64]  # (c,), how often each word occurs; an example counts as the words of its name
+
+
+def name_groups(names: Sequence[Name], n_topics: int) -> Labels:
+    """The group of each topic, (k,): a name and the names below it are one; what was found beside them stands alone."""
+    place = {name.title: row for row, name in enumerate(names)}
+    group = np.arange(n_topics)
+    for row, name in enumerate(names):
+        if name.parent in place:
+            group[row] = group[place[name.parent]]  # parents come before their children
+    return group
+
+
 def name_directions(
     names: Sequence[Name],
     vocabulary: Mapping[str, int],
@@ -114,42 +133,44 @@ def name_directions(
     counts: NDArray[Any],
     examples: Mapping[str, Rows],
     near: Callable[[str], Sequence[str]] = lambda word: (),
-) -> tuple[Rows, Labels, NDArray[np.float64]]:
+) -> NameDirections:
     """The directions of the words and examples of names.
 
-    A phrase that is no word of the model stands for the words in it. A name is known as soon as one of its words is; an
-    error tells of one that is not. A name below another one leans towards it, so that "apple" below "computers" is no
-    fruit.
+    A phrase that is no word of the model stands for the words in it. Words that the text lacks are left out with a
+    warning; a name without any known word is an error. A name below another one leans towards it, so that "apple" below
+    "computers" is no fruit.
 
     Args:
         vocabulary: the row of each word in `inputs` (w, d) and `counts` (w,).
         examples: vectors of documents that belong to a name, by title.
         near: known words that are near an unknown one.
-
-    Returns:
-        Directions (c, d), the name that each belongs to, (c,), and how often the text says each, (c,); an example
-        counts as much as the words of its name do on average.
     """
     rows: list[NDArray[np.float64]] = []
     owners: list[int] = []
-    said: list[float] = []
+    often: list[float] = []
     parents = {name.title: _middle(name, vocabulary, inputs) for name in names}
     for number, name in enumerate(names):
         away = [_vector(word, vocabulary, inputs) for word in name.without]
         shift = sum((-_PUSH * vector for vector in away if vector is not None), np.zeros(inputs.shape[1]))
         if name.parent in parents:
             shift = shift + _LEAN * parents[name.parent]
-        parts = [vocabulary[part] for word in name.words for part in _parts(word, vocabulary)]
+        parts_of_word = {word: _parts(word, vocabulary) for word in name.words}
+        parts = [vocabulary[part] for found in parts_of_word.values() for part in found]
         found = [np.asarray(inputs[row], np.float64) for row in parts]
         found += [np.asarray(vector, np.float64) for vector in examples.get(name.title, ())]
+        missing = [word for word, known in parts_of_word.items() if not known]
         if not found:
-            raise ConfigError(_unknown(name, vocabulary, near))
+            raise ConfigError(_unknown(name, missing, near))
+        if missing:
+            process.warn(f"{_not_in_text(name, missing, near)}; the other words of the name are used", stacklevel=3)
         rows += [(vector + shift) / max(float(np.linalg.norm(vector + shift)), 1e-12) for vector in found]
         owners += [number] * len(found)
-        often = [max(float(counts[row]), 1.0) for row in parts]
-        said += often + [float(np.mean(often)) if often else np.nan] * (len(found) - len(parts))
-    usual = float(np.nanmean(said)) if np.isfinite(said).any() else 1.0
-    return np.asarray(rows, np.float32), np.asarray(owners, np.int64), np.nan_to_num(np.array(said), nan=usual)
+        own = [max(float(counts[row]), 1.0) for row in parts]
+        often += own + [float(np.mean(own)) if own else np.nan] * (len(found) - len(parts))
+    usual = float(np.nanmean(often)) if np.isfinite(often).any() else 1.0
+    return NameDirections(
+        np.asarray(rows, np.float32), np.asarray(owners, np.int64), np.nan_to_num(np.array(often), nan=usual)
+    )
 
 
 def _middle(name: Name, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[np.float64]:
@@ -161,7 +182,7 @@ def _middle(name: Name, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[
 
 def _parts(word: str, vocabulary: Mapping[str, int]) -> list[str]:
     """The words of the model that a word or phrase stands for."""
-    for candidate in (word, "_".join(word.split())):
+    for candidate in (word, " ".join(word.split())):
         if candidate in vocabulary:
             return [candidate]
     return [part for part in re.findall(r"[^\W_]+", word) if part in vocabulary]
@@ -175,11 +196,15 @@ def _vector(word: str, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[n
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
 
 
-def _unknown(name: Name, vocabulary: Mapping[str, int], near: Callable[[str], Sequence[str]]) -> str:
-    found = [other for word in name.words for other in near(word)]
-    shown = list(dict.fromkeys(found))[:_SUGGESTIONS]
-    said = ", ".join(f"{word!r:.40}" for word in name.words[:_SUGGESTIONS])
-    said += f" and {len(name.words) - _SUGGESTIONS} more" * (len(name.words) > _SUGGESTIONS)
-    hint = f"the nearest words are {', '.join(f'{word!r:.40}' for word in shown)}; name" if shown else "give"
+def _not_in_text(name: Name, missing: Sequence[str], near: Callable[[str], Sequence[str]]) -> str:
+    """Which words of a name the text lacks, and near words."""
+    shown = list(dict.fromkeys(other for word in missing for other in near(word)))[:_SUGGESTIONS]
+    lacking = ", ".join(f"{word!r:.40}" for word in missing[:_SUGGESTIONS])
+    lacking += f" and {len(missing) - _SUGGESTIONS} more" * (len(missing) > _SUGGESTIONS)
+    hint = f" (near words: {', '.join(f'{word!r:.40}' for word in shown)})" if shown else ""
+    return f"name {name.title[:60]!r}: the text never says {lacking}{hint}"
+
+
+def _unknown(name: Name, missing: Sequence[str], near: Callable[[str], Sequence[str]]) -> str:
     title = name.title[:60]
-    return f"the text never says {said}, so that {title!r} has no direction; {hint} others ({title}: word, word)"
+    return f"{_not_in_text(name, missing, near)}; give words of the text ({title}: word, word)"

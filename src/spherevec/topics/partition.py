@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -9,7 +12,16 @@ from scipy.sparse import csr_array
 from spherevec.errors import ConfigError
 from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of
 from spherevec.topics.graph import Labels, Rows, communities, neighbor_graph, renumbered, within
-from spherevec.topics.level import FEWEST_ROWS, NEIGHBORS, Level, count_topics, mean_directions, sample_of
+from spherevec.topics.level import (
+    FEWEST_ROWS,
+    FEWEST_WITH_PARENTS,
+    NEIGHBORS,
+    Level,
+    choose_counts,
+    levels_of,
+    mean_directions,
+    sample_of,
+)
 from spherevec.topics.tree import cut, merge_order
 
 # Documents in the graph, at most; the others are placed by the components.
@@ -23,13 +35,22 @@ _RESOLUTIONS = (0.01, 10_000.0)
 _BISECTIONS = 16
 
 
+class Found(NamedTuple):
+    """Topics of documents, and the broader ones that they are part of."""
+
+    components: Components
+    above: list[Labels]  # (k,) each, the group of each topic, for each broader level, the nearest first
+    levels: list[Level]  # measured to choose the numbers
+
+
 def find_components(
-    vectors: NDArray[np.floating], k: int | None, seed: int, threads: int = 0
-) -> tuple[Components, list[Level]]:
-    """The topics of document vectors (n, d), and the levels from which their number was chosen.
+    vectors: NDArray[np.floating], counts: Sequence[int] | None, seed: int, threads: int = 0, *, broad: bool = True
+) -> Found:
+    """The topics of document vectors (n, d), on one or more levels.
 
     Args:
-        k: how many topics; None chooses.
+        counts: how many topics on each level, from broad to fine; None chooses two levels.
+        broad: choose a broader level where one count is given.
     """
     mean = mean_of(vectors)
     chosen = sample_of(len(vectors), MOST_ROWS, seed)
@@ -38,21 +59,37 @@ def find_components(
     # A text that is there many times would have no neighbours but itself, and be a topic of its own.
     first, copies = distinct(rows)
     single = rows[first]
+    if counts is not None and counts[-1] > len(single):
+        raise ConfigError(
+            f"k={counts[-1]}, but only {len(single):,} of the documents differ; ask for at most so many topics"
+        )
     levels: list[Level] = []
-    if k is None:
-        k, levels = count_topics(single if len(single) >= FEWEST_ROWS else rows, seed, threads)
-        k = min(k, len(single))
-    elif k > len(single):
-        raise ConfigError(f"k={k}, but only {len(single):,} of the documents differ; ask for at most so many topics")
+    if counts is None or (broad and len(counts) == 1 and counts[0] >= FEWEST_WITH_PARENTS):
+        levels = levels_of(single if len(single) >= FEWEST_ROWS else rows, seed, threads)
+        counts = choose_counts(levels, len(vectors), None if counts is None else counts[0])
+        counts = [min(count, len(single)) for count in counts]
     graph = neighbor_graph(single, NEIGHBORS, threads)
-    topics, resolution = partition(graph, single, k, seed)
+    topics: Labels | None = None
+    on_levels = []
+    for count in counts:
+        topics, resolution = partition(graph, single, count, seed, topics)
+        on_levels.append(topics)
+    assert topics is not None
+    above = [_group_of(topics, broader) for broader in reversed(on_levels[:-1])]
     leaves = split_into_components(graph, single, topics, resolution * _FINER, seed)
     topics, leaves = topics[copies], leaves[copies]
     topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
     topic_of[leaves] = topics
     concentration = calibrated_concentration(rows, leaves, topic_of, topics, seed)
     weights = np.asarray(np.bincount(leaves) / len(leaves), np.float32)
-    return Components(mean, mean_directions(rows, leaves), weights, topic_of, concentration), levels
+    return Found(Components(mean, mean_directions(rows, leaves), weights, topic_of, concentration), above, levels)
+
+
+def _group_of(topics: Labels, broader: Labels) -> Labels:
+    """The broader topic of each topic, from both of each document."""
+    found = np.zeros(int(topics.max()) + 1, np.int64)
+    found[topics] = broader
+    return found
 
 
 def distinct(rows: Rows) -> tuple[NDArray[np.int64], Labels]:
@@ -66,10 +103,13 @@ def distinct(rows: Rows) -> tuple[NDArray[np.int64], Labels]:
     return first[order], place[copies.ravel()]
 
 
-def partition(graph: csr_array, rows: Rows, k: int, seed: int) -> tuple[Labels, float]:
+def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | None = None) -> tuple[Labels, float]:
     """`k` communities of the graph (n, n), and the resolution that gives about so many.
 
     The resolution is bisected; where no resolution gives exactly `k`, a few communities too many merge.
+
+    Args:
+        inside: (n,), the broader topics that the communities are parts of; None for none.
     """
     if k == 1:
         return np.zeros(graph.shape[0], np.int64), 0.05
@@ -77,7 +117,10 @@ def partition(graph: csr_array, rows: Rows, k: int, seed: int) -> tuple[Labels, 
     best: tuple[Labels, float] | None = None
     for _ in range(_BISECTIONS):
         resolution = float(np.sqrt(low * high))
-        found = communities(graph, resolution, seed)
+        if inside is None:
+            found = communities(graph, resolution, seed)
+        else:
+            found = split_into_components(graph, rows, inside, resolution, seed)
         count = int(found.max()) + 1
         if count >= k and (best is None or count <= int(best[0].max()) + 1):
             best = found, resolution
@@ -85,7 +128,10 @@ def partition(graph: csr_array, rows: Rows, k: int, seed: int) -> tuple[Labels, 
             break
         low, high = (resolution, high) if count < k else (low, resolution)
     labels, resolution = best or (np.arange(graph.shape[0]), high)
-    return cut(merge_order(sums_of(rows, labels)), k)[labels], resolution
+    group_of = np.zeros(int(labels.max()) + 1, np.int64)
+    if inside is not None:
+        group_of[labels] = inside
+    return cut(merge_order(sums_of(rows, labels), group_of), k, len(group_of))[labels], resolution
 
 
 def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resolution: float, seed: int) -> Labels:

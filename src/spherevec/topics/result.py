@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import ConfigError, MissingExtraError
-from spherevec.search.neighbors import check_finite
-from spherevec.topics import wording
+from spherevec.errors import ConfigError
+from spherevec.topics import edits
 from spherevec.topics.components import Components
-from spherevec.topics.fields import Breakdown, break_down, periods
+from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
+from spherevec.topics.fields import Breakdown, break_down, cell_texts, periods
 from spherevec.topics.graph import Labels
 from spherevec.topics.level import Level
-from spherevec.topics.tree import cut, merge_order
+from spherevec.topics.manner import manner_words
+from spherevec.topics.titles import (
+    DEFAULT,
+    Spelling,
+    TopicContent,
+    candidate_words,
+    holds_matrix,
+    title_function,
+    titles_of,
+)
+from spherevec.topics.words import Together, best_words, word_cosines, word_scores
 
 if TYPE_CHECKING:
     from spherevec.model import Model
+    from spherevec.topics.tree import TopicTree
 
 _WORDS_KEPT = 10
+# Words of each topic that a title is chosen from; beginnings of documents that show how a word is written.
+_TITLE_CHOICE, _TEXTS_A_WORD = 60, 50
 # Steps of the distribution of cosines that "none fits" is judged by.
 _QUANTILES = np.linspace(0, 1, 101)
 NONE = -1
+OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -37,8 +51,10 @@ class Topic:
         number: stays when other topics are merged, split or renamed.
         title: short, from its words, or given.
         words: the best words, the best first.
-        size: documents whose likeliest topic it is.
+        size: documents that belong to it.
         given: whether the title was given by the user.
+        parent: the number of the broader topic that it is part of, None where there is no broader level.
+        children: the numbers of the finer topics below it; empty, or at least two.
     """
 
     number: int
@@ -46,101 +62,276 @@ class Topic:
     words: list[str]
     size: int
     given: bool
+    parent: int | None = None
+    children: tuple[int, ...] = ()
+
+    def _repr_html_(self) -> str:
+        from spherevec.topics.views import topic_html
+
+        return topic_html(self)
+
+
+class DocumentTopic(NamedTuple):
+    """A document and its topic; −1 and an empty name for a document without a known word."""
+
+    id: str
+    title: str
+    topic: int
+    name: str
+    parent: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A broader level: k topics in fewer groups.
+
+    Attributes:
+        group_of: (k,), the group that each topic is part of, from 0.
+        numbers: of the groups.
+        titles: that were given, None for groups that are called after their words.
+    """
+
+    group_of: Labels
+    numbers: list[int]
+    titles: list[str | None]
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """All that topics are made of, besides the model; edits make a new one of it.
+
+    Attributes:
+        components: the directions that the topics are made of.
+        numbers: the number of each topic.
+        titles: that were given, None for topics that are called after their words.
+        above: broader levels, the nearest first.
+        levels: how well each number of topics was supported, if that was measured.
+        title_with: how other titles are made: a name of `spherevec.topics.titles.TITLES`, or a function.
+    """
+
+    components: Components
+    numbers: list[int]
+    titles: list[str | None]
+    above: tuple[Grouping, ...] = ()
+    levels: tuple[Level, ...] = ()
+    title_with: Any = DEFAULT
+
+    @classmethod
+    def of(cls, components: Components, **more: Any) -> TopicState:
+        """Topics numbered in their order, without titles."""
+        k = components.n_topics
+        return cls(components, **{"numbers": list(range(k)), "titles": [None] * k, **more})
 
 
 class Topics:
     """Topics found or named in a model's documents; `spherevec.topics.find_topics` makes them.
 
     Topics are numbered from 0 by size, the largest first; after changes by hand the others keep their numbers. All
-    methods that change topics return new ones.
+    methods that change topics return new ones. `topics.parents` are the broader topics, with the same methods.
 
     Attributes:
         model: the model that they belong to.
-        components: the directions that they are made of.
-        numbers: the number of each topic.
-        labels: (n,), for each document the position of its topic in `numbers`.
+        state: what they are made of.
+        documents_used: vectors of the documents, and which of them take part.
+        labels: (n,), for each document the position of its topic in `numbers`, −1 for none.
         probability: (n,), the probability of that topic.
-        second: (n,), the position of the second likeliest topic, −1 where there is one topic only.
-        levels: how well each number of topics was supported, if the number was chosen.
+        second: (n,), the position of the likeliest other topic, −1 where there is none.
     """
 
     def __init__(
         self,
         model: Model,
-        components: Components,
+        state: TopicState,
         *,
-        numbers: Sequence[int] | None = None,
-        titles: Sequence[str | None] | None = None,
-        parents: Sequence[str] | None = None,
-        levels: Sequence[Level] = (),
+        documents: TopicDocuments | None = None,
+        labels: Labels | None = None,
+        children: Sequence[tuple[int, ...]] = (),
+        single: Mapping[int, Topic] | None = None,
     ) -> None:
         if model.docs is None:
             raise ConfigError(
                 "this model has no documents, hence no topics; train it with documents=True, or import their vectors"
             )
         self.model = model
-        self.components = components
-        self.numbers = list(range(components.n_topics)) if numbers is None else [int(number) for number in numbers]
-        self._titles = [None] * len(self.numbers) if titles is None else list(titles)
-        self.parents = [""] * len(self.numbers) if parents is None else list(parents)
-        self.levels = list(levels)
-        self.labels, self.probability, self.second = _likeliest(components, model.docs.vectors)
+        self.state = state
+        self.documents_used = documents_of(model) if documents is None else documents
+        rows = self.documents_used.rows
+        self._assigned = state.components.assign(self.documents_used.vectors[rows])
+        n = len(model.docs)
+        self.labels, self.probability, self.second = np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1)
+        self.labels[rows], self.probability[rows], self.second[rows] = self._assigned
+        if labels is not None:
+            self.labels = labels
+        self._children = children or [()] * len(state.numbers)
+        self._single = single or {}
 
-    @classmethod
-    def sorted_by_size(
-        cls, model: Model, components: Components, *, n_named: int = 0, titles: Sequence[str | None] = (), **more: Any
-    ) -> Topics:
-        """Topics numbered by size; the first `n_named` are the user's and keep their places."""
-        assert model.docs is not None
-        labels, _, _ = _likeliest(components, model.docs.vectors)
-        sizes = np.bincount(labels, minlength=components.n_topics)
-        found = np.arange(n_named, components.n_topics)
-        found = found[np.argsort(-sizes[found], kind="stable")]
-        found = found[sizes[found] > 0]
-        order = np.concatenate([np.arange(n_named), found])
-        place = np.full(components.n_topics, -1)
-        place[order] = np.arange(len(order))
-        used = place[components.topic_of] >= 0
-        kept = Components(
-            components.mean,
-            components.directions[used],
-            components.weights[used],
-            place[components.topic_of[used]],
-            components.concentration,
-        )
-        named = [*titles, *[None] * (len(order) - len(titles))]
-        return cls(model, kept, titles=named, **more)
+    @property
+    def components(self) -> Components:
+        """The directions that the topics are made of."""
+        return self.state.components
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number of each topic."""
+        return self.state.numbers
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """How well halves of the documents agree at each number of topics, if that was measured."""
+        return self.state.levels
+
+    def with_state(self, state: TopicState) -> Topics:
+        """Topics of the same documents."""
+        return Topics(self.model, state, documents=self.documents_used)
+
+    def with_titles_given(self) -> Topics:
+        """The same topics, whose titles count as given: they stay, whatever happens to the topics."""
+        above, level = [], self
+        for one in self.state.above:
+            level = level.parents
+            above.append(replace(one, titles=list(level.titles)))
+        return self.with_state(replace(self.state, titles=list(self.titles), above=tuple(above), title_with=DEFAULT))
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Topic]:
         return (self[number] for number in self.numbers)
 
-    def __getitem__(self, number: int) -> Topic:
-        place = self.place(number)
-        given = self._titles[place] is not None
-        return Topic(number, self.titles[place], self.words_by_place[place], int(self.sizes[place]), given)
+    def __getitem__(self, topic: int | str) -> Topic:
+        place = self.place(topic)
+        given = self.state.titles[place] is not None
+        if place in self._single:
+            given = self._single[place].given
+        return Topic(
+            self.numbers[place],
+            self.titles[place],
+            self.words_by_place[place],
+            int(self.sizes[place]),
+            given,
+            self.parent_of(place),
+            self._children[place],
+        )
 
     def __repr__(self) -> str:
-        return f"Topics({len(self)} topics of {len(self.labels):,} documents)"
+        broad = f"{len(self.parents)} broad, {len(self)} finer" if self.state.above else f"{len(self)}"
+        return f"Topics({broad} topics of {len(self.labels):,} documents)"
+
+    def _repr_html_(self) -> str:
+        from spherevec.topics.views import topics_html
+
+        return topics_html(self)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Documents of each topic, in the order of `numbers`."""
-        return np.bincount(self.labels, minlength=len(self.numbers))
+        return np.bincount(self.labels[self.labels >= 0], minlength=len(self.numbers))
+
+    @property
+    def n_unknown(self) -> int:
+        """Documents without a word that the model knows."""
+        return int(np.count_nonzero(~self.documents_used.known))
+
+    @property
+    def n_other(self) -> int:
+        """Documents that hold known words and belong to no topic."""
+        return int(np.count_nonzero((self.labels < 0) & self.documents_used.known))
+
+    @cached_property
+    def parents(self) -> Topics:
+        """The broader topics; where there is no broader level, the topics themselves."""
+        if not self.state.above:
+            return self
+        first, *rest = self.state.above
+        members = [np.flatnonzero(first.group_of == group) for group in range(len(first.numbers))]
+        above = tuple(
+            Grouping(np.array([one.group_of[own[0]] for own in members]), one.numbers, one.titles) for one in rest
+        )
+        topic_of = self.components.topic_of
+        group_of = np.append(first.group_of, -1)
+        state = replace(
+            self.state,
+            components=self.components.regrouped(group_of[topic_of]),
+            numbers=first.numbers,
+            titles=first.titles,
+            above=above,
+        )
+        return Topics(
+            self.model,
+            state,
+            documents=self.documents_used,
+            labels=group_of[self.labels],
+            children=[tuple(self.numbers[one] for one in own) if len(own) > 1 else () for own in members],
+            single={group: self[self.numbers[own[0]]] for group, own in enumerate(members) if len(own) == 1},
+        )
+
+    def parent_of(self, place: int) -> int | None:
+        """The number of the broader topic of the topic at a position, None where there is no broader level."""
+        if not self.state.above:
+            return None
+        first = self.state.above[0]
+        return first.numbers[int(first.group_of[place])]
+
+    def only_child(self, parent: int) -> int:
+        """The position of the first topic below the broader topic with this number."""
+        first = self.state.above[0]
+        return int(np.flatnonzero(first.group_of == first.numbers.index(parent))[0])
+
+    @property
+    def tree(self) -> TopicTree:
+        """The topics as a tree, which prints and draws as one: `print(topics.tree)`."""
+        from spherevec.topics.tree import TopicTree
+
+        return TopicTree(self)
 
     @cached_property
     def titles(self) -> list[str]:
         """The title of each topic, in the order of `numbers`; no two that were not given are alike."""
-        own = [place for place, given in enumerate(self._titles) if given is None]
-        made = wording.titles_of(
-            [self.words_by_place[place] for place in own],
+        known = dict(enumerate(self.state.titles))
+        known.update({place: topic.title for place, topic in self._single.items() if known[place] is None})
+        own = [place for place, given in known.items() if given is None]
+        make = title_function(self.state.title_with)
+        made = titles_of(
+            [make(content) for content in self._contents(own)],
             [self.numbers[place] for place in own],
-            [given for given in self._titles if given is not None],
+            [given for given in known.values() if given is not None],
+            Spelling(self._texts_with),
         )
-        by_place = dict(zip(own, made, strict=True))
-        return [by_place[place] if given is None else given for place, given in enumerate(self._titles)]
+        known.update(zip(own, made, strict=True))
+        return [str(known[place]) for place in range(len(self))]
+
+    def _contents(self, places: Sequence[int]) -> Iterator[TopicContent]:
+        """What the titles of the topics at these positions can be made of."""
+        names = self.model.words.names or []
+        weights = np.ones(len(names), np.float32) if self.model.fit is None else np.minimum(self.model.fit.weights, 1)
+        cosines = self._cosines
+        for place in places:
+            near = [names[row] for row in np.argsort(-cosines[place], kind="stable")[:_WORDS_KEPT].tolist()]
+            rows = np.zeros(0, np.int64)
+            if self.model.terms is not None:
+                rows = candidate_words(self._scores[place], weights, self._manner, names, _TITLE_CHOICE)
+            yield TopicContent(
+                self.numbers[place],
+                int(self.sizes[place]),
+                self.words_by_place[place],
+                near,
+                [self._snippet(row) for row in self.examples(self.numbers[place])],
+                [names[row] for row in rows.tolist()],
+                holds_matrix(self.model.terms, rows, len(self.labels)),
+                self.labels == place,
+                weights[rows],
+            )
+
+    def _snippet(self, row: int) -> str:
+        table = self.model.documents
+        return "" if table is None else table.snippet(row)
+
+    def _texts_with(self, word: str) -> Iterator[str]:
+        """Beginnings of some documents that hold a word."""
+        if self.model.terms is not None:
+            rows, _ = self.model.terms.postings(self.model.words.key_to_index[word])
+            yield from (self._snippet(row) for row in rows[:_TEXTS_A_WORD].tolist())
 
     @cached_property
     def words_by_place(self) -> list[list[str]]:
@@ -148,93 +339,117 @@ class Topics:
         return [self._best_words(scores, _WORDS_KEPT) for scores in self._scores]
 
     def _best_words(self, scores: NDArray[np.float32], topn: int) -> list[str]:
-        return wording.best_words(scores, self.model.words.names or [], topn, self._together)
+        return best_words(scores, self.model.words.names or [], topn, self._together)
 
     @cached_property
-    def _together(self) -> wording.Together | None:
+    def _together(self) -> Together | None:
         counts = self.model.document_terms
-        return None if counts is None else wording.Together(counts)
+        return None if counts is None else Together(counts)
 
     @cached_property
-    def _scores(self) -> NDArray[np.float32]:
-        return wording.word_scores(
-            self.model.document_terms,
-            self.labels,
-            len(self),
+    def _manner(self) -> NDArray[np.bool_]:
+        return manner_words(self.model)
+
+    @cached_property
+    def _cosines(self) -> NDArray[np.float32]:
+        return word_cosines(
             np.asarray(self.model.inputs.vectors, np.float32),
             self.components.directions_of_topics(),
             self.components.mean,
         )
 
     @cached_property
+    def _scores(self) -> NDArray[np.float32]:
+        found = word_scores(self.model.document_terms, self.labels, self._cosines)
+        # Words of manner name a topic where it has no others.
+        telling = np.where(self._manner, 0, found)
+        return np.where(telling.any(axis=1, keepdims=True), telling, found)
+
+    @cached_property
     def _fit_quantiles(self) -> NDArray[np.float32]:
         """(k, 101): how near the documents of each topic are to it."""
-        assert self.model.docs is not None
-        fits = self.components.fits(self.model.docs.vectors, self.labels)
+        rows = np.flatnonzero(self.labels >= 0)
+        fits = self.components.fits(self.documents_used.vectors[rows], self.labels[rows])
         return np.array(
             [
-                np.quantile(fits[self.labels == topic], _QUANTILES) if size else np.full(len(_QUANTILES), -1.0)
+                np.quantile(fits[self.labels[rows] == topic], _QUANTILES) if size else np.full(len(_QUANTILES), -1.0)
                 for topic, size in enumerate(self.sizes)
             ],
             np.float32,
         )
 
-    def place(self, number: int) -> int:
-        """The position of a topic in `numbers`."""
-        if number not in self.numbers:
-            raise ConfigError(f"there is no topic {number!r}; topics are {_shown(self.numbers)}")
-        return self.numbers.index(number)
+    def place(self, topic: int | str) -> int:
+        """The position in `numbers` of a topic, given by its number or its title."""
+        if isinstance(topic, str):
+            if topic not in self.titles:
+                raise ConfigError(f"there is no topic {topic!r:.60}; topics are {_shown(self.titles)}")
+            return self.titles.index(topic)
+        if topic not in self.numbers:
+            raise ConfigError(f"there is no topic {topic!r}; topics are {_shown(self.numbers)}")
+        return self.numbers.index(topic)
 
-    def words(self, number: int, topn: int = _WORDS_KEPT) -> list[tuple[str, float]]:
+    def words(self, topic: int | str, topn: int = _WORDS_KEPT) -> list[tuple[str, float]]:
         """The best words of a topic with their scores."""
-        scores = self._scores[self.place(number)]
+        scores = self._scores[self.place(topic)]
         names = self.model.words.names or []
         rows = {name: row for row, name in enumerate(names)}
         return [(word, float(scores[rows[word]])) for word in self._best_words(scores, topn)]
 
-    def examples(self, number: int, topn: int = 3) -> list[int]:
-        """The rows of the documents that stand for a topic: the nearest to its direction among those sure of it."""
-        place = self.place(number)
+    def examples(self, topic: int | str, topn: int = 3) -> list[int]:
+        """The rows of typical documents of a topic: the nearest to its direction among those sure of it."""
+        place = self.place(topic)
         rows = np.flatnonzero(self.labels == place)
         if len(rows) == 0:
             return []
-        assert self.model.docs is not None
         sure = rows[self.probability[rows] >= np.median(self.probability[rows])]
         direction = self.components.directions_of_topics()[place]
-        nearness = np.asarray(self.model.docs.vectors[sure], np.float32) @ direction
+        nearness = np.asarray(self.documents_used.vectors[sure], np.float32) @ direction
         return [int(row) for row in sure[np.argsort(-nearness, kind="stable")[:topn]]]
 
-    def document(self, row: int) -> tuple[str, str]:
-        """Id and title of a document."""
-        documents = self.model.documents
-        assert documents is not None
-        return str(documents.ids[row]), documents.title(row)
+    def document(self, document: int | str) -> DocumentTopic:
+        """A document of the model, given by its row or its id, with its topic."""
+        table = self.model.documents
+        assert table is not None
+        row = table.row_of(document) if isinstance(document, str) else int(document)
+        if not 0 <= row < len(self.labels):
+            raise ConfigError(f"there is no document in row {row}; rows are 0 to {len(self.labels) - 1:,}")
+        label = int(self.labels[row])
+        id_, title, chance = str(table.ids[row]), table.title(row), float(self.probability[row])
+        if label < 0:
+            return DocumentTopic(id_, title, NONE, OTHER if self.documents_used.known[row] else "", NONE, 0.0)
+        parent = self.parent_of(label)
+        return DocumentTopic(
+            id_, title, self.numbers[label], self.titles[label], NONE if parent is None else parent, chance
+        )
 
     def none_fits(self, least: float = 0.05) -> NDArray[np.bool_]:
         """Which documents of the model fit no topic, (n,), as `predict` judges with `none_below=least`."""
-        assert self.model.docs is not None
-        return self._misfits(self.model.docs.vectors, self.labels, least)
+        found = self.labels < 0
+        rows = np.flatnonzero(~found)
+        found[rows] = self._misfits(self.documents_used.vectors[rows], self.labels[rows], least)
+        return found
 
     def predict(self, texts: Iterable[str], *, none_below: float = 0.0, threads: int = 0) -> NDArray[np.int64]:
-        """The number of the likeliest topic of each new text, −1 where none fits.
+        """The number of the likeliest topic of each new text, −1 where none fits or no word is known.
 
         Args:
             none_below: a text fits none when it is farther from its topic than this share of the topic's own
                 documents are farthest: 0.05 refuses what lies beyond all but the farthest 5 % of them.
         """
-        vectors = self.model.infer(texts, threads=threads)
-        labels, _, _ = _likeliest(self.components, vectors)
-        numbers = np.asarray(self.numbers, np.int64)[labels]
-        return np.where(self._misfits(vectors, labels, none_below), NONE, numbers)
+        new = documents_from(self.model, texts, threads)
+        labels = np.where(new.telling, self.components.assign(new.vectors).labels, NONE)
+        misfit = self._misfits(new.vectors, labels, none_below)
+        return np.where((labels < 0) | misfit, NONE, np.asarray(self.numbers, np.int64)[labels])
 
     def predict_proba(self, texts: Iterable[str], *, threads: int = 0) -> NDArray[np.float32]:
-        """The probability of each topic for each new text, (n, k), in the order of `numbers`."""
-        return self.components.probabilities(self.model.infer(texts, threads=threads))
+        """The probability of each topic for each new text, (n, k), as `numbers`; 0 where no word is known."""
+        new = documents_from(self.model, texts, threads)
+        return np.where(new.telling[:, None], self.components.probabilities(new.vectors), np.float32(0))
 
     def memberships(self, rows: Sequence[int] | None = None) -> NDArray[np.float32]:
         """The share of each topic in documents, by their own words, (n, k), in the order of `numbers`.
 
-        Each word votes for topics by its own direction, the more the surer it is.
+        Each word votes for topics by its own direction, the more the surer it is; 0 where no word is known.
 
         Args:
             rows: of the model's documents; all by default.
@@ -248,25 +463,23 @@ class Topics:
         surprise = (votes * np.log(np.maximum(votes, 1e-12) / usual)).sum(axis=1)
         shares = np.asarray(chosen @ (votes * np.maximum(surprise, 0)[:, None]), np.float32)
         total = shares.sum(axis=1, keepdims=True)
-        return np.where(total > 0, shares / np.where(total > 0, total, 1), usual).astype(np.float32)
+        return np.asarray(shares / np.where(total > 0, total, 1), np.float32)
 
-    def table(self) -> Any:
-        """A pandas DataFrame, one row a topic: number, title, size, share, words, example (extra `pandas`)."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("table()", "pandas") from None
-        rows = []
-        for topic in self:
-            examples = self.examples(topic.number, 1)
-            example = self.document(examples[0])[1] if examples else ""
-            share = topic.size / max(len(self.labels), 1)
-            rows.append((topic.number, topic.title, topic.size, share, ", ".join(topic.words), example))
-        return pandas.DataFrame(rows, columns=["topic", "title", "size", "share", "words", "example"])
+    def to_pandas(self) -> Any:
+        """A data frame, one row a topic: number, title, size, share, words, parent, example (extra `pandas`)."""
+        from spherevec.topics.views import topics_frame
+
+        return topics_frame(self)
+
+    def documents(self) -> Any:
+        """A data frame, one row a document: id, title, topic, name, parent, probability (extra `pandas`)."""
+        from spherevec.topics.views import documents_frame
+
+        return documents_frame(self)
 
     def by(self, field: str) -> Breakdown:
         """The topics in groups of documents with the same value of a field, and what is typical of each group."""
-        return break_down(field, _texts(self._column(field)), self.labels, self.numbers, self.titles)
+        return break_down(field, cell_texts(self._column(field)), self.labels, self.numbers, self.titles)
 
     def over(self, field: str, unit: str = "month") -> Breakdown:
         """The topics over time, by a field of dates: what is typical of a period, what rises and falls.
@@ -277,67 +490,28 @@ class Topics:
         values = periods(field, self._column(field), unit)
         return break_down(f"{field}:{unit}", values, self.labels, self.numbers, self.titles, ordered=True)
 
-    def tree(self) -> list[tuple[int, int]]:
-        """Pairs of topics in the order of their merging; the i-th merge makes the node max(numbers) + 1 + i."""
-        next_node = max(self.numbers) + 1
-        names = [*self.numbers, *range(next_node, next_node + len(self))]
-        return [(names[a], names[b]) for a, b in merge_order(self._sums()).tolist()]
-
     def cut(self, k: int) -> Topics:
         """`k` broader topics: those that are most alike merge. They are numbered anew."""
-        if not 1 <= k <= len(self):
-            raise ConfigError(f"a cut has between 1 and {len(self)} topics, not {k}; find more with k={k}")
-        groups = cut(merge_order(self._sums()), k)
-        return Topics.sorted_by_size(self.model, self.components.regrouped(groups[self.components.topic_of]))
+        return edits.cut_topics(self, k)
 
-    def merge(self, number: int, *others: int) -> Topics:
-        """One topic of several, which keeps the number and, if one was given, the title of the first."""
-        places = {self.place(one) for one in (number, *others)}
-        if len(places) < 2:
-            raise ConfigError(f"merging needs two different topics, not {_shown([number, *others])}")
-        gone = sorted(places - {self.place(number)})
-        target = np.arange(len(self))
-        target[gone] = self.place(number)
-        return self._changed(target[self.components.topic_of], [i for i in range(len(self)) if i not in gone])
+    def merge(self, *topics: int | str | Sequence[int | str], title: str | None = None) -> Topics:
+        """One topic of several, given by numbers or titles: `merge(3, 7)`, `merge([3, 7], title="sport")`.
 
-    def split(self, number: int, parts: int = 2) -> Topics:
-        """Several topics of one; the largest keeps its number, the others get new ones."""
-        place = self.place(number)
-        own = np.flatnonzero(self.components.topic_of == place)
-        if not 2 <= parts <= len(own):
-            raise ConfigError(f"topic {number} can be split into 2 to {len(own)} parts, not {parts}")
-        sums = self.components.weights[own, None] * self.components.directions[own]
-        groups = cut(merge_order(sums), parts)
-        weights = np.bincount(groups, self.components.weights[own])
-        rank = np.empty(parts, np.int64)
-        rank[np.argsort(-weights, kind="stable")] = np.arange(parts)
-        topic_of = self.components.topic_of.copy()
-        part = rank[groups]
-        topic_of[own] = np.where(part == 0, place, len(self) - 1 + part)
-        new = range(max(self.numbers) + 1, max(self.numbers) + parts)
-        return Topics(
-            self.model,
-            self.components.regrouped(topic_of),
-            numbers=[*self.numbers, *new],
-            titles=[*self._titles, *[None] * (parts - 1)],
-            parents=[*self.parents, *[self.parents[place]] * (parts - 1)],
-            levels=self.levels,
-        )
+        It keeps the number of the first and the first title that was given.
+        """
+        return edits.merge_topics(self, topics, title)
 
-    def rename(self, number: int, title: str) -> Topics:
-        """The same topics, one of them with another title."""
-        if not title.strip():
-            raise ConfigError(f"the title of topic {number} is empty; give it a word")
-        titles = list(self._titles)
-        titles[self.place(number)] = title.strip()
-        return Topics(
-            self.model,
-            self.components,
-            numbers=self.numbers,
-            titles=titles,
-            parents=self.parents,
-            levels=self.levels,
-        )
+    def split(self, topic: int | str, parts: int = 2) -> Topics:
+        """Several topics of one; the largest keeps its number, the others get new ones. No other document moves."""
+        return edits.split_topic(self, topic, parts)
+
+    def rename(self, topic: int | str, title: str) -> Topics:
+        """The same topics, one of them with another title. A broader topic is given by its title."""
+        return edits.rename_topic(self, topic, title)
+
+    def drop(self, *topics: int | str | Sequence[int | str]) -> Topics:
+        """The topics without some of them, whose documents belong to no topic then."""
+        return edits.drop_topics(self, topics)
 
     def update(self, model: Model, *, seed: int = 1, threads: int = 0) -> Topics:
         """These topics for a model that has grown: numbers and titles stay, new subjects become new topics.
@@ -371,33 +545,17 @@ class Topics:
 
         save_topics(self, folder, overwrite=overwrite, guard_formulas=guard_formulas)
 
-    def plot(self, kind: str = "words", **options: Any) -> Any:
-        """A matplotlib figure: "words", "tree", or "over" with field= and unit= (extra `plots`)."""
-        from spherevec.topics.plots import draw
+    def plot(self, numbers: Sequence[int] | None = None, topn: int = 8) -> Any:
+        """A matplotlib figure: bars of the best words of each topic (extra `plots`)."""
+        from spherevec.topics.plots import plot_words
 
-        return draw(self, kind, **options)
+        return plot_words(self, numbers, topn)
 
-    def given_titles(self) -> list[str | None]:
-        """The titles that were given, None for topics that are called after their words."""
-        return list(self._titles)
+    def plot_tree(self) -> Any:
+        """A matplotlib figure: which topics are most alike, and the broader ones (extra `plots`)."""
+        from spherevec.topics.plots import plot_tree
 
-    def _changed(self, topic_of: Labels, kept: list[int]) -> Topics:
-        place = np.full(len(self), -1)
-        place[kept] = np.arange(len(kept))
-        return Topics(
-            self.model,
-            self.components.regrouped(place[topic_of]),
-            numbers=[self.numbers[i] for i in kept],
-            titles=[self._titles[i] for i in kept],
-            parents=[self.parents[i] for i in kept],
-            levels=self.levels,
-        )
-
-    def _sums(self) -> NDArray[np.float64]:
-        weighted = self.components.weights[:, None] * self.components.directions
-        sums = np.zeros((len(self), weighted.shape[1]))
-        np.add.at(sums, self.components.topic_of, weighted)
-        return sums
+        return plot_tree(self)
 
     def _misfits(self, vectors: NDArray[Any], labels: Labels, least: float) -> NDArray[np.bool_]:
         if not 0 <= least < 1:
@@ -413,33 +571,6 @@ class Topics:
         return documents.column(field)
 
 
-def _likeliest(components: Components, vectors: NDArray[Any]) -> tuple[Labels, NDArray[np.float32], NDArray[np.int64]]:
-    """The likeliest topic of each vector, its probability, and the second likeliest, block by block."""
-    labels, probability = np.empty(len(vectors), np.int64), np.empty(len(vectors), np.float32)
-    second = np.full(len(vectors), -1)
-    step = 1 << 16
-    for low in range(0, len(vectors), step):
-        chances = components.probabilities(vectors[low : low + step])
-        if not np.isfinite(chances.sum()):
-            check_finite(vectors[low : low + step], low)
-        here, rows = slice(low, low + len(chances)), np.arange(len(chances))
-        labels[here] = np.argmax(chances, axis=1)
-        probability[here] = chances[rows, labels[here]]
-        if chances.shape[1] > 1:
-            chances[rows, labels[here]] = -1
-            second[here] = np.argmax(chances, axis=1)
-    return labels, probability, second
-
-
-def _texts(values: NDArray[Any]) -> list[str]:
-    """Cells as text; '' where one is missing."""
-    if values.dtype.kind == "M":
-        return ["" if np.isnat(cell) else str(cell.astype("datetime64[D]")) for cell in values]
-    if values.dtype.kind == "f":
-        return ["" if np.isnan(cell) else f"{cell:g}" for cell in values]
-    return ["" if cell is None else str(cell) for cell in values.tolist()]
-
-
-def _shown(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:10]))
-    return shown if len(numbers) <= 10 else f"{shown}, …"
+def _shown(items: Sequence[object]) -> str:
+    shown = ", ".join(map(str, items[:10]))
+    return shown if len(items) <= 10 else f"{shown}, …"

@@ -21,7 +21,7 @@ def with_stand_ins(names: Sequence[Name], known: KeyedVectors) -> list[Name]:
     """
     found = []
     for name in names:
-        parts = [part for word in name.words for part in (word, "_".join(word.split()), *_single(word))]
+        parts = [part for word in name.words for part in (word, " ".join(word.split()), *_single(word))]
         if any(part in known for part in parts):
             found.append(name)
             continue

@@ -9,9 +9,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from spherevec.sphere import normalize
-from spherevec.topics.components import Components, summed_by_topic
+from spherevec.topics.components import Components, summed_by
 from spherevec.topics.graph import aggregated, communities, neighbor_graph, within
-from spherevec.topics.level import count_topics, mean_directions
+from spherevec.topics.level import choose_counts, levels_of, mean_directions
 from spherevec.topics.partition import find_components, partition
 from spherevec.topics.tree import cut, merge_order
 
@@ -72,7 +72,8 @@ def test_aggregated_and_within_keep_the_weights() -> None:
 @pytest.mark.parametrize("n_topics", [4, 9])
 def test_the_number_of_topics_is_found(n_topics: int) -> None:
     rows, truth = clusters(n_topics, 80)
-    components, levels = find_components(rows, None, seed=1, threads=1)
+    components, above, levels = find_components(rows, None, seed=1, threads=1)
+    assert not above
     assert components.n_topics == n_topics
     assert adjusted_rand_score(truth, components.probabilities(rows).argmax(axis=1)) > 0.9
     assert max(level.gain for level in levels) > 0.9
@@ -80,7 +81,9 @@ def test_the_number_of_topics_is_found(n_topics: int) -> None:
 
 def test_a_cloud_and_a_few_rows_have_one_topic_or_few() -> None:
     random = np.random.default_rng(1)
-    assert count_topics(np.asarray(normalize(random.standard_normal((30, 20))), np.float32), 1, 1)[0] == 1
+    assert choose_counts(levels_of(np.asarray(normalize(random.standard_normal((30, 20))), np.float32), 1, 1), 30) == [
+        1
+    ]
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 17, 60])
@@ -116,4 +119,4 @@ def test_probabilities_are_sums_over_components() -> None:
     likely = np.exp(10 * rows @ mean_directions(rows, truth).T)
     wanted = np.stack([likely[:, [0, 3]].sum(axis=1), likely[:, [1, 2]].sum(axis=1)], axis=1)
     np.testing.assert_allclose(components.probabilities(rows), wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-4)
-    np.testing.assert_allclose(summed_by_topic(likely, topic_of), wanted, rtol=1e-5)
+    np.testing.assert_allclose(summed_by(likely, topic_of), wanted, rtol=1e-5)

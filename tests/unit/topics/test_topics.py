@@ -17,10 +17,11 @@ from spherevec.model import KeyedVectors
 from spherevec.model.stored_topics import StoredTopics
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
 from spherevec.topics.fields import break_down, holm, periods
-from spherevec.topics.level import Level, choose_count
+from spherevec.topics.level import Level, choose_counts, finest_stable
 from spherevec.topics.named import priors, spread
 from spherevec.topics.names import name_directions
-from spherevec.topics.wording import Together, best_words, same_word, titles_of
+from spherevec.topics.titles import titles_of
+from spherevec.topics.words import Together, best_words, same_word
 
 NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"], "food": ["oven"]}
 
@@ -36,7 +37,7 @@ def test_topics_are_found_with_words_of_their_own(topics: Topics, truth: list[in
     assert topics.sizes.tolist() == sorted(topics.sizes.tolist(), reverse=True)
     words = [set(topic.words) for topic in topics]
     assert all(not a & b for a in words for b in words if a is not b)
-    assert not {"the", "and", "of", "with"} & set.union(*words)
+    assert not {"the", "and", "of", "with"} & {word for own in words for word in own}
     terms = topics.model.document_terms
     rows = {word: row for row, word in enumerate(topics.model.words.names or ())}
     for place, topic in enumerate(topics):
@@ -117,7 +118,7 @@ def test_a_name_leans_to_the_name_above_it() -> None:
     directions, owners, said = name_directions(names, vocabulary, inputs, np.array([4, 9, 1]), {})
     assert owners.tolist() == [0, 1, 2] and said.tolist() == [4, 1, 9]
     np.testing.assert_allclose(directions[1], np.array([0.25, 0, 1]) / np.hypot(0.25, 1), rtol=1e-6)
-    with pytest.raises(ConfigError, match="the nearest words are 'apple', 'fruit'; name others"):
+    with pytest.raises(ConfigError, match=r"never says 'pear' \(near words: 'apple', 'fruit'\); give words"):
         name_directions([Name("pear", ("pear",))], vocabulary, inputs, np.ones(3), {}, lambda word: ["apple", "fruit"])
 
 
@@ -145,14 +146,25 @@ def levels_of(counts: list[int], gains: list[float]) -> list[Level]:
 @pytest.mark.parametrize(
     ("counts", "gains", "chosen"),
     [
-        ([2, 4, 8, 16], [-1.0, 0.2, 0.9, 0.2], 8),
-        ([2, 4, 8, 16], [-1.0, 0.8, 0.8, 0.1], 6),  # between two that are as good
-        ([4, 6, 20, 60, 200], [0.4, 0.4, 0.4, 0.4, 0.4], 8),  # at most twice the coarsest good one
-        ([3, 9], [-1.0, -0.1], 1),
+        ([2, 4, 8, 16], [-1.0, 0.2, 0.9, 0.2], [8]),
+        ([2, 4, 8, 16, 32], [-1.0, 0.9, 0.5, 0.62, 0.55], [4, 16]),  # the coarsest good and the finest clear one
+        ([4, 6, 20, 60, 200], [0.1, 0.35, 0.4, 0.33, 0.2], [6, 20]),  # near the best; 25 documents a topic
+        ([4, 6, 20, 60, 200], [0.2, 0.9, 0.4, 0.63, 0.3], [6]),  # at most eight finer ones in a broad one
+        ([5, 6, 7], [0.8, 0.8, 0.8], [6]),  # too near each other for two levels: between two that are as good
+        ([3, 9], [-1.0, -0.1], [1]),
+        ([], [], [1]),
     ],
 )
-def test_the_number_is_a_mean_over_good_levels(counts: list[int], gains: list[float], chosen: int) -> None:
-    assert choose_count(levels_of(counts, gains)) == chosen
+def test_the_coarsest_and_the_finest_clear_level_are_chosen(
+    counts: list[int], gains: list[float], chosen: list[int]
+) -> None:
+    assert choose_counts(levels_of(counts, gains), 800) == chosen
+
+
+def test_a_given_number_is_the_finer_level() -> None:
+    levels = levels_of([2, 4, 8, 16, 32], [-1.0, 0.9, 0.5, 0.62, 0.56])
+    assert choose_counts(levels, 800, 20) == [4, 20] and choose_counts(levels, 800, 5) == [5]
+    assert finest_stable(levels, 16) == 32 and finest_stable(levels, 30) is None and finest_stable([], 3) is None
 
 
 def test_changes_by_hand_keep_numbers(topics: Topics) -> None:
@@ -165,7 +177,7 @@ def test_changes_by_hand_keep_numbers(topics: Topics) -> None:
     assert adjusted_rand_score(parted.labels, topics.labels) > 0.9
     broad = topics.cut(2)
     assert len(broad) == 2 and broad.numbers == [0, 1]
-    assert len(topics.tree()) == 3
+    assert len(topics.tree.merges()) == 3
 
 
 def test_saved_and_read_again(topics: Topics, tmp_path: Path) -> None:
@@ -178,7 +190,7 @@ def test_saved_and_read_again(topics: Topics, tmp_path: Path) -> None:
     assert sum(topic["size"] for topic in about["topics"]) == len(topics.labels)
     with (tmp_path / "topics" / "assignments.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["id", "topic", "name", "probability", "second"]
+    assert list(rows[0]) == ["id", "topic", "name", "probability", "second", "parent", "parent_name"]
     assert rows[0]["id"] == "t0" and len(rows) == len(topics.labels)
     with pytest.raises(FormatError, match=r"holds no topics\.json"):
         load_topics(tmp_path, topics.model)
@@ -199,7 +211,7 @@ def test_kept_with_the_model(model: Model, topics: Topics, tmp_path: Path) -> No
         # A file that says something else is told, in one line.
         kept = loaded.kept_topics
         assert kept is not None
-        for about in ({**kept.about, "format": 2}, {**kept.about, "topics": []}, {"format": 1}):
+        for about in ({**kept.about, "format": 1}, {**kept.about, "topics": []}, {"format": 2}):
             loaded.kept_topics = StoredTopics(about, kept.arrays)
             with pytest.raises(FormatError, match="topics kept with the model: no topics of spherevec"):
                 loaded.topics()
@@ -217,8 +229,8 @@ def test_by_field_and_over_time(topics: Topics) -> None:
     assert teams.groups == ["billing", "support"] and teams.typical("billing") == [money]
     years = topics.over("created", "year")
     assert years.rising() == [space] and years.counts.sum() == len(topics.labels)
-    assert len(teams.table()) == 2 * len(topics)
-    assert topics.table()["size"].sum() == len(topics.labels)
+    assert len(teams.to_pandas()) == 2 * len(topics)
+    assert topics.to_pandas()["size"].sum() == len(topics.labels)
 
 
 def test_noise_is_not_typical() -> None:
@@ -242,10 +254,9 @@ def test_forms_of_one_word() -> None:
 
 def test_pictures(topics: Topics) -> None:
     pytest.importorskip("matplotlib")
-    for kind, options in (("words", {}), ("tree", {}), ("over", {"field": "created", "unit": "year"})):
-        assert topics.plot(kind, **options).axes
-    with pytest.raises(ConfigError, match="one of words, tree, over, not 'pie'"):
-        topics.plot("pie")
+    drawn = topics.plot(), topics.plot_tree(), topics.over("created", "year").plot(), topics.by("team").plot([0, 1])
+    assert all(figure.axes for figure in drawn)
+    assert len(drawn[3].axes[0].patches) == 4  # two groups, two topics
 
 
 def test_a_file_of_names(tmp_path: Path) -> None:
@@ -274,7 +285,7 @@ def test_bad_input(model: Model, topics: Topics) -> None:
         (lambda: find_topics(bare(np.eye(3))), CorpusError, "3 documents are too few"),
         (lambda: find_topics(Model(model.words)), ConfigError, "has no documents"),
         (lambda: find_topics(model, names={"sport": []}, only_names=True), ConfigError, "one name alone"),
-        (lambda: find_topics(model, names={"galaxies": [], "x": []}), ConfigError, "the nearest words are 'galaxy', "),
+        (lambda: find_topics(model, names={"galaxies": [], "x": []}), ConfigError, "near words: 'galaxy', "),
         (lambda: find_topics(model, names={}), ConfigError, "holds no name"),
         (lambda: find_topics(model, only_names=True), ConfigError, "need names"),
         (lambda: topics.over("team", "month"), ConfigError, "'team' holds no dates"),

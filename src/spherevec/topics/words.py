@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,15 +21,23 @@ _CANDIDATES = 5
 # Candidates for each word wanted that words that stand together are chosen from; what their NPMI weighs against the
 # logarithm of a score; rounds of exchanges; the words in a window; and documents looked at, at most.
 _CHOICE, _COHERENCE, _ROUNDS, _WINDOW, _MOST_DOCUMENTS = 6, 8.0, 10, 10, 50_000
-_TITLE_WORDS = 3
 _BLOCK = 1 << 16
 # What two forms of one word differ by, each with the shortest stem that it is taken off.
 _ENDINGS = {"'s": 2, "s": 3, "ies": 3, "y": 3, "es": 4, "e": 4, "ed": 4, "er": 4, "ers": 4, "ing": 4, "ly": 4}
 
 
-def word_scores(
-    counts: Any, labels: Labels, n_topics: int, inputs: Rows, directions: Rows, mean: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def word_cosines(inputs: Rows, directions: Rows, mean: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The cosine of each word to each topic, (k, w), at least 0.
+
+    Args:
+        inputs: (w, d), input vectors of the words.
+        directions: (k, d), unit rows.
+        mean: (d,), of the document vectors.
+    """
+    return np.asarray(np.maximum(directions @ centered(inputs, mean).T, 0), np.float32)
+
+
+def word_scores(counts: Any, labels: Labels, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """How well each word names each topic, (k, w); 0 for words that do not stand in its documents.
 
     The score is log(lift) · coverage · cosine². Coverage is the share of the topic's documents that hold the word,
@@ -39,17 +46,14 @@ def word_scores(
 
     Args:
         counts: csr_array (documents, words), or None; without it, the cosine alone decides.
-        labels: (documents,), the topic of each.
-        inputs: (w, d), input vectors of the words.
-        directions: (k, d), unit rows.
-        mean: (d,), of the document vectors.
+        labels: (documents,), the topic of each, −1 for none.
+        cosines: (k, w), of words to topics.
     """
-    cosines = np.maximum(directions @ centered(np.asarray(inputs, np.float32), mean).T, 0)
     if counts is None:
-        return np.asarray(cosines, np.float32)
-    n = len(labels)
+        return cosines
+    n_topics, n = len(cosines), max(int(np.count_nonzero(labels >= 0)), 1)
     documents = _documents_with(counts, labels, n_topics)
-    sizes = np.maximum(np.bincount(labels, minlength=n_topics), 1).astype(np.float32)[:, None]
+    sizes = np.maximum(np.bincount(labels[labels >= 0], minlength=n_topics), 1).astype(np.float32)[:, None]
     coverage = documents / sizes
     everywhere = np.maximum(documents.sum(axis=0), 1) / n
     lift = np.log(np.maximum(coverage / everywhere, 1))
@@ -66,10 +70,11 @@ def _documents_with(counts: Any, labels: Labels, n_topics: int) -> NDArray[np.fl
     """How many documents of each topic hold each word, (k, w), counted block by block."""
     found = np.zeros((n_topics, counts.shape[1]), np.float32)
     for low in range(0, len(labels), _BLOCK):
-        block = counts[low : low + _BLOCK]
+        block, own = counts[low : low + _BLOCK], labels[low : low + _BLOCK]
         n = block.shape[0]
         held = csr_array((np.ones(len(block.indices), np.float32), block.indices, block.indptr), shape=block.shape)
-        members = csr_array((np.ones(n, np.float32), labels[low : low + n], np.arange(n + 1)), shape=(n, n_topics))
+        inside = (own >= 0).astype(np.float32)
+        members = csr_array((inside, np.maximum(own, 0), np.arange(n + 1)), shape=(n, n_topics))
         found += (members.T @ held).toarray()
     return found
 
@@ -156,49 +161,18 @@ class Together:
         return np.asarray(np.log(both / np.outer(alone, alone)) / -np.log(np.minimum(both, 1 - 1e-9)))
 
 
-def titles_of(topics: Sequence[Sequence[str]], numbers: Sequence[int], taken: Sequence[str] = ()) -> list[str]:
-    """A short title for each topic from its best words, no two alike: topics with the same words in front take more.
-
-    Args:
-        topics: the words of each topic, the best first.
-        numbers: of the topics; they tell topics apart whose words are all the same.
-        taken: titles that others have.
-
-    >>> titles_of([["hockey", "team", "nhl", "game"], ["nhl", "team", "hockey", "cup"], ["car"]], [0, 1, 2])
-    ['hockey, team, nhl, game', 'nhl, team, hockey, cup', 'car']
-    """
-    lengths = [min(_TITLE_WORDS, len(words)) for words in topics]
-    while True:
-        fronts = [frozenset(words[:length]) for words, length in zip(topics, lengths, strict=True)]
-        often = Counter(fronts)
-        longer = [
-            i for i, words in enumerate(topics)
-            if lengths[i] < len(words) and (often[fronts[i]] > 1 or _joined(words[: lengths[i]]) in taken)
-        ]  # fmt: skip
-        if not longer:
-            break
-        for i in longer:
-            lengths[i] += 1
-    titles: list[str] = []
-    for words, length, number, front in zip(topics, lengths, numbers, fronts, strict=True):
-        title = _joined(words[:length])
-        alike = often[front] > 1 or title in taken or not title
-        titles.append(f"{title} (topic {number})" if alike and title else title or f"topic {number}")
-    return titles
-
-
-def _joined(words: Sequence[str]) -> str:
-    return ", ".join(word.replace("_", " ") for word in words)
-
-
 def same_word(first: str, second: str) -> bool:
     """Whether two words are forms of one, or one is part of the other as a phrase.
 
-    >>> same_word("share", "shares"), same_word("israel", "israeli's"), same_word("new_york", "york")
+    Phrases are joined by a space; "_" is a character of a word.
+
+    >>> same_word("share", "shares"), same_word("israel", "israeli's"), same_word("new york", "york")
     (True, False, True)
+    >>> same_word("size_t", "wint_t")
+    False
     """
-    if "_" in first or "_" in second:
-        return bool(set(first.split("_")) & set(second.split("_")))
+    if " " in first or " " in second:
+        return bool(set(first.split()) & set(second.split()))
     return not _stems(first).isdisjoint(_stems(second))
 
 

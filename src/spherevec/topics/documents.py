@@ -1,0 +1,111 @@
+"""Documents as topics see them: vectors of what they are about, and which documents say nothing.
+
+A short text whose few words are mostly function words ("is there a way to …") lies near others of the same manner,
+whatever they are about. So topics are found among vectors that leave function words out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec import process
+from spherevec.corpus import encode_texts
+from spherevec.engine.fit import exponents
+from spherevec.topics.graph import Rows
+from spherevec.topics.manner import manner_words
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
+
+# Documents are fitted without function words where these have at least this share in their vector.
+_LEAST_SHARE = 0.02
+_BLOCK = 1 << 15
+
+
+class TopicDocuments(NamedTuple):
+    """Some documents, n of them."""
+
+    vectors: Rows  # (n, d)
+    known: NDArray[np.bool_]  # (n,), which hold a word that the model knows
+    telling: NDArray[np.bool_]  # (n,), which hold a word that can found a topic
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows that take part in topics."""
+        return np.flatnonzero(self.telling)
+
+
+def documents_of(model: Model, threads: int = 0) -> TopicDocuments:
+    """The documents of a model."""
+    assert model.docs is not None
+    counts = model.document_terms
+    if counts is None:
+        known = np.any(np.asarray(model.docs.vectors) != 0, axis=1)
+        return TopicDocuments(model.docs.vectors, known, known)
+    known = np.diff(counts.indptr) > 0
+    if model.fit is None:
+        return TopicDocuments(model.docs.vectors, known, known)
+    vectors, telling = np.array(model.docs.vectors, np.float32), known.copy()
+    manner = manner_words(model)
+    for low in range(0, len(vectors), _BLOCK):
+        block = counts[low : low + _BLOCK]
+        rows, own = _fitted_again(model, block, manner, threads)
+        vectors[low + rows] = own
+        telling[low : low + _BLOCK] = _holds(block, ~manner)
+    return TopicDocuments(vectors, known, telling)
+
+
+def documents_from(model: Model, texts: Iterable[str], threads: int = 0) -> TopicDocuments:
+    """New texts, fitted as the documents of the model were; a warning tells of texts without a known word."""
+    from scipy.sparse import csr_array
+
+    listed = list(texts)
+    vectors, unknown = model.infer(listed, threads=threads, return_unknown=True)
+    known = unknown < 1
+    if not known.all():
+        none = f"{np.count_nonzero(~known):,} of {len(known):,} texts hold"
+        process.warn(f"{none} no word that the model knows: topic -1, probability 0", stacklevel=3)
+    if model.fit is None or not len(listed):
+        return TopicDocuments(vectors, known, known)
+    _, vocabulary = model._inference()
+    ids, offsets, _ = encode_texts(listed, vocabulary, model.tokenizer, threads=threads or process.usable_cores())
+    counts = csr_array((np.ones(len(ids), np.int32), ids, offsets), shape=(len(listed), len(model.words)))
+    counts.sum_duplicates()
+    manner = manner_words(model)
+    rows, own = _fitted_again(model, counts, manner, threads)
+    vectors[rows] = own
+    return TopicDocuments(vectors, known, _holds(counts, ~manner))
+
+
+def _holds(counts: Any, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which rows of the counts (n, V) hold one of the words (V,)."""
+    return np.asarray((counts > 0) @ words.astype(np.int32) > 0)
+
+
+def _fitted_again(
+    model: Model, counts: Any, manner: NDArray[np.bool_], threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Rows of the counts (n, V) whose vectors change when words of manner are left out, and these vectors."""
+    assert model.fit is not None
+    lengths = np.maximum(np.asarray(counts.sum(axis=1), np.float64).ravel(), 1)
+    damping, sharpening = (
+        np.repeat(power, np.diff(counts.indptr)) for power in exponents(lengths, model.fit.by_length)
+    )
+    pulls = counts.data**damping * model.fit.weights[counts.indices] ** sharpening
+    own = manner[counts.indices]
+    row_of = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    total = np.bincount(row_of, pulls, counts.shape[0])
+    dropped = np.bincount(row_of[own], pulls[own], counts.shape[0])
+    rows = np.flatnonzero((dropped >= _LEAST_SHARE * total) & (dropped > 0) & (dropped < total))
+    chosen = np.zeros(counts.shape[0], np.bool_)
+    chosen[rows] = True
+    kept = chosen[row_of] & ~own
+    ids = np.repeat(counts.indices[kept], counts.data[kept]).astype(np.int32)
+    sizes = np.bincount(row_of[kept], counts.data[kept], counts.shape[0])[rows]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    fitter, _ = model._inference()
+    return rows, fitter.fit(ids, offsets, threads=threads)

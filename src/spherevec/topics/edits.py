@@ -1,0 +1,141 @@
+"""Topics changed by hand: each function makes new topics of old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spherevec.errors import ConfigError
+from spherevec.topics.graph import Labels
+from spherevec.topics.tree import cut, merge_order
+
+if TYPE_CHECKING:
+    from spherevec.topics.result import Grouping, Topics, TopicState
+
+
+def cut_topics(topics: Topics, k: int) -> Topics:
+    """`k` broader topics, numbered anew by size."""
+    if not 1 <= k <= len(topics):
+        raise ConfigError(f"a cut has between 1 and {len(topics)} topics, not {k}; find more with k={k}")
+    groups = np.append(cut(merge_order(topics.components.sums_of_topics()), k), -1)
+    sizes = np.bincount(groups[topics.labels][topics.labels >= 0], minlength=k)
+    rank = np.full(k + 1, -1)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(k)
+    components = topics.components.regrouped(rank[groups[topics.components.topic_of]])
+    return topics.with_state(
+        replace(topics.state, components=components, numbers=list(range(k)), titles=[None] * k, above=())
+    )
+
+
+def merge_topics(topics: Topics, chosen: Sequence[Any], title: str | None) -> Topics:
+    """One topic of several; the first keeps its number."""
+    listed = _places(topics, chosen)
+    if len(set(listed)) < 2:
+        raise ConfigError(f"merging needs two different topics, not {_flat(chosen)}; write merge(3, 7)")
+    first, gone = listed[0], set(listed[1:]) - {listed[0]}
+    target = np.arange(len(topics))
+    target[sorted(gone)] = first
+    given = [title, *(topics.state.titles[place] for place in listed)]
+    titles = list(topics.state.titles)
+    titles[first] = next((_checked_title(one) for one in given if one is not None), None)
+    state = replace(topics.state, titles=titles)
+    return topics.with_state(_regrouped(state, target, [place for place in range(len(topics)) if place not in gone]))
+
+
+def drop_topics(topics: Topics, chosen: Sequence[Any]) -> Topics:
+    """The topics without some of them."""
+    gone = set(_places(topics, chosen))
+    kept = [place for place in range(len(topics)) if place not in gone]
+    if not kept:
+        raise ConfigError("dropping all topics leaves none; keep one at least")
+    target = np.arange(len(topics))
+    target[sorted(gone)] = -1
+    return topics.with_state(_regrouped(topics.state, target, kept))
+
+
+def split_topic(topics: Topics, topic: int | str, parts: int) -> Topics:
+    """Several topics of one; the largest keeps its number and its title."""
+    place, state = topics.place(topic), topics.state
+    components = state.components
+    own = np.flatnonzero(components.topic_of == place)
+    if not 2 <= parts <= len(own):
+        raise ConfigError(f"topic {topics.numbers[place]} can be split into 2 to {len(own)} parts, not {parts}")
+    groups = cut(merge_order(components.weights[own, None] * components.directions[own]), parts)
+    rank = np.empty(parts, np.int64)
+    rank[np.argsort(-np.bincount(groups, components.weights[own]), kind="stable")] = np.arange(parts)
+    part = rank[groups]
+    topic_of = components.topic_of.copy()
+    topic_of[own] = np.where(part == 0, place, len(topics) - 1 + part)
+    new = list(range(max(state.numbers) + 1, max(state.numbers) + parts))
+    above = tuple(
+        replace(one, group_of=np.append(one.group_of, [one.group_of[place]] * (parts - 1))) for one in state.above
+    )
+    return topics.with_state(
+        replace(
+            state,
+            components=components.regrouped(topic_of),
+            numbers=[*state.numbers, *new],
+            titles=[*state.titles, *[None] * (parts - 1)],
+            above=above,
+        )
+    )
+
+
+def rename_topic(topics: Topics, topic: int | str, title: str) -> Topics:
+    """The same topics, one of them, or of the broader ones, with another title."""
+    title, state = _checked_title(title), topics.state
+    if isinstance(topic, str) and topic not in topics.titles and state.above and topic in topics.parents.titles:
+        first, *rest = state.above
+        titles = list(first.titles)
+        titles[topics.parents.place(topic)] = title
+        return topics.with_state(replace(state, above=(replace(first, titles=titles), *rest)))
+    titles = list(state.titles)
+    titles[topics.place(topic)] = title
+    return topics.with_state(replace(state, titles=titles))
+
+
+def _regrouped(state: TopicState, target: Labels, kept: list[int]) -> TopicState:
+    """The state with each topic moved to the topic `target`, of which those at the positions `kept` are left."""
+    place = np.full(len(target) + 1, -1)
+    place[kept] = np.arange(len(kept))
+    topic_of = state.components.topic_of
+    moved = np.where(topic_of >= 0, place[np.append(target, -1)[topic_of]], -1)
+    return replace(
+        state,
+        components=state.components.regrouped(moved),
+        numbers=[state.numbers[i] for i in kept],
+        titles=[state.titles[i] for i in kept],
+        above=tuple(_without_empty(replace(one, group_of=one.group_of[kept])) for one in state.above),
+    )
+
+
+def _without_empty(grouping: Grouping) -> Grouping:
+    """The groups that have a topic."""
+    present, group_of = np.unique(grouping.group_of, return_inverse=True)
+    return replace(
+        grouping,
+        group_of=np.asarray(group_of, np.int64),
+        numbers=[grouping.numbers[group] for group in present],
+        titles=[grouping.titles[group] for group in present],
+    )
+
+
+def _places(topics: Topics, chosen: Sequence[Any]) -> list[int]:
+    return [topics.place(one) for one in _flat(chosen)]
+
+
+def _flat(chosen: Sequence[Any]) -> list[Any]:
+    """Topics given one by one, or in lists."""
+    found: list[Any] = []
+    for one in chosen:
+        found += [one] if isinstance(one, str | int | np.integer) else list(one)
+    return found
+
+
+def _checked_title(title: str) -> str:
+    if not title.strip():
+        raise ConfigError("the title of a topic is empty; give it a word")
+    return title.strip()

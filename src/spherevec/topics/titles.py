@@ -1,0 +1,201 @@
+"""Titles of topics: a table of ways to make them.
+
+To add one, write a function that takes a `TopicContent` and returns a title, or words of which a title is made, and put
+it into `TITLES`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from spherevec.errors import ConfigError
+from spherevec.topics.graph import Labels
+from spherevec.topics.words import same_word
+
+if TYPE_CHECKING:
+    from spherevec.search.terms import DocumentTerms
+
+_TITLE_WORDS = 3
+# Words that a title is made of where topics are alike in the first three.
+_MOST_WORDS = 6
+# What a document outside the topic costs, in documents inside.
+_COST = 3.0
+_SENTENCE_END = ".!?:;\"'“”«»([{-–—|>*#"
+
+
+@dataclass(frozen=True)
+class TopicContent:
+    """What a title can be made of.
+
+    Attributes:
+        number: of the topic.
+        size: how many documents it has.
+        words: its ten best words: distinctive, coherent, near on the sphere.
+        nearest: the words nearest to its direction.
+        examples: the beginnings of typical documents, where the model keeps them.
+        candidates: the words that a title may choose from; empty where the words of documents are not kept.
+        holds: (documents, candidates), 1 where a document of the model holds a candidate.
+        inside: (documents,), which documents belong to the topic.
+        weights: (candidates,), how much each says of its documents, at most 1.
+    """
+
+    number: int
+    size: int
+    words: list[str]
+    nearest: list[str]
+    examples: list[str]
+    candidates: list[str]
+    holds: csc_array
+    inside: NDArray[np.bool_]
+    weights: NDArray[np.float32]
+
+
+Title = Callable[[TopicContent], str | Sequence[str]]
+
+
+def coverage(topic: TopicContent) -> list[str]:
+    """Words one after another, each by the documents that it adds inside the topic less those outside."""
+    if not topic.candidates:
+        return topic.words
+    n_inside = int(topic.inside.sum())
+    n_outside = len(topic.inside) - n_inside
+    worth_of_document = np.where(topic.inside, 1 / max(n_inside, 1), -_COST / max(n_outside, 1))
+    uncovered = np.ones(len(topic.inside))
+    chosen: list[int] = []
+    allowed = np.ones(len(topic.candidates), np.bool_)
+    while len(chosen) < _MOST_WORDS and allowed.any():
+        worth = topic.holds.T @ (worth_of_document * uncovered)
+        worth = np.where(allowed, worth * np.where(worth > 0, topic.weights, 1), -np.inf)
+        best = int(np.argmax(worth))
+        if worth[best] <= 0 and len(chosen) >= _TITLE_WORDS:
+            break
+        chosen.append(best)
+        uncovered[topic.holds.indices[topic.holds.indptr[best] : topic.holds.indptr[best + 1]]] = 0
+        word = topic.candidates[best]
+        allowed &= [not same_word(word, other) for other in topic.candidates]
+    return [topic.candidates[place] for place in chosen]
+
+
+def distinctive(topic: TopicContent) -> list[str]:
+    """The best words of the topic: distinctive in the text, near on the sphere, and together in documents."""
+    return topic.words
+
+
+def nearest(topic: TopicContent) -> list[str]:
+    """The words nearest to the direction of the topic."""
+    return topic.nearest
+
+
+DEFAULT = "coverage"
+TITLES: dict[str, Title] = {"coverage": coverage, "distinctive": distinctive, "nearest": nearest}
+
+
+def title_function(titles: str | Title) -> Title:
+    """The way to make titles that is meant: a name of the table, or a function."""
+    if callable(titles):
+        return titles
+    if titles not in TITLES:
+        raise ConfigError(f"titles must be one of {', '.join(TITLES)}, or a function of a topic, not {titles!r:.40}")
+    return TITLES[titles]
+
+
+def titles_of(
+    topics: Sequence[str | Sequence[str]],
+    numbers: Sequence[int],
+    taken: Sequence[str] = (),
+    spell: Callable[[str], str] = str,
+) -> list[str]:
+    """A title for each topic, no two alike: topics with the same words in front take more of them.
+
+    Args:
+        topics: the title of each topic, or its words, the best first.
+        numbers: of the topics; they tell topics apart that are the same in all words.
+        taken: titles that others have.
+        spell: gives a word as it is usually written.
+
+    >>> titles_of([["hockey", "team", "nhl", "game"], ["nhl", "team", "hockey", "cup"], ["car"]], [0, 1, 2])
+    ['hockey, team, nhl, game', 'nhl, team, hockey, cup', 'car']
+    """
+    listed = [[one.strip()] if isinstance(one, str) else [spell(word) for word in one] for one in topics]
+    lengths = [min(_TITLE_WORDS, len(words)) for words in listed]
+    while True:
+        fronts = [frozenset(words[:length]) for words, length in zip(listed, lengths, strict=True)]
+        often = Counter(fronts)
+        longer = [
+            i for i, words in enumerate(listed)
+            if lengths[i] < len(words) and (often[fronts[i]] > 1 or ", ".join(words[: lengths[i]]) in taken)
+        ]  # fmt: skip
+        if not longer:
+            break
+        for i in longer:
+            lengths[i] += 1
+    titles: list[str] = []
+    for words, length, number, front in zip(listed, lengths, numbers, fronts, strict=True):
+        title = ", ".join(words[:length])
+        alike = often[front] > 1 or title in taken or not title
+        titles.append(f"{title} (topic {number})" if alike and title else title or f"topic {number}")
+    return titles
+
+
+class Spelling:
+    """Words as they are usually written, by the beginnings of documents, which keep upper case.
+
+    Words are stored in lower case. A word counts as written where a word in lower case stands before it: at the start
+    of a sentence and in headlines every word may begin with a capital.
+
+    Args:
+        texts: gives beginnings of documents that hold a word.
+    """
+
+    def __init__(self, texts: Callable[[str], Iterable[str]]) -> None:
+        self._texts = texts
+        self._known: dict[str, str] = {}
+
+    def __call__(self, word: str) -> str:
+        if word not in self._known:
+            self._known[word] = self._looked_up(word)
+        return self._known[word]
+
+    def _looked_up(self, word: str) -> str:
+        pattern = re.compile(
+            rf"(\S+)\s+(?<!\w)({re.escape(word).replace(chr(92) + ' ', r'[ -]')})(?!\w)", re.IGNORECASE
+        )
+        written: Counter[str] = Counter()
+        for text in self._texts(word):
+            for before, found in pattern.findall(text):
+                if before[-1] not in _SENTENCE_END and before[:1].islower():
+                    written[found] += 1
+        if not written:
+            return word
+        best, count = max(written.items(), key=lambda item: (item[1], item[0] == word, item[0]))
+        return best if 2 * count > written.total() else word
+
+
+def candidate_words(
+    scores: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    manner: NDArray[np.bool_],
+    names: Sequence[str],
+    topn: int,
+) -> Labels:
+    """Rows of the words that a title may choose from: the best by score, none of manner, each with a letter."""
+    usable = np.where(manner | (weights <= 0), 0, scores)
+    rows = np.argsort(-usable, kind="stable")[: 2 * topn]
+    rows = rows[usable[rows] > 0]
+    return np.array([row for row in rows.tolist() if any(map(str.isalpha, names[row]))][:topn], np.int64)
+
+
+def holds_matrix(terms: DocumentTerms | None, words: Labels, n_documents: int) -> csc_array:
+    """(documents, words), 1 where a document holds one of the words with these rows."""
+    postings = [] if terms is None else [terms.postings(int(word))[0] for word in words]
+    ends = np.cumsum([0, *map(len, postings)])
+    rows = np.concatenate([np.zeros(0, np.int32), *postings])
+    return csc_array((np.ones(len(rows)), rows, ends), shape=(n_documents, len(postings)))
