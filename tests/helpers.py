@@ -72,6 +72,11 @@ def run_on(backend: Backend, data: TrainingData, config: TrainConfig, corpus: En
     return Run(corpus, config, Options(runtime=GivenBackend(backend, data, config)))
 
 
+def steady_memory() -> dict[str, str]:
+    """An environment in which the addresses that a process takes depend on its data, not on the timing of threads."""
+    return {**os.environ, "MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
     """A real file system of `size` bytes, which can be mounted by root only."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import longest_file, posix, small_disk, unprivileged
+from helpers import longest_file, posix, small_disk, steady_memory, unprivileged
 from spherevec.cli import main
 from spherevec.corpus import encode
 from spherevec.errors import CorpusError, SpherevecError
@@ -283,7 +283,7 @@ def test_too_little_memory_is_told(place, tmp_path, megabytes):
         [str(part) for part in command],
         capture_output=True,
         text=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        env=steady_memory(),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20)),
     )
     assert done.returncode == 2, done.stderr
@@ -320,7 +320,7 @@ def test_vectors_that_do_not_fit_are_told(place, tmp_path):
         "1",
     ]
     command = [sys.executable, "-c", textwrap.dedent(script), *map(str, command), "--threads", "1"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=steady_memory())
     assert done.returncode == 2 and "not enough memory for 20,006 vectors of dimension 4096" in done.stderr, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["many.txt"]
 

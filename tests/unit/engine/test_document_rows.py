@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import devices, digest, linux, longest_file, posix, random_documents, small_disk
+from helpers import devices, digest, linux, longest_file, posix, random_documents, small_disk, steady_memory
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
@@ -214,9 +214,12 @@ def test_a_killed_process_leaves_nothing(tmp_path):
 
 # --- bounded memory ---------------------------------------------------------------------------------------------------
 
-# Document vectors of 98 MB, with padding, where the process may have 64 MB more than it has.
+# Document vectors of 98 MB, with padding, where the process may have 64 MB more than it has. The limit counts
+# addresses: 8 MB for the stack of each thread, and the arena that malloc gives it. How many there are depends on
+# timing, so stacks are small here, and there is one arena (`steady_memory`).
 BOUNDED = """
-    import resource, sys
+    import resource, sys, threading
+    threading.stack_size(1 << 20)
     sys.path.insert(0, sys.argv[1])
     from test_document_rows import *
 
@@ -267,7 +270,8 @@ BOUNDED = """
 
 @linux
 def test_more_document_vectors_than_memory(tmp_path):
-    done = subprocess.run(child(BOUNDED, tmp_path), capture_output=True, text=True, timeout=900)
+    command = child(BOUNDED, tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=steady_memory())
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("not enough memory for 100,1"), "it would have fitted into memory"
     assert done.stdout.endswith("train with documents=False\n") and done.stdout.count("\n") == 1
@@ -353,7 +357,8 @@ def test_a_disk_in_memory_is_none(corpus, tmp_path, monkeypatch):
 def test_addresses_that_run_out_are_told(corpus, tmp_path):
     """RLIMIT_AS counts those of mapped files as well: the error is that of vectors in memory."""
     script = """
-        import resource, sys
+        import resource, sys, threading
+        threading.stack_size(1 << 20)
         sys.path.insert(0, sys.argv[1])
         from test_document_rows import *
         from spherevec.engine.backends import make_backend
@@ -369,7 +374,8 @@ def test_addresses_that_run_out_are_told(corpus, tmp_path):
             except TrainingError as error:
                 print(error)
     """
-    done = subprocess.run(child(script, tmp_path), capture_output=True, text=True, timeout=900)
+    command = child(script, tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=steady_memory())
     said = "not enough memory for 20,006 vectors of dimension 4096 (0.3 GiB); lower vector_size"
     assert done.stdout.startswith(said), done.stderr
 
