@@ -6,7 +6,7 @@ import json
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,13 @@ Rows = NDArray[np.int64]
 TITLE_LENGTH = 80
 _NAMES_SHOWN = 20
 _MANY_ROWS = 1000
+# The arrays of each kind of column, and their types; the first has the rows.
+_ARRAYS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "text": {"offsets": ("<i8",), "bytes": ("u1",)},
+    "number": {"values": ("<i8", "<f8")},
+    "date": {"values": ("<i8",)},
+    "category": {"codes": ("<i4",), "offsets": ("<i8",), "bytes": ("u1",)},
+}
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -100,13 +107,9 @@ class DocumentTable:
         self.ids: Sequence[str] = self._roles["id"] if "id" in self._roles else self._implicit_ids()
 
     @classmethod
-    def open(cls, path: str | Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> DocumentTable:
-        """Open the table in a file, without reading its rows where `memory_map` is True.
-
-        Args:
-            opened: the file itself, where it is open already.
-        """
-        return cls.of_columns(read_tensors(Path(path), memory_map=memory_map, opened=opened), path)
+    def open(cls, path: str | Path, *, memory_map: bool = True) -> DocumentTable:
+        """Open the table in a file, without reading its rows where `memory_map` is True."""
+        return cls.of_columns(read_tensors(Path(path), memory_map=memory_map), path)
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, NDArray[Any]], path: str | Path) -> DocumentTable:
@@ -352,19 +355,13 @@ class DocumentTable:
         kind, role = column["kind"], column["role"]
         if kind not in KINDS or role not in ("id", "title", "text", "field") or (role != "field" and kind != "text"):
             raise FormatError(f"its column {column['name']!r:.40} is of no known kind; upgrade spherevec")
-        wanted: dict[str, tuple[str, ...]] = {
-            "text": {"offsets": ("<i8",), "bytes": ("u1",)},
-            "number": {"values": ("<i8", "<f8")},
-            "date": {"values": ("<i8",)},
-            "category": {"codes": ("<i4",), "offsets": ("<i8",), "bytes": ("u1",)},
-        }[kind]  # type: ignore[assignment]
-        for part, types in wanted.items():
+        for part, types in _ARRAYS[kind].items():
             array = arrays.get(part)
-            if array is None or array.ndim != 1 or array.dtype not in [np.dtype(one) for one in types]:
+            if array is None or array.ndim != 1 or array.dtype not in map(np.dtype, types):
                 raise FormatError(f"its column {column['name']!r:.40} has no valid {part}; copy it again")
-        lengths = {"text": ("offsets", 1), "number": ("values", 0), "date": ("values", 0), "category": ("codes", 0)}
-        part, more = lengths[kind]
-        if len(arrays[part]) != self._n_rows + more or ("offsets" in wanted and len(arrays["offsets"]) == 0):
+        first = next(iter(_ARRAYS[kind]))
+        rows = self._n_rows + (first == "offsets")
+        if len(arrays[first]) != rows or not len(arrays.get("offsets", [0])):
             raise FormatError(f"its column {column['name']!r:.40} does not have {self._n_rows} rows; copy it again")
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model.parts import MANIFEST, PARTS, Part, folder_files
 from spherevec.storage import checksums, schema
-from spherevec.storage.files import atomic_folder, previous_version, read_at_most
+from spherevec.storage.files import atomic_folder, previous_version
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.locks import lock_name, resolved
 from spherevec.storage.os_errors import explain_os_errors
@@ -131,7 +131,7 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> dict[str, Any]:
                 raise FormatError(f"{folder}: holds no {part.files[0]}; copy the whole folder again")
     # A folder that was replaced may be gone by now; one that is still there must still be the same.
     with contextlib.suppress(FileNotFoundError), opened.open(MANIFEST) as again:
-        if read_at_most(again, _LONGEST_MANIFEST) != encoded:
+        if again.read(_LONGEST_MANIFEST + 1) != encoded:
             raise FormatError(f"{folder}: was changed while it was read; open it again")
     return values
 
@@ -182,7 +182,7 @@ def _read_manifest(opened: OpenFolder) -> tuple[bytes, dict[str, Any]]:
     path = opened.path / MANIFEST
     try:
         with opened.open(MANIFEST) as file:
-            encoded = read_at_most(file, _LONGEST_MANIFEST)
+            encoded = file.read(_LONGEST_MANIFEST + 1)
     except FileNotFoundError:
         raise FormatError(f"{opened.path}: not a model folder: {MANIFEST} is missing, or not a plain file") from None
     if len(encoded) > _LONGEST_MANIFEST:

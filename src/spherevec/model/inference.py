@@ -226,7 +226,7 @@ def infer_batches(
     splitter = model.tokenizer if options.tokenizer is None else options.tokenizer
     stand_ins = model.words.spellings.stand_ins if options.subwords else None
     done = 0
-    for documents, _ in _batches(texts, options.text_field):
+    for documents in _batches(texts, options.text_field):
         ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins, workers)
         known = np.diff(offsets)
         if options.subwords:  # what a guess stands for is unknown all the same
@@ -272,8 +272,8 @@ def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:
     return np.eye(1, total.size, dtype=np.float32).reshape(-1)
 
 
-def _batches(texts: Any, text_field: str | None = None) -> Iterator[tuple[list[Document], bool]]:
-    """Documents in handy numbers, and whether they are lists of words; the first decides what all must be."""
+def _batches(texts: Any, text_field: str | None = None) -> Iterator[list[Document]]:
+    """Documents in handy numbers; the first decides whether all are texts or lists of words."""
     if isinstance(texts, str | bytes):
         raise CorpusError("texts must be a list of texts, not a single one; put it into a list: [text]")
     if isinstance(texts, Sized) and not len(texts):
@@ -286,7 +286,7 @@ def _batches(texts: Any, text_field: str | None = None) -> Iterator[tuple[list[D
         batch.append(row.text)
         characters += len(row.text) * (_CHARACTERS_A_WORD if in_words else 1)
         if characters >= BATCH_CHARACTERS or len(batch) == BATCH_DOCUMENTS:
-            yield batch, in_words
+            yield batch
             batch, characters = [], 0
     if batch:
-        yield batch, in_words
+        yield batch

@@ -24,11 +24,13 @@ To add a part, write a subclass of `Part`, add it to `PARTS`, and declare the at
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec._version import __version__
 from spherevec.config import TrainConfig
 from spherevec.corpus.count.rare import RareCounts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
@@ -37,7 +39,6 @@ from spherevec.errors import FormatError
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.model.provenance import provenance
 from spherevec.model.stored_topics import StoredTopics
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage import schema
@@ -330,7 +331,8 @@ class _Tokenizer(_Entry):
 
 class _Provenance(_Entry):
     def accept(self, value: Any, given: Values) -> dict[str, Any]:
-        return {**provenance(), **(value or {})}
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        return {"version": __version__, "created": created, **(value or {})}
 
 
 # A part may look at those above it when it is opened or edited.

@@ -48,11 +48,6 @@ class GuessedVector(np.ndarray[Any, np.dtype[np.float32]]):
         return plain[()] if return_scalar or not plain.ndim else plain  # NumPy 1 does not say which
 
 
-def is_guess(vector: object) -> bool:
-    """Whether a vector was guessed from the spelling of a word that the model does not know."""
-    return bool(getattr(vector, "guessed", False))
-
-
 class Ngrams(NamedTuple):
     """The hashed n-grams of some words: word i has those of rows[starts[i]:starts[i + 1]]."""
 

@@ -24,8 +24,6 @@ from spherevec.process import signals_held_back
 from spherevec.storage.locks import exclusive_lock, made_folders, owned, resolved
 from spherevec.storage.os_errors import explain_os_errors, reason
 
-_READ_AT_ONCE = 1 << 16
-
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
@@ -322,18 +320,3 @@ def _renameat2(source: Path, target: Path, flags: int) -> bool:
     if number == errno.EEXIST:
         raise FileExistsError(number, os.strerror(number), str(target))
     return False
-
-
-def read_at_most(file: IO[bytes], most: int) -> bytes:
-    """The content of a file, or the first `most` + 1 bytes of a longer one; memory is taken as bytes come.
-
-    Example:
-        >>> import io
-        >>> read_at_most(io.BytesIO(b"abcdef"), 3)
-        b'abcd'
-    """
-    pieces, left = [], most + 1
-    while left and (piece := file.read(min(left, _READ_AT_ONCE))):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)

@@ -83,9 +83,12 @@ def owned(path: str | Path, *, run: bool = False) -> Iterator[Path]:
 def resolved(path: str | Path) -> Path:
     """`path` with links followed, so that what a link points to is replaced and not the link."""
     try:
-        return Path(path).resolve()
+        target = Path(path).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise SpherevecError(f"{str(path)!r}: not a usable path ({error}); choose another name") from None
+    if not target.name:
+        raise SpherevecError(f"{path}: is the root of the file system; give the name of a file or folder")
+    return target
 
 
 @contextlib.contextmanager

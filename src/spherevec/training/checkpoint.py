@@ -29,7 +29,7 @@ from spherevec.engine.figures import Sums
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import checksums, schema
-from spherevec.storage.files import atomic_folder, check_replaceable, previous_version, read_at_most
+from spherevec.storage.files import atomic_folder, check_replaceable, previous_version
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.training.position import Position
@@ -350,7 +350,7 @@ class _Rows:
 
 def _manifest(opened: OpenFolder) -> dict[str, Any]:
     with opened.open(MANIFEST) as file:
-        encoded = read_at_most(file, _LONGEST_MANIFEST)
+        encoded = file.read(_LONGEST_MANIFEST + 1)
     if len(encoded) > _LONGEST_MANIFEST:
         raise ValueError(f"{MANIFEST} is too large")
     about = schema.parsed(encoded)
