@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spherevec.errors import SpherevecError
 
+Floats = NDArray[np.float32]
 FloatArray = NDArray[np.floating[Any]]
 
 # Rows with a norm inside this range are divided by it in their own type: no square overflows or loses digits in

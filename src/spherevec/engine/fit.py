@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.engine.sampling import UNIGRAM_POWER
+from spherevec.sphere import Floats
 from spherevec.threads import in_order
-
-Floats = NDArray[np.float32]
 
 # A word of weight w that occurs c times in a document pulls by c^damping · w^sharpening. Both exponents are 1 up to
 # SHORT words; with each doubling beyond it one falls and the other grows by the shares in `FitTables.by_length`.

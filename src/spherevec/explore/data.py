@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
-from spherevec.explore.graph import Floats
+from spherevec.sphere import Floats
 
 KINDS = ("category", "number", "date", "text")
 

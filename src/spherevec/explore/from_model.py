@@ -13,11 +13,12 @@ from spherevec.config import INFERENCE_STEPS
 from spherevec.engine.sampling import UNIGRAM_POWER, keep_probabilities
 from spherevec.errors import ConfigError
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
-from spherevec.explore.graph import CellIndex, Floats, Rows, row_runner
+from spherevec.explore.graph import CellIndex, Rows, row_runner
 from spherevec.explore.layout import place_on_globe
 from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
 from spherevec.model.inference import fitter_of
+from spherevec.sphere import Floats
 from spherevec.topics import find_topics, topics_of
 
 if TYPE_CHECKING:

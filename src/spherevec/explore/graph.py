@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from spherevec.explore import kernels
 from spherevec.process import usable_cores
+from spherevec.sphere import Floats
 from spherevec.threads import run_slices
 
-Floats = NDArray[np.float32]
 Rows = NDArray[np.int32]
 
 _SLICE_ROWS = 1024

@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from spherevec.errors import ConfigError
 from spherevec.explore import kernels
-from spherevec.explore.graph import CellIndex, Floats, Rows, Runner, row_runner, symmetric
+from spherevec.explore.graph import CellIndex, Rows, Runner, row_runner, symmetric
+from spherevec.sphere import Floats
 
 NEIGHBOURS = 15  # links of each point
 EPOCHS = 300  # steps of all points

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.explore.data import Budget, PageData, PageTopic
-from spherevec.explore.graph import Floats
+from spherevec.sphere import Floats
 
 _PCA_ROWS = 20_000
 

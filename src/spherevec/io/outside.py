@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.sphere import Floats
 from spherevec.storage.os_errors import explain_os_errors
-
-Float32 = NDArray[np.float32]
 
 # A row this close to norm 1 stays as it is, so that what we wrote ourselves comes back bit by bit.
 _ALREADY_UNIT = 1e-6
@@ -111,16 +109,16 @@ class GrowingRows:
     """Rows (n, dim) of float32 whose number is not known before, in memory that grows with what was really read."""
 
     def __init__(self, dim: int) -> None:
-        self._rows: Float32 = np.empty((16, dim), np.float32)
+        self._rows: Floats = np.empty((16, dim), np.float32)
         self.count = 0
 
-    def append(self, row: list[float] | Float32) -> None:
+    def append(self, row: list[float] | Floats) -> None:
         if self.count == len(self._rows):
             self._rows.resize((self.count + self.count // 2, self._rows.shape[1]), refcheck=False)
         self._rows[self.count] = row
         self.count += 1
 
-    def finished(self) -> Float32:
+    def finished(self) -> Floats:
         self._rows.resize((self.count, self._rows.shape[1]), refcheck=False)
         return self._rows
 
@@ -132,7 +130,7 @@ def decoded(path: Path, where: str, word: bytes) -> str:
         raise FormatError(f"{path}: {where}: the word {_excerpt(word)} is not UTF-8; convert the file first") from None
 
 
-def on_the_sphere(path: Path, keys: list[str], vectors: Float32) -> tuple[KeyedVectors, Changes]:
+def on_the_sphere(path: Path, keys: list[str], vectors: Floats) -> tuple[KeyedVectors, Changes]:
     """Rows scaled to norm 1, in place; zero vectors and repeated words (all but the first) are dropped.
 
     NaN and infinity are refused.

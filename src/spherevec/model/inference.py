@@ -28,6 +28,7 @@ from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.fit import FitPlan, FitTables, fit_document
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import CorpusError, FormatError
+from spherevec.sphere import Floats
 
 if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import KeyedVectors
@@ -43,8 +44,6 @@ _NO_DIRECTION = 1e-6
 
 # The settings that a model's words were trained with and that its new documents share.
 _SHARED_SETTINGS = ("objective", "concentration", "margin", "negative", "step", "sample")
-
-Floats = NDArray[np.float32]
 
 
 class Inferred(NamedTuple):

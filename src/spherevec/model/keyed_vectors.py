@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from spherevec import sphere
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.search.neighbors import BYTES_FROM_ROWS, ByteVectors, nearest_multiplicative, nearest_neighbors
+from spherevec.sphere import Floats
 
 if TYPE_CHECKING:
     from spherevec.model.subwords import Spellings
 
-Float32 = NDArray[np.float32]
 Key: TypeAlias = str | int
 # What a search accepts: a key, a position, or a vector.
-Query: TypeAlias = Key | Float32
+Query: TypeAlias = Key | Floats
 
 NORM_TOLERANCE = 1e-5
 # Rows looked at together when every row is checked.
@@ -76,9 +76,9 @@ class KeyedVectors:
     """
 
     def __init__(
-        self, keys: Iterable[str] | None, vectors: Float32, counts: NDArray[np.int64] | Sequence[int] | None = None
+        self, keys: Iterable[str] | None, vectors: Floats, counts: NDArray[np.int64] | Sequence[int] | None = None
     ) -> None:
-        self.vectors: Float32 = np.ascontiguousarray(vectors, np.float32)
+        self.vectors: Floats = np.ascontiguousarray(vectors, np.float32)
         if self.vectors.ndim != 2 or self.vectors.shape[1] == 0:
             raise FormatError(f"vectors must have shape (n, dim), not {self.vectors.shape}")
         names: Sequence[str] | None = None
@@ -136,7 +136,7 @@ class KeyedVectors:
             return self._find(key) is not None
         return _is_position(key) and 0 <= key < len(self)  # type: ignore[operator]
 
-    def __getitem__(self, key: Key | Sequence[Key]) -> Float32:
+    def __getitem__(self, key: Key | Sequence[Key]) -> Floats:
         """The vector (dim,) of one key, or the vectors (m, dim) of several."""
         if isinstance(key, list | tuple):
             return self.vectors[[self.position(one) for one in key]]
@@ -147,17 +147,17 @@ class KeyedVectors:
         more = ", …" if len(self) > 3 else ""
         return f"KeyedVectors({len(self):,} of dimension {self.vector_size}: {examples}{more})"
 
-    def get_vector(self, key: Key) -> Float32:
+    def get_vector(self, key: Key) -> Floats:
         """The unit vector (dim,) of `key`; raises `UnknownKeyError`, a `KeyError` that suggests spellings.
 
         With `guesses` an unknown word gets the vector that `guess` gives.
         """
         if self.guesses and self._is_unknown_word(key):
             return self.guess(str(key))
-        row: Float32 = self.vectors[self.position(key)]
+        row: Floats = self.vectors[self.position(key)]
         return row
 
-    def guess(self, word: str) -> Float32:
+    def guess(self, word: str) -> Floats:
         """A unit vector (dim,) for a word of any spelling, from the known words spelled like it; it says so: `guessed`.
 
         >>> vectors = KeyedVectors(["refund", "login"], np.eye(2, dtype=np.float32))
@@ -275,7 +275,7 @@ class KeyedVectors:
         *,
         topn: None,
         restrict: int | None = None,
-    ) -> Float32: ...
+    ) -> Floats: ...
 
     def most_similar(
         self,
@@ -283,7 +283,7 @@ class KeyedVectors:
         negative: Query | Sequence[Query] = (),
         topn: int | None = 10,
         restrict: int | None = None,
-    ) -> list[tuple[Key, float]] | Float32:
+    ) -> list[tuple[Key, float]] | Floats:
         """The keys nearest to the mean direction of `positive` minus `negative`, with their cosines.
 
         Args:
@@ -371,12 +371,12 @@ class KeyedVectors:
         keys = [query for query in queries if not isinstance(query, np.ndarray)]
         return [self.position(key) for key in keys if not (self.guesses and self._is_unknown_word(key))]
 
-    def _first(self, restrict: int | None) -> Float32:
+    def _first(self, restrict: int | None) -> Floats:
         if restrict is not None and restrict < 1:
             raise ConfigError(f"restrict must be at least 1, not {restrict}")
         return self.vectors if restrict is None else self.vectors[:restrict]
 
-    def _mean(self, queries: Sequence[Query]) -> Float32:
+    def _mean(self, queries: Sequence[Query]) -> Floats:
         if not len(queries):
             raise ConfigError("a list of words has no direction if it is empty; give at least one word")
         return np.asarray(self._sum(queries) / len(queries), np.float32)
@@ -392,7 +392,7 @@ class KeyedVectors:
             raise ConfigError("the query has no direction: its parts cancel out; leave one of them out")
         return total
 
-    def unit(self, query: Query | NDArray[Any]) -> Float32:
+    def unit(self, query: Query | NDArray[Any]) -> Floats:
         """The direction (dim,) of a key, a position or a vector, which may have any length."""
         if not isinstance(query, np.ndarray):
             return self.get_vector(query)
@@ -403,7 +403,7 @@ class KeyedVectors:
         except (sphere.DirectionError, TypeError, ValueError) as error:
             raise ConfigError("the query has no direction: it is zero, or holds what is not a finite number") from error
 
-    def _labelled(self, rows: NDArray[np.int64], scores: Float32) -> list[tuple[Key, float]]:
+    def _labelled(self, rows: NDArray[np.int64], scores: Floats) -> list[tuple[Key, float]]:
         names = self.index_to_key
         return [(names[row], float(score)) for row, score in zip(rows.tolist(), scores, strict=True) if row >= 0]
 

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
+from spherevec.sphere import Floats
 from spherevec.threads import in_order
-
-Floats = NDArray[np.float32]
 
 ROWS = 1 << 18
 SHORTEST, LONGEST = 2, 4  # characters of an n-gram, the marks of the word's two ends included

@@ -20,8 +20,7 @@ from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.engine.base import Backend
 from spherevec.engine.schedule import CHUNK_ROWS
-
-Floats = NDArray[np.float32]
+from spherevec.sphere import Floats
 
 # Steps that one occurrence stands for, and new occurrences that an old one counts for; experiments/update says how they
 # were chosen.

@@ -19,10 +19,10 @@ from spherevec.config import TrainConfig
 from spherevec.corpus.count.vocabulary import Vocabulary
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.model.subwords import POWER, Spellings
+from spherevec.sphere import Floats
 from spherevec.storage.memory import give_memory_back
 from spherevec.threads import in_order
 
-Floats = NDArray[np.float32]
 Result = TypeVar("Result")
 
 HALFWAY = 100  # occurrences of a word at which its spelling counts half as much as it would at none

@@ -18,8 +18,9 @@ from spherevec.config import TrainConfig
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu.fit_kernels import COSINE_UNIT, DIRECTION_UNIT, add_coherence
 from spherevec.engine.cpu.vector_ops import padded_rows
-from spherevec.engine.fit import FitTables, Floats, negative_moments
+from spherevec.engine.fit import FitTables, negative_moments
 from spherevec.engine.sampling import keep_probabilities
+from spherevec.sphere import Floats
 from spherevec.storage.memory import drop_pages
 
 ROUNDS = 2  # the second weighs the rest of a document by the weights of the first
