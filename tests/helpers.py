@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,3 +155,13 @@ def fit_cases() -> dict[str, Any]:
     """
     cases: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "fit_cases.json").read_text("utf-8"))
     return cases
+
+
+def words_missing(shown: str, printed: str) -> set[str]:
+    """Words of an output shown in the docs that are not printed any more, if these are many.
+
+    A few may be missing: vectors differ a little between kinds of processors.
+    """
+    words = set(re.findall(r"[A-Za-z]{2,}", shown))
+    missing = words - set(re.findall(r"[A-Za-z]{2,}", printed))
+    return missing if len(missing) > 0.4 * len(words) else set()

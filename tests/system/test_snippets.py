@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers import words_missing
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/guides").glob("*.md"))]
 SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\s*```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
@@ -22,10 +24,6 @@ SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\s*```text\n(.*?)^```)?", 
 
 def snippets(page: Path) -> list[tuple[str, str, str]]:
     return SNIPPET.findall(page.read_text("utf-8"))
-
-
-def words(text: str) -> set[str]:
-    return set(re.findall(r"[A-Za-z]{2,}", text))
 
 
 def tidy(printed: str) -> str:
@@ -57,9 +55,14 @@ def test_the_snippets_of_a_page_run(
             before, after = f"{code}```\n\n```text\n{shown}", f"{code}```\n\n```text\n{tidy(printed)}\n"
             page.write_text(page.read_text("utf-8").replace(before, after), "utf-8")
             continue
-        # Vectors differ a little between kinds of processors, so that a shown word may give way to another.
-        missing = words(shown) - words(printed)
-        assert len(missing) <= 0.4 * len(words(shown)), f"{where} shows what is not printed: {missing}\n{printed}"
+        missing = words_missing(shown, printed)
+        assert not missing, f"{where} shows what is not printed: {missing}\n{printed}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
+def test_no_snippet_is_cut_off(page: Path) -> None:
+    long = [line for _, code, _ in snippets(page) for line in code.splitlines() if len(line) > 96]
+    assert not long, "the site shows 96 characters at a width of 1,300 pixels"
 
 
 def test_the_readme_names_its_two_commands() -> None:
