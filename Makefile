@@ -1,9 +1,11 @@
-# Two commands for a fresh clone: `make demo` and `make test`.
+# For a fresh clone: `make demo`, `make check` while you work, `make test` before a change lands.
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := src tests benchmarks experiments
+# Two processes take the test files in turn; each keeps what the tests of a file share.
+PARALLEL := -n 2 --dist loadfile
 
-.PHONY: help docs demo test test-oldest audit coverage lint format types bench reproduce build clean
+.PHONY: help docs demo check test test-oldest audit coverage lint format types bench reproduce build clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -12,8 +14,11 @@ help:  ## show this list
 demo: .venv/installed  ## set up .venv, train on real English, show what came out
 	$(BIN)/spherevec demo
 
+check: lint types  ## the quick round: style, layers, types and the unit tests that start no process
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not process" $(or $(PYTEST_ARGS),tests/unit)
+
 test: .venv/installed-dev  ## run the tests; PYTEST_ARGS="tests/unit -k search" narrows them
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 test-oldest: .venv-oldest/installed  ## run the unit tests with the oldest versions of dependencies that are allowed
 	.venv-oldest/bin/python -m pytest $(or $(PYTEST_ARGS),tests/unit)

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,20 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("SPHEREVEC_DATA names no folder of data sets")
     return Path(folder)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What was skipped, and why: without data, a GPU or a browser."""
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", ()))
+    if reasons:
+        terminalreporter.section("skipped")
+        for reason, count in sorted(reasons.items()):
+            terminalreporter.write_line(f"{count:5}  {reason}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

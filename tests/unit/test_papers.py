@@ -17,6 +17,7 @@ def read(name):
     return (ROOT / name).read_text("utf-8")
 
 
+@pytest.mark.process
 def test_the_version_has_one_home():
     project = tomllib.loads(read("pyproject.toml"))
     assert "version" not in project["project"] and project["project"]["dynamic"] == ["version"]

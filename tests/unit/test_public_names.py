@@ -37,6 +37,7 @@ def test_an_unknown_name_is_an_attribute_error():
         spherevec.trian  # noqa: B018
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "statement", ["import spherevec", "import spherevec; spherevec.TrainConfig()", "import spherevec.cli"]
 )
@@ -46,5 +47,6 @@ def test_importing_is_light(statement):
     assert not loaded & set(HEAVY)
 
 
+@pytest.mark.process
 def test_the_check_of_lightness_can_fail():
     assert "numba" in modules_after("import spherevec.engine.cpu.backend")

@@ -23,6 +23,7 @@ from spherevec.io import (
     word2vec_binary,
     word2vec_text,
 )
+from spherevec.io.averaging import averaging_vectors
 from spherevec.io.outside import Changes, opened
 from spherevec.model import Model
 from spherevec.model.keyed_vectors import KeyedVectors
@@ -41,6 +42,7 @@ class Format:
     folder: bool = False
     titled: bool = False  # whether it has a place for titles
     spaces: bool = False  # whether names may hold spaces, as those of phrases do
+    averages: bool = False  # whether programs that read it take a text as the mean of its words
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -58,12 +60,15 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "projector": Format(
             "TensorBoard projector: a folder of two TSV files", projector.write, folder=True, titled=True, spaces=True
         ),
-        "spacy": Format("a spaCy vocabulary folder (extra spacy)", spacy_table.write, folder=True, spaces=True),
+        "spacy": Format(
+            "a spaCy vocabulary folder (extra spacy)", spacy_table.write, folder=True, spaces=True, averages=True
+        ),
         "sentence-transformers": Format(
             "a folder that sentence_transformers loads as a static embedding",
             static_embedding.write,
             folder=True,
             spaces=True,
+            averages=True,
         ),
     }
 )
@@ -106,11 +111,23 @@ def export_vectors(
 
 def export_model(
     model: Model, what: str, path: str | Path, format: str, *, overwrite: bool = False, guard_formulas: bool = False
-) -> None:
-    """Write the `what` ("words", "contexts" or "docs") of a model with `export_vectors`."""
+) -> list[str]:
+    """Write the "words", "contexts" or "docs" of a model with `export_vectors`; returns what there is to say about it.
+
+    In formats whose readers average words, the words are weighted and turned so that the average of a text is close to
+    what `Model.infer` gives.
+    """
+    vectors, notes = getattr(model, what), []
+    _check_format(format, list(FORMATS), "write")
+    if what == "words" and FORMATS[format].averages:
+        vectors, cosine = averaging_vectors(model)
+        if cosine is not None:
+            notes.append(f"averages of these words have a mean cosine of {cosine:.3f} to the document vectors")
+    if what != "docs" and not FORMATS[format].spaces and any(" " in key for key in vectors.index_to_key):
+        notes.append("phrases are written with _ for their spaces, since the format takes none")
     documents = model.documents if what == "docs" else None
     export_vectors(
-        getattr(model, what),
+        vectors,
         path,
         format,
         overwrite=overwrite,
@@ -119,6 +136,7 @@ def export_model(
         title=documents.title if documents is not None and documents.titled else None,
         underscores=what != "docs",
     )
+    return notes
 
 
 def import_vectors(path: str | Path, format: str | None = None) -> tuple[KeyedVectors, Changes]:

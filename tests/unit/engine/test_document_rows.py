@@ -204,6 +204,7 @@ KILLED = """
 """
 
 
+@pytest.mark.process
 @linux
 def test_a_killed_process_leaves_nothing(tmp_path):
     with subprocess.Popen(child(KILLED, tmp_path / "e", tmp_path / "w"), stdout=subprocess.PIPE, text=True) as process:
@@ -268,6 +269,7 @@ BOUNDED = """
 """
 
 
+@pytest.mark.process
 @linux
 def test_more_document_vectors_than_memory(tmp_path):
     command = child(BOUNDED, tmp_path)
@@ -353,6 +355,7 @@ def test_a_disk_in_memory_is_none(corpus, tmp_path, monkeypatch):
         assert f"({disk} lies in memory itself)" in refused(corpus, disk)
 
 
+@pytest.mark.process
 @linux
 def test_addresses_that_run_out_are_told(corpus, tmp_path):
     """RLIMIT_AS counts those of mapped files as well: the error is that of vectors in memory."""

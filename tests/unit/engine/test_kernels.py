@@ -397,6 +397,7 @@ except IndexError:
 """
 
 
+@pytest.mark.process
 def test_kernels_stay_inside_their_arrays(tmp_path):
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     script = CHECKED_RUN.format(tests=os.path.dirname(__file__))  # noqa: PTH120

@@ -291,6 +291,7 @@ class TestRealReaders:
             np.testing.assert_array_equal(nlp.vocab[word].vector, words.vectors[row])
         assert nlp("the naïve")[1].has_vector and not nlp("unheard")[0].has_vector
 
+    @pytest.mark.process
     @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
     def test_sentence_transformers(self, tmp_path, tokenizer):
         """In a process of its own: the library is heavy. A variable can name another Python that has it."""

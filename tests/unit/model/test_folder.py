@@ -123,6 +123,7 @@ def test_the_safetensors_library_reads_our_files(tmp_path):
     np.testing.assert_array_equal(tensors["counts"], model.words.counts)
 
 
+@pytest.mark.process
 def test_loading_maps_and_does_not_copy(tmp_path):
     n = 200_000
     rows = np.tile(unit(1000, 100), (n // 1000, 1))
@@ -398,6 +399,7 @@ SAVER = """
 """
 
 
+@pytest.mark.process
 def test_a_killed_process_leaves_a_complete_model_or_none(tmp_path):
     """SIGKILL at random moments: what is there loads, checks, and is of one piece."""
     target, latest, seen = tmp_path / "m", -1, set()
@@ -485,6 +487,7 @@ CRASHER = """
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("system", ["linux", "other"])
 @pytest.mark.parametrize("existing", ["overwrite", "fresh"])
@@ -536,6 +539,7 @@ def test_a_disk_that_fills_up_loses_nothing(tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["m"]
 
 
+@pytest.mark.process
 def test_a_full_disk_loses_nothing(tmp_path):
     """A real one, where the system lets us mount a tiny one."""
     disk = tmp_path / "disk"

@@ -44,17 +44,20 @@ def heavy_after(script, *arguments):
     return [name for name in HEAVY if name in done.stderr.split()]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("what", ASKED)
 def test_no_compiled_code_is_loaded_in_python(folder, what):
     assert heavy_after(f"import spherevec\nmodel = spherevec.load(sys.argv[1])\n{ASKED[what]}", str(folder)) == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_compiled_code_is_loaded_in_the_shell(folder, command):
     script = "from spherevec.cli import main\nassert main(sys.argv[1:]) == 0"
     assert heavy_after(script, command, str(folder), *COMMANDS[command]) == []
 
 
+@pytest.mark.process
 def test_the_check_can_fail(folder):
     assert "numba" in heavy_after("import spherevec\nspherevec.load(sys.argv[1]).infer(['heron'])", str(folder))
 

@@ -76,6 +76,7 @@ WRITER = """
 """
 
 
+@pytest.mark.process
 def test_loads_beside_a_process_that_saves_all_the_time(tmp_path):
     a_model(0).save(tmp_path / "m")
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])

@@ -38,6 +38,7 @@ def owner(tmp_path):
             process.stdin.close()
 
 
+@pytest.mark.process
 @posix
 def test_a_second_process_is_refused_at_once_with_the_first(owner, tmp_path):
     with pytest.raises(BusyError, match=f"m: process {owner.pid} is writing it"), owned(tmp_path / "m"):
@@ -54,6 +55,7 @@ def test_a_second_process_is_refused_at_once_with_the_first(owner, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link"]
 
 
+@pytest.mark.process
 @posix
 def test_the_lock_of_a_killed_process_is_taken_over(owner, tmp_path):
     owner.send_signal(signal.SIGKILL)
@@ -142,6 +144,7 @@ def test_folders_on_the_way_are_made_and_do_not_stay_empty(tmp_path):
     assert (tmp_path / "a" / "b" / "m").exists()
 
 
+@pytest.mark.process
 @posix
 def test_a_forked_child_owns_nothing(tmp_path):
     with owned(tmp_path / "m"):

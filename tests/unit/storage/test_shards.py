@@ -87,6 +87,7 @@ def test_damaged_shards_are_refused(tmp_path):
         closing(opened(tmp_path, 2))
 
 
+@pytest.mark.process
 def test_a_model_in_shards_is_a_model(tmp_path):
     texts = [f"alpha beta gamma delta word{i % 40} other{i % 13}" for i in range(3000)]
     model = spherevec.train(texts, vector_size=64, epochs=1, min_count=1, progress=False)

@@ -302,12 +302,14 @@ def killed(folder, kills, told="digest", **settings):
     return undisturbed, result, json.loads(pairs[0])
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_twenty_kills_change_no_bit(tmp_path):
     undisturbed, result, _ = killed(tmp_path, 20)
     assert result == undisturbed
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.parametrize(
     "settings",
@@ -322,6 +324,7 @@ def test_kills_change_no_bit_of_other_runs(tmp_path, settings):
     assert result == undisturbed
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.parametrize("order", ["shuffled", "file"])
 def test_with_two_threads_kills_lose_no_block_and_repeat_none(tmp_path, corpus, order):
@@ -330,6 +333,7 @@ def test_with_two_threads_kills_lose_no_block_and_repeat_none(tmp_path, corpus, 
     assert pairs == [epoch["pairs"] for epoch in alone.record]
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_with_two_threads_kills_cost_no_quality(tmp_path):
     """Steps are so small that every epoch counts: with half of them, words find half as many of their topic."""
@@ -438,6 +442,7 @@ def test_a_model_that_cannot_be_saved_leaves_a_checkpoint(corpus, tmp_path):
     assert digest(train(corpus, tmp_path / "c")) == digest(spherevec.train(corpus, **SETTINGS))
 
 
+@pytest.mark.process
 def test_what_a_killed_run_left_of_its_text_is_removed(tmp_path):
     left = tmp_path / ".spherevec.partial-killed"
     left.mkdir()
@@ -486,6 +491,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
@@ -524,6 +530,7 @@ def test_the_command_line_saves_says_so_and_goes_on(text, tmp_path, number, code
     assert len(Model.load(tmp_path / "m").record) == 15
 
 
+@pytest.mark.process
 def test_the_command_line_starts_over(text, tmp_path):
     command = ["train", str(text), "--out", "m", "--vector-size", "8", "--epochs", "1", "--threads", "1"]
     done = run_command(*command, "--resume", cwd=tmp_path)
@@ -753,6 +760,7 @@ def full_disk(folder, encoded, limit):
     return warning
 
 
+@pytest.mark.process
 def test_a_file_that_cannot_grow_costs_a_warning_not_the_run(tmp_path):
     assert "cannot write: File too large; raise the limit" in full_disk(tmp_path, tmp_path / "encoded", 2000)
 
@@ -769,6 +777,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.process
 def test_a_full_disk_costs_a_warning_not_the_run(small_disk, tmp_path):
     assert "cannot write: No space left on device; free some space there" in full_disk(small_disk, tmp_path / "e", 0)
 

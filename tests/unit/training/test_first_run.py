@@ -32,6 +32,7 @@ def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, m
     assert told == {"objective": "hinge", "batch": 1, "deterministic": False, "documents": True}
 
 
+@pytest.mark.process
 @posix
 def test_it_ends_with_a_run_that_fails(first, tmp_path, monkeypatch):
     monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 1000))

@@ -170,6 +170,7 @@ FORKED = """
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_two_trainings_in_children_beside_one_in_the_parent(tmp_path, method):
     script = tmp_path / "script.py"
@@ -201,6 +202,7 @@ EVERY_KERNEL = """
 """
 
 
+@pytest.mark.process
 @jit
 def test_kernels_under_numbas_bounds_check(tmp_path):
     """Every array that a kernel indexes. Rows behind raw addresses are out of its sight: see the next test."""
@@ -253,6 +255,7 @@ GUARDED = """
 """
 
 
+@pytest.mark.process
 @jit
 @pytest.mark.skipif(sys.platform != "linux", reason="needs mprotect")
 @pytest.mark.parametrize("overstep", [False, True])

@@ -67,6 +67,7 @@ print(digest(spherevec.train(DOCUMENTS, **SETTINGS)))
 """
 
 
+@pytest.mark.process
 def test_one_thread_and_a_seed_give_the_same_bits(model):
     expected = digest(model)
     assert digest(spherevec.train(DOCUMENTS, **SETTINGS)) == expected
@@ -122,6 +123,7 @@ process.join()
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_training_works_after_a_fork(model):
     assert run_script(FORKED_RUN, timeout=900) == [digest(model)]
@@ -527,6 +529,7 @@ spherevec.train(random_documents(400, longest=300), **{**SETTINGS, "epochs": 100
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_ctrl_c_stops_and_cleans_up(tmp_path):
     process = subprocess.Popen(

@@ -54,7 +54,7 @@ def export(
     console: Console,
 ) -> None:
     """Write vectors for other programs."""
-    from spherevec.io import FORMATS, export_model
+    from spherevec.io import export_model
 
     formats = _chosen_formats(files, format_name)
     if guard_formulas and set(formats.values()) != {"projector"}:
@@ -68,12 +68,11 @@ def export(
             if getattr(model, name) is None:
                 raise ConfigError(f"{folder}: has no {name}; leave out --{name}")
         for name, path in files.items():
-            export_model(model, name, path, formats[name], overwrite=force, guard_formulas=guard_formulas)
-            vectors = getattr(model, name)
-            written.append({"file": str(path), "vectors": name, "count": len(vectors), "format": formats[name]})
-            console.tell(f"{path}: {len(vectors):,} {name} as {formats[name]}")
-            if name != "docs" and not FORMATS[formats[name]].spaces and any(" " in key for key in vectors.index_to_key):
-                console.tell("phrases are written with _ for their spaces, since the format takes none")
+            notes = export_model(model, name, path, formats[name], overwrite=force, guard_formulas=guard_formulas)
+            count = len(getattr(model, name))
+            written.append({"file": str(path), "vectors": name, "count": count, "format": formats[name]})
+            for note in (f"{path}: {count:,} {name} as {formats[name]}", *notes):
+                console.tell(note)
     console.result(written, lambda: None)
 
 

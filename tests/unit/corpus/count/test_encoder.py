@@ -313,6 +313,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="100 MB of text need the compiled tokeniser")
 def test_memory_does_not_grow_with_the_text(tmp_path):

@@ -331,6 +331,7 @@ class TestBadFolders:
             encode(["a b"], tmp_path / "out", min_count=1)
         assert (tmp_path / "out").read_bytes() == b"data"
 
+    @pytest.mark.process
     @pytest.mark.parametrize("threads", [1, 2])
     def test_a_disk_that_fills_up(self, tmp_path, threads):
         # A limit on the size of files stops a write half-way, as a full disk does.
@@ -347,6 +348,7 @@ class TestBadFolders:
         assert "Exception ignored" not in result.stderr
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.process
     def test_a_disk_that_is_full(self, tmp_path):
         disk = tmp_path / "disk"
         disk.mkdir()
