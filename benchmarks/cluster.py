@@ -32,7 +32,7 @@ from spherevec.corpus.read.readers import read_documents
 from spherevec.distributed import interval
 from spherevec.distributed.cluster import connected
 from spherevec.distributed.exchange import merged
-from spherevec.distributed.machines import Machines, machines
+from spherevec.distributed.runtime import RayRuntime, ray_runtime
 from spherevec.distributed.shard import Shard, Task
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
@@ -120,16 +120,16 @@ def encoded(folder: str, documents: int, made_up: int = 0) -> EncodedCorpus:
     return encode(texts, folder, min_count=1)
 
 
-def epochs_of(corpus: EncodedCorpus, config: TrainConfig, machines: Machines | None = None) -> tuple[float, float]:
+def epochs_of(corpus: EncodedCorpus, config: TrainConfig, runtime: RayRuntime | None = None) -> tuple[float, float]:
     """Seconds and processor seconds of the epochs, those of a worker included, without what comes before and after."""
     marks: dict[str, tuple[float, float]] = {}
 
     def mark(progress: Progress) -> None:
         if progress.phase in ("training", "finishing") and progress.phase not in marks:
-            theirs = sum(seconds for *_, seconds in machines.crew.do("where", aside=True)) if machines else 0.0
+            theirs = sum(seconds for *_, seconds in runtime.pool.do("where", aside=True)) if runtime else 0.0
             marks[progress.phase] = (time.perf_counter(), time.process_time() + theirs)
 
-    train_corpus(corpus, config, progress=mark, runtime=machines)
+    train_corpus(corpus, config, progress=mark, runtime=runtime)
     corpus.spread = {}
     (first, first_cpu), (last, last_cpu) = marks["training"], marks["finishing"]
     return last - first, last_cpu - first_cpu
@@ -144,8 +144,8 @@ def alone(documents: int, epochs: int, repeats: int) -> dict[str, Any]:
         with connected("local", 1):
             for _ in range(repeats):
                 turns["plain"].append(epochs_of(corpus, config))
-                with machines("local", 1, config) as crew:
-                    turns["worker"].append(epochs_of(corpus, config, crew))
+                with ray_runtime("local", 1, config) as runtime:
+                    turns["worker"].append(epochs_of(corpus, config, runtime))
     pairs = list(zip(turns["plain"], turns["worker"], strict=True))
     ratios = {
         name: [round(theirs[at] / ours[at], 3) for ours, theirs in pairs]
@@ -162,13 +162,13 @@ def real(
     interval.AHEAD = ahead
     config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False, vector_size=dim)
     with tempfile.TemporaryDirectory() as folder, encoded(folder, documents, made_up) as corpus:
-        with machines(ray, workers, config, exchange_tokens=exchange_tokens) as crew:
-            model = train_corpus(corpus, config, runtime=crew)
-            memory = [kilobytes // 1024 for _, _, kilobytes, _ in crew.crew.do("where")]
+        with ray_runtime(ray, workers, config, exchange_tokens=exchange_tokens) as runtime:
+            model = train_corpus(corpus, config, runtime=runtime)
+            memory = [kilobytes // 1024 for _, _, kilobytes, _ in runtime.pool.do("where")]
         about = {"words": len(corpus.vocabulary), "tokens": corpus.n_tokens, "documents": corpus.n_documents}
     seconds = sum(epoch["seconds"] for epoch in model.record)
     found = {"workers": workers, **about, "dim": dim, "ahead": ahead, "epochs": epochs, "epoch_seconds": seconds}
-    return found | asdict(crew.costs) | {"peak_mb": memory}
+    return found | asdict(runtime.costs) | {"peak_mb": memory}
 
 
 def plain_peak(folder: str, epochs: int, dim: int) -> int:

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from spherevec.distributed.machines import Machines
+from spherevec.distributed.runtime import RayRuntime
 from spherevec.distributed.worker import Worker
 from spherevec.storage.files import working_folder
 
 
-class InlineCrew:
-    """What `spherevec.distributed.crew.Crew` offers, with references that are the answers themselves."""
+class InlinePool:
+    """What `spherevec.distributed.worker_pool.WorkerPool` offers, with references that are the answers themselves."""
 
     def __init__(self, workers: int, workdir: str | None = None) -> None:
         self.workers, self.limit = workers, 0.0
@@ -55,11 +55,11 @@ class InlineCrew:
 
 
 @contextlib.contextmanager
-def inline_machines(
+def inline_runtime(
     workers: int, exchange_tokens: int | None = None, workdir: str | Path | None = None
-) -> Iterator[Machines]:
-    """As `spherevec.distributed.machines.machines`."""
+) -> Iterator[RayRuntime]:
+    """As `spherevec.distributed.runtime.ray_runtime`."""
     with working_folder(workdir) as folder:
-        crew = InlineCrew(workers, None if workdir is None else str(workdir))
-        yield Machines(crew, folder, exchange_tokens)  # type: ignore[arg-type]
-        crew.end()
+        pool = InlinePool(workers, None if workdir is None else str(workdir))
+        yield RayRuntime(pool, folder, exchange_tokens)  # type: ignore[arg-type]
+        pool.end()

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, replace
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.backend import LEG
+from spherevec.distributed.backend import EXCHANGES_PER_SYNC
 from spherevec.distributed.interval import AHEAD, exchanges_an_epoch
 
 # Tokens a second of one thread, its seconds for each number of a row that moved (found, added up, applied), and the
@@ -68,7 +68,7 @@ class Cluster:
             return training, self.exchanges * WAIT
         each = WAIT + rows * self.dim * number / self.cores
         sending = 2 * (1 - 1 / self.workers) * rows * (2 * self.dim + 12) * 8 / (self.gbit * 1e9)
-        hidden = (1 - 1 / LEG) * min(sending, AHEAD * training / self.exchanges)
+        hidden = (1 - 1 / EXCHANGES_PER_SYNC) * min(sending, AHEAD * training / self.exchanges)
         return training, self.exchanges * (each + sending - hidden)
 
 

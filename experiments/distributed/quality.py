@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.datasets import find_data, load_labelled, load_similarity, wiki_path
-from experiments.distributed.inline import inline_machines
+from experiments.distributed.inline import inline_runtime
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.corpus.read.readers import read_documents
@@ -74,8 +74,8 @@ def main() -> None:
                 config = TrainConfig.recipe("default", deterministic=True, seed=seed, epochs=arguments.epochs)
                 started = time.perf_counter()
                 steps = max(workers, 1) * (arguments.exchanges or 0)
-                with inline_machines(max(workers, 1), -(-corpus.n_tokens // steps) if steps else None) as crew:
-                    model = train_corpus(corpus, config, runtime=crew if workers else None)
+                with inline_runtime(max(workers, 1), -(-corpus.n_tokens // steps) if steps else None) as runtime:
+                    model = train_corpus(corpus, config, runtime=runtime if workers else None)
                 entry = {
                     **asked,
                     "tokens": corpus.n_tokens,

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import spherevec
-from experiments.distributed.inline import inline_machines
+from experiments.distributed.inline import inline_runtime
 from helpers import small_disk
 from spherevec.cli import cli
 from spherevec.config import TrainConfig
@@ -111,7 +111,7 @@ def test_one_worker_learns_what_one_machine_does(cluster):
 def test_workers_of_one_process_learn_what_those_of_ray_do(without_faults, tmp_path):
     """Studies and quick tests rely on it."""
     config = TrainConfig(**{name: value for name, value in SETTINGS.items() if name != "progress"})
-    with encode(texts(), tmp_path / "corpus", min_count=2) as corpus, inline_machines(2, **CLUSTER) as machines:
+    with encode(texts(), tmp_path / "corpus", min_count=2) as corpus, inline_runtime(2, **CLUSTER) as machines:
         same(train_corpus(corpus, config, runtime=machines), without_faults)
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.cluster import told
-from spherevec.distributed.crew import Crew
+from spherevec.distributed.cluster import worker_error
 from spherevec.distributed.exchange import SHARED, Slice
 from spherevec.distributed.layout import Layout
 from spherevec.distributed.shard import Report, Task, total
 from spherevec.distributed.worker import merge_slices, received
+from spherevec.distributed.worker_pool import WorkerPool
 from spherevec.engine.base import Block, Floats, table_rows
 from spherevec.engine.cpu.document_rows import SHARE_OF_MEMORY
 from spherevec.engine.cpu.vector_ops import padded_rows
@@ -31,7 +31,7 @@ from spherevec.storage.os_errors import explain_os_errors
 REFIT_STEPS = 8
 # Exchanges from one point at which all workers have all that was learned to the next. Only at such a point can a run be
 # saved or interrupted.
-LEG = 4
+EXCHANGES_PER_SYNC = 4
 ROWS_SENT = 1 << 16  # vectors of one message
 SEEN_SECONDS = 2.0  # after which rows are asked for again that figures of progress need
 # A new worker starts from the last snapshot of all vectors and goes through the exchanges since. There is a new one
@@ -61,8 +61,8 @@ class ClusterSchedule(Schedule):
         self._config, self._documents, self.exchanges = config, documents, exchanges
 
     def blocks(self, epoch: int) -> list[Block]:
-        firsts = range(0, self.exchanges, LEG)
-        edges = [(first, min(first + LEG, self.exchanges)) for first in firsts]
+        firsts = range(0, self.exchanges, EXCHANGES_PER_SYNC)
+        edges = [(first, min(first + EXCHANGES_PER_SYNC, self.exchanges)) for first in firsts]
         return [Block(*edge, epoch, 0, *(self.alpha(epoch, step) for step in edge)) for edge in edges]
 
     def alpha(self, epoch: int, step: int) -> float:
@@ -91,7 +91,7 @@ class ClusterBackend:
 
     def __init__(
         self,
-        crew: Crew,
+        pool: WorkerPool,
         layout: Layout,
         words: int,
         config: TrainConfig,
@@ -100,14 +100,14 @@ class ClusterBackend:
         bring: Callable[[int], None],
         folder: Path,
     ) -> None:
-        self._crew, self._layout, self._config, self._schedule, self._ahead = crew, layout, config, schedule, ahead
+        self._pool, self._layout, self._config, self._schedule, self._ahead = pool, layout, config, schedule, ahead
         self._bring, self._folder = bring, folder
-        self._alone = crew.workers == 1
+        self._alone = pool.workers == 1
         self._sizes = table_rows(words, sum(layout.sizes), config)
         self._sums = Sums()
         self._learned = (config.bias, config.bias)
         # What a new worker starts from: rows of one worker (None for all), and every exchange since, with all slices.
-        self._filled, self._settled = False, True  # settled: the last exchange is with all workers
+        self._filled, self._synchronised = False, True  # settled: the last exchange is with all workers
         self._start: list[tuple[int | None, str, int, object]] = []
         self._log: list[tuple[Task, Future[object]]] = []
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="spherevec")
@@ -116,14 +116,14 @@ class ClusterBackend:
         self._training = False  # what is read meanwhile is for figures of progress
         self._seen: tuple[object, float, Floats] = (None, 0.0, np.zeros((0, 0), np.float32))
         self.costs = Costs()
-        crew.bring_up = self._bring_up
+        pool.bring_up = self._bring_up
 
     # --- the seam ----------------------------------------------------------------------------------------------------
 
     def fill(self) -> None:
         """Every worker makes its random directions by itself."""
         self._filled = True
-        self._crew.do("fill")
+        self._pool.do("fill")
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         if table != "docs":
@@ -133,9 +133,9 @@ class ClusterBackend:
             self._load(run.worker, "docs", run.local, rows[run.first - start : run.first - start + run.size])
 
     def _load(self, worker: int | None, table: str, start: int, rows: Floats) -> None:
-        sent = self._crew.put(rows)
+        sent = self._pool.put(rows)
         self._start.append((worker, table, start, sent))
-        self._crew.do("load", table, start, sent, numbers=None if worker is None else [worker])
+        self._pool.do("load", table, start, sent, numbers=None if worker is None else [worker])
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         """Rows of all workers' documents, or of the first one's words; while they train, as they were a moment ago."""
@@ -147,7 +147,7 @@ class ClusterBackend:
         if table == "docs":
             runs = [(run.worker, run.local, run.local + run.size) for run in self._layout.between(start, stop)]
         nothing: Floats = np.zeros((0, self._config.vector_size), np.float32)
-        parts = [self._crew.do("read", table, *run, numbers=[worker], aside=True, times=1)[0] for worker, *run in runs]
+        parts = [self._pool.do("read", table, *run, numbers=[worker], aside=True, times=1)[0] for worker, *run in runs]
         rows = np.concatenate([nothing, *parts])
         if self._training:
             self._seen = (asked, now, rows)
@@ -155,10 +155,10 @@ class ClusterBackend:
 
     def finite(self, table: str) -> bool:
         """Each worker looks at its own."""
-        return all(self._crew.do("finite", table))
+        return all(self._pool.do("finite", table))
 
     def warm_up(self) -> None:
-        self._crew.do("warm_up")
+        self._pool.do("warm_up")
 
     def train(self, worker: int, block: Block) -> None:
         """A leg: between two exchanges all workers train, and then agree on what they have learned."""
@@ -174,8 +174,8 @@ class ClusterBackend:
                 if len(self._log) > 1:
                     self._log[-2][1].result()  # kept, or there is no room
             if agreed:
-                self._crew.do("absorb", *agreed, times=1)
-                self._settled = True
+                self._pool.do("absorb", *agreed, times=1)
+                self._synchronised = True
         finally:
             self._training = False
         if self._since > max(MOST_SECONDS, TIMES_THE_COST * self._cost) or self._bytes > MOST_BYTES:
@@ -187,13 +187,13 @@ class ClusterBackend:
         Args:
             known: what they agreed on last.
         """
-        crew = self._crew
+        pool = self._pool
         shipped: dict[int, list[object]] = {}
         finishing: dict[int, object] = {}
 
         def begin(number: int) -> object:
-            begun, *shipped[number] = crew.call(number, "train", task, *known, returns=1 + crew.workers)
-            finishing[number] = crew.call(number, "finish")
+            begun, *shipped[number] = pool.call(number, "train", task, *known, returns=1 + pool.workers)
+            finishing[number] = pool.call(number, "finish")
             return begun
 
         def finish(number: int) -> object:
@@ -202,19 +202,19 @@ class ClusterBackend:
             return finishing.pop(number)
 
         started = time.perf_counter()
-        crew.ask(begin, times=1)
+        pool.ask(begin, times=1)
         begun = time.perf_counter()
         merges, slices = ([], []) if self._alone else self._merged(task.alpha, shipped, begin)
         merged = time.perf_counter()
-        reports: list[Report] = crew.ask(finish, times=1)
-        self._log.append((task, self._aside.submit(crew.put, slices)))  # the workers go on meanwhile
-        self._settled = self._alone
+        reports: list[Report] = pool.ask(finish, times=1)
+        self._log.append((task, self._aside.submit(pool.put, slices)))  # the workers go on meanwhile
+        self._synchronised = self._alone
         self._sums = reports[0].sums if self._alone else total([self._sums, *(one.sums for one in reports)])
         words, documents, sent, training = (
             [getattr(report, name) for report in reports] for name in ("word_bias", "document_bias", "sent", "seconds")
         )
-        self._learned = (sum(words) / crew.workers, sum(documents) / crew.workers)
-        costs, seconds, size = self.costs, sum(training) / crew.workers, sum(_bytes(part) for part in slices)
+        self._learned = (sum(words) / pool.workers, sum(documents) / pool.workers)
+        costs, seconds, size = self.costs, sum(training) / pool.workers, sum(_bytes(part) for part in slices)
         self._since += seconds
         self._bytes += size
         costs.exchanges += 1
@@ -234,25 +234,25 @@ class ClusterBackend:
             shipped: references to what each worker has moved.
             begin: asks one that died for it again.
         """
-        crew = self._crew
+        pool = self._pool
         while True:
             sums = [
-                crew.merge(part, merge_slices, alpha, *(shipped[number][part] for number in range(crew.workers)))
-                for part in range(crew.workers)
+                pool.merge(part, merge_slices, alpha, *(shipped[number][part] for number in range(pool.workers)))
+                for part in range(pool.workers)
             ]
             # All slices set out for all machines as soon as they are there, in both directions at once.
-            for number in range(crew.workers):
-                crew.call(number, "apply", received, *sums, aside=True)
+            for number in range(pool.workers):
+                pool.call(number, "apply", received, *sums, aside=True)
             try:
-                return sums, list(crew.ray.get(sums, timeout=crew.limit))
-            except crew.ray.exceptions.RayError as error:
+                return sums, list(pool.ray.get(sums, timeout=pool.limit))
+            except pool.ray.exceptions.RayError as error:
                 # A node may have died with what its workers had learned: they learn it again.
-                gone = crew.dead()
+                gone = pool.dead()
                 if not gone:
-                    raise told(error, "adding up what the workers learned") from error
+                    raise worker_error(error, "adding up what the workers learned") from error
                 died = error if isinstance(error, TimeoutError) else ConnectionError("its process or node has ended")
                 for number in gone:
-                    crew.replace(number, died)
+                    pool.replace(number, died)
                     begin(number)
 
     def sums(self) -> Sums:
@@ -280,18 +280,18 @@ class ClusterBackend:
 
     def _coherence(self, weights: Floats) -> Coherence:
         """What all documents say of their words: whole numbers, so their order does not matter."""
-        parts = self._crew.do("coherence", self._crew.put(weights))
+        parts = self._pool.do("coherence", self._pool.put(weights))
         cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         return cosines, seen, direction
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         if first == last:
             return  # compiled by `warm_up`
-        sent = self._crew.put(plan)
-        runs: dict[int, list[tuple[int, int]]] = {number: [] for number in range(self._crew.workers)}
+        sent = self._pool.put(plan)
+        runs: dict[int, list[tuple[int, int]]] = {number: [] for number in range(self._pool.workers)}
         for run in self._layout.between(first, last):
             runs[run.worker].append((run.local, run.local + run.size))
-        self._crew.ask(lambda number: self._crew.call(number, "refit_documents", runs[number], sent))
+        self._pool.ask(lambda number: self._pool.call(number, "refit_documents", runs[number], sent))
         self._refits.append((runs, sent))
 
     def take(self) -> dict[str, Floats]:
@@ -322,7 +322,7 @@ class ClusterBackend:
                     for run in self._layout.between(first, first + len(rows))
                 ]  # fmt: skip
                 for worker, at, local, size in runs:
-                    made.append((worker, table, local, self._crew.put(rows[at : at + size])))
+                    made.append((worker, table, local, self._pool.put(rows[at : at + size])))
         self._start = made
         self._log, self._since, self._bytes, self._filled = [], 0.0, 0.0, False
         self._cost = time.monotonic() - started
@@ -332,7 +332,7 @@ class ClusterBackend:
         self._bring(number)
 
         def do(method: str, *arguments: object, returns: int = 1) -> None:
-            self._crew.ray.get(self._crew.call(number, method, *arguments, returns=returns))
+            self._pool.ray.get(self._pool.call(number, method, *arguments, returns=returns))
 
         if self._filled:
             do("fill")
@@ -341,10 +341,10 @@ class ClusterBackend:
                 do("load", table, start, rows)
         known: list[Slice] = []
         for task, slices in self._log:
-            do("train", task, *known, returns=1 + self._crew.workers)
+            do("train", task, *known, returns=1 + self._pool.workers)
             do("finish")
-            known = self._crew.ray.get(slices.result())
-        if self._settled:
+            known = self._pool.ray.get(slices.result())
+        if self._synchronised:
             do("absorb", *known)
         for runs, plan in self._refits:
             do("refit_documents", runs[number], plan)

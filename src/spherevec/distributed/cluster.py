@@ -128,7 +128,7 @@ def threads_a_worker(ray: Any, workers: int) -> int:
     return max(1, fewest // -(-workers // nodes))
 
 
-def told(error: BaseException, who: str) -> SpherevecError:
+def worker_error(error: BaseException, who: str) -> SpherevecError:
     """What went wrong on a worker, in one line."""
     causes = [error]
     while isinstance(inner := getattr(causes[-1], "cause", None), BaseException):

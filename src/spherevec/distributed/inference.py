@@ -17,9 +17,9 @@ from spherevec.corpus.read.pieces import Piece, find_parts, source_columns, stag
 from spherevec.corpus.read.readers import open_source
 from spherevec.corpus.table.records import columns_role, joined_columns
 from spherevec.devices import DEVICES
-from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, told
-from spherevec.distributed.crew import MOST_DEATHS
+from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, worker_error
 from spherevec.distributed.reading import PartAbout
+from spherevec.distributed.worker_pool import MOST_DEATHS
 from spherevec.engine.base import Floats
 from spherevec.io.ids import write_ids
 from spherevec.model import Model
@@ -121,7 +121,7 @@ def infer_files(
                 try:
                     found: InferredPart = module.get(waiting.pop(0))
                 except Exception as error:
-                    raise told(error, "inference") from error
+                    raise worker_error(error, "inference") from error
                 waiting += islice(asked, 1)
                 abouts.append(found.about)
                 tables.append((found.about.summary.documents, found.columns))

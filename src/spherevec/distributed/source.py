@@ -20,16 +20,16 @@ from spherevec.corpus.table.records import Arrays, KeptField, columns_role, join
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import threads_a_worker
 from spherevec.distributed.counting import BUCKET, choose, merge_counts, merged_as_a_tree, vocabulary_of
-from spherevec.distributed.crew import Crew
 from spherevec.distributed.layout import Layout
 from spherevec.distributed.reading import EncodedPart, PartAbout
+from spherevec.distributed.worker_pool import WorkerPool
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.tensors import write_tensors
 
 
 def read_on_workers(
-    crew: Crew,
+    pool: WorkerPool,
     source: Any,
     folder: Path,
     *,
@@ -48,15 +48,15 @@ def read_on_workers(
     """
     assert not phrases
     notes: list[str] = []
-    parts = find_parts(source, crew.workers, reading.get("encoding", "auto"), notes)
+    parts = find_parts(source, pool.workers, reading.get("encoding", "auto"), notes)
     if parts is None:
         return None
     if ids is not False:
         raise ConfigError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
     splitter = tokenizer_of(tokenizer)
-    workers = crew.workers
+    workers = pool.workers
     rounds = [parts[start : start + workers] for start in range(0, len(parts), workers)]
-    how = (splitter, threads_a_worker(crew.ray, workers), reading)
+    how = (splitter, threads_a_worker(pool.ray, workers), reading)
 
     def pieces(number: int, step: int) -> list[Piece]:
         return rounds[step][number] if number < len(rounds[step]) else []
@@ -65,38 +65,38 @@ def read_on_workers(
 
     def read_again(number: int) -> None:
         for step in range(done):
-            crew.ray.get(crew.call(number, "read_part", pieces(number, step), *how))
+            pool.ray.get(pool.call(number, "read_part", pieces(number, step), *how))
 
     def read(number: int) -> Any:
-        return crew.call(number, "read_part", pieces(number, done), *how)
+        return pool.call(number, "read_part", pieces(number, done), *how)
 
-    crew.bring_up = read_again
+    pool.bring_up = read_again
     abouts: list[PartAbout] = []
     for step in range(len(rounds)):
-        abouts += crew.ask(read)[: len(rounds[step])]
+        abouts += pool.ask(read)[: len(rounds[step])]
         done += 1
         if progress:
             progress(done, len(rounds))
     distinct = sum(about.summary.distinct_words or 0 for about in abouts)
     if min_count is None:
         min_count = default_min_count(sum(about.summary.tokens for about in abouts))
-    chosen = _counted(crew, max(1, -(-distinct // BUCKET)), min_count)
+    chosen = _counted(pool, max(1, -(-distinct // BUCKET)), min_count)
     vocabulary, rare, total = vocabulary_of(chosen, min_count, max_vocab)
-    sent = crew.put(vocabulary)
+    sent = pool.put(vocabulary)
 
     numbered = 0
 
     def numbered_parts() -> Iterator[EncodedPart]:
         nonlocal numbered
         for numbered, some in enumerate(rounds):
-            yield from crew.do("renumber", numbered, sent)[: len(some)]
+            yield from pool.do("renumber", numbered, sent)[: len(some)]
 
     def renumber_again(number: int) -> None:
         read_again(number)
         for step in range(numbered):
-            crew.ray.get(crew.call(number, "renumber", step, sent))
+            pool.ray.get(pool.call(number, "renumber", step, sent))
 
-    crew.bring_up = renumber_again
+    pool.bring_up = renumber_again
     notes += [note for about in abouts for note in about.summary.notes]
     figures = {"min_count": min_count, "distinct_words": total, "notes": notes}
     keep = ReadOptions(**reading).kept
@@ -105,12 +105,12 @@ def read_on_workers(
     return corpus, Layout(workers, sizes)
 
 
-def _counted(crew: Crew, buckets: int, min_count: int) -> Iterator[Any]:
+def _counted(pool: WorkerPool, buckets: int, min_count: int) -> Iterator[Any]:
     """What is left of each bucket of words, one after the other."""
     for bucket in range(buckets):
-        counts = crew.do("counts", bucket, buckets)
-        total = merged_as_a_tree(counts, lambda number, *parts: crew.merge(number, merge_counts, *parts))
-        yield crew.ray.get(crew.merge(bucket, choose, total, min_count))
+        counts = pool.do("counts", bucket, buckets)
+        total = merged_as_a_tree(counts, lambda number, *parts: pool.merge(number, merge_counts, *parts))
+        yield pool.ray.get(pool.merge(bucket, choose, total, min_count))
 
 
 def _gather(

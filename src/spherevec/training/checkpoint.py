@@ -43,7 +43,7 @@ _HASHED_AT_ONCE = 1 << 22
 
 # What a run may change when it goes on: training does not depend on it, or not by more than between two machines.
 _FREE_SETTINGS = {"threads", "smooth_rare_words"}
-_SETTLED_BY_TEXT = {"epochs", "sample"}
+_CHOSEN_BY_TEXT = {"epochs", "sample"}
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 _SCHEMA = schema.record(
@@ -76,14 +76,14 @@ _SCHEMA = schema.record(
 
 
 @dataclass(frozen=True)
-class Every:
+class SaveInterval:
     """How often to save: after so many seconds, or after so many epochs."""
 
     seconds: float = math.inf
     epochs: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> Every | None:
+    def parse(cls, text: str) -> SaveInterval | None:
         """From "90s", "10m", "2h" or "2e"; None from "off"."""
         if text == "off":
             return None
@@ -101,7 +101,7 @@ class Saver:
     def __init__(
         self,
         folder: Path,
-        every: Every,
+        every: SaveInterval,
         backend: Backend,
         biases: Biases,
         config: TrainConfig,
@@ -189,13 +189,13 @@ class Checkpoint:
         """Refuse to go on with another text or other settings, and say which.
 
         Args:
-            config: the settled settings of the run that is to go on.
+            config: the resolved settings of the run that is to go on.
             blocks: of an epoch of that run.
         """
         settings = config.as_dict()
         differing = {name for name in settings if self.config.get(name) != settings[name]} - _FREE_SETTINGS
-        # Where the text differs, so may what was settled by it. Settings that shape the text are named before it.
-        self._refuse_settings(differing - _SETTLED_BY_TEXT, settings)
+        # Where the text differs, so may what was chosen by it. Settings that shape the text are named before it.
+        self._refuse_settings(differing - _CHOSEN_BY_TEXT, settings)
         now = fingerprint(corpus)
         spread = {name: int(self.corpus.get(name, 0)) for name in ("workers", "exchanges")}
         if spread != dict.fromkeys(spread, 0) | corpus.spread:

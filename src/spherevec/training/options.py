@@ -39,9 +39,9 @@ class Options:
     runtime: Runtime = field(default_factory=LocalRuntime)
 
     @property
-    def every(self) -> checkpoints.Every | None:
+    def every(self) -> checkpoints.SaveInterval | None:
         """How often a checkpoint is saved; None where none is."""
-        every = checkpoints.Every.parse(self.checkpoint_every)
+        every = checkpoints.SaveInterval.parse(self.checkpoint_every)
         return None if self.checkpoint is None else every
 
     @contextmanager

@@ -35,7 +35,7 @@ class WordPrior:
         tables: "inputs" and "contexts" as they were before, (V, dim) each.
         before, new: (V,) how often each word occurred in the text of before, and occurs in the new text.
         keep_probability: (V,) of subsampling, as 32-bit integers.
-        config: the settled settings of the run.
+        config: the resolved settings of the run.
         strength: how many steps one occurrence stands for.
     """
 

@@ -24,7 +24,7 @@ def in_notebook() -> bool:
     return active is not None and type(active).__name__ == "ZMQInteractiveShell"
 
 
-class _Forgiving:
+class _SafeStream:
     """A stream that never complains: the terminal behind it may be gone."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -49,7 +49,7 @@ def live_bar() -> Iterator[ProgressCallback]:
     from rich.console import Console
     from rich.live import Live
 
-    console = Console() if in_notebook() else Console(file=cast(IO[str], _Forgiving(sys.stderr)))
+    console = Console() if in_notebook() else Console(file=cast(IO[str], _SafeStream(sys.stderr)))
     with Live(console=console, refresh_per_second=8, transient=True) as live:
         yield lambda progress: live.update(live_view(progress))
 

@@ -111,8 +111,8 @@ def train(
     options = Options(initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
     runtime = local_runtime(config, workdir)
     if distributed:
-        machines = import_module("spherevec.distributed.machines").machines
-        runtime = machines(ray, workers, config, workdir=workdir, **(cluster or {}))
+        ray_runtime = import_module("spherevec.distributed.runtime").ray_runtime
+        runtime = ray_runtime(ray, workers, config, workdir=workdir, **(cluster or {}))
     with options.opened(runtime) as opened:
         if isinstance(source, EncodedCorpus):
             return _train_corpus(source, config, opened)

@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import spherevec
-from experiments.distributed.inline import inline_machines
+from experiments.distributed.inline import inline_runtime
 from spherevec.cli import cli
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.distributed import backend
-from spherevec.distributed.cluster import check_workers, connected, told
+from spherevec.distributed.cluster import check_workers, connected, worker_error
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError, TrainingError
 from spherevec.model import KeyedVectors
 from spherevec.training import train_corpus
@@ -37,7 +37,7 @@ class Wrapped(Exception):
     ],
 )
 def test_errors_of_workers_are_one_line(error, said):
-    found = told(error, "worker 1")
+    found = worker_error(error, "worker 1")
     assert isinstance(found, TrainingError) and said in str(found) and "\n" not in str(found)
 
 
@@ -45,7 +45,7 @@ def test_errors_of_workers_are_one_line(error, said):
     "cause", [CorpusError("text.txt: no such file"), MissingExtraError("training on a GPU", "cuda")]
 )
 def test_our_own_errors_come_through(cause):
-    assert told(Wrapped(cause), "worker 1") is cause
+    assert worker_error(Wrapped(cause), "worker 1") is cause
     again = pickle.loads(pickle.dumps(cause))  # as Ray sends them
     assert type(again) is type(cause) and str(again) == str(cause)
 
@@ -69,7 +69,7 @@ def test_any_objective_trains_on_workers(tmp_path, workers, settings):
     options = {"epochs": 2, "vector_size": 8, "deterministic": True, "threads": 1, "min_count": 1}
     recipe = settings.get("recipe", "default")
     config = TrainConfig.recipe(recipe, **options | {k: v for k, v in settings.items() if k != "recipe"})
-    with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_machines(workers, workdir=tmp_path) as machines:
+    with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_runtime(workers, workdir=tmp_path) as machines:
         model = train_corpus(corpus, config, runtime=machines)
         corpus.spread = {}
         plain = train_corpus(corpus, config)
@@ -93,22 +93,22 @@ def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, monkeypa
     for dies in (False, True):
         with (
             encode(texts() * 2, tmp_path / f"c{dies}", min_count=1) as corpus,
-            inline_machines(workers, interval) as machines,
+            inline_runtime(workers, interval) as machines,
         ):
-            crew, asked = machines.crew, machines.crew.ask
+            pool, asked = machines.pool, machines.pool.ask
 
-            def die(progress, crew=crew, dies=dies):
+            def die(progress, pool=pool, dies=dies):
                 if dies and progress.phase == "finishing":
-                    crew.replace(1)
+                    pool.replace(1)
 
-            def ask(ask, numbers=None, times=10.0, crew=crew, asked=asked, dies=dies):
+            def ask(ask, numbers=None, times=10.0, pool=pool, asked=asked, dies=dies):
                 answers = asked(ask, numbers, times)
                 if dies and times == 1 and hasattr(answers[0], "word_bias"):  # at the end of every exchange
-                    crew.replace(0)
+                    pool.replace(0)
                     ask(0)
                 return answers
 
-            crew.ask = ask
+            pool.ask = ask
 
             found.append(train_corpus(corpus, config, runtime=machines, progress=die))
     for table in ("words", "docs"):
@@ -118,7 +118,7 @@ def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, monkeypa
 
 def test_workers_start_from_given_words_as_one_machine_does(tmp_path):
     config = TrainConfig(epochs=1, vector_size=8, deterministic=True, threads=1, min_count=1)
-    with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_machines(1) as machines:
+    with encode(texts(), tmp_path / "c", min_count=1) as corpus, inline_runtime(1) as machines:
         known = KeyedVectors(corpus.vocabulary.words[5:50], np.eye(8, dtype=np.float32)[np.arange(45) % 8])
         model = train_corpus(corpus, config, runtime=machines, initial=known)
         corpus.spread = {}
@@ -130,12 +130,12 @@ def test_a_run_goes_on_with_as_many_workers(tmp_path):
     config = TrainConfig(epochs=2, vector_size=8, deterministic=True, threads=1, min_count=1)
     how = {"checkpoint": tmp_path / "run", "checkpoint_every": "1e"}
     with encode(texts(), tmp_path / "c", min_count=1) as corpus:
-        with inline_machines(2) as machines:
+        with inline_runtime(2) as machines:
             first = train_corpus(corpus, config, runtime=machines, **how)
-        with inline_machines(2) as machines:
+        with inline_runtime(2) as machines:
             again = train_corpus(corpus, config, runtime=machines, resume=True, **how)
         np.testing.assert_array_equal(first.docs.vectors, again.docs.vectors)
-        with inline_machines(3) as machines, pytest.raises(ConfigError, match=r"workers=2 .* then, workers=3"):
+        with inline_runtime(3) as machines, pytest.raises(ConfigError, match=r"workers=2 .* then, workers=3"):
             train_corpus(corpus, config, runtime=machines, resume=True, **how)
         corpus.spread = {}
         with pytest.raises(ConfigError, match=r"workers=2 .* then, no ray now"):

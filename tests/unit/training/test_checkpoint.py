@@ -24,7 +24,7 @@ from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import checksums, files
 from spherevec.training import checkpoint, trainer, workers
-from spherevec.training.checkpoint import Every
+from spherevec.training.checkpoint import SaveInterval
 from spherevec.training.position import Position
 from warm import run_command
 
@@ -61,15 +61,15 @@ def one_line(error):
 @pytest.mark.parametrize(
     ("text", "every"),
     [
-        ("90s", Every(seconds=90)),
-        ("10m", Every(seconds=600)),
-        ("1.5h", Every(seconds=5400)),
-        ("2e", Every(epochs=2)),
+        ("90s", SaveInterval(seconds=90)),
+        ("10m", SaveInterval(seconds=600)),
+        ("1.5h", SaveInterval(seconds=5400)),
+        ("2e", SaveInterval(epochs=2)),
         ("off", None),
     ],
 )
 def test_times_and_epochs(text, every):
-    assert Every.parse(text) == every
+    assert SaveInterval.parse(text) == every
 
 
 @pytest.mark.parametrize("text", ["10", "m", "", "0s", "0.0m", "0e", "-1m", "1.5e", "10 m", "never", 5, None])

@@ -10,29 +10,36 @@ from typing import Any
 
 from spherevec import process
 from spherevec.devices import DEVICES
-from spherevec.distributed.cluster import told
+from spherevec.distributed.cluster import worker_error
 from spherevec.distributed.worker import Worker
 from spherevec.errors import TrainingError
 
 MOST_DEATHS = 5  # of one worker, one after another, without a finished step between them
-PATIENCE = 600.0  # seconds that a worker may take from one exchange to the next, and ten times that for other work
+# Seconds that a worker may take from one exchange to the next, and ten times that for other work.
+WORKER_TIMEOUT = 600.0
 _TIMES_THE_OTHERS = 10.0
 
 
-class Crew:
+class WorkerPool:
     """As many Ray actors as there are workers.
 
     Args:
         ray: the connected module.
-        patience: seconds after which a worker that has not finished a step counts as dead.
+        timeout: seconds after which a worker that has not finished a step counts as dead.
         workdir: where the workers keep their texts, on their machines.
     """
 
     def __init__(
-        self, ray: Any, workers: int, *, device: str = "cpu", patience: float = PATIENCE, workdir: str | None = None
+        self,
+        ray: Any,
+        workers: int,
+        *,
+        device: str = "cpu",
+        timeout: float = WORKER_TIMEOUT,
+        workdir: str | None = None,
     ) -> None:
         self.ray, self.workers = ray, workers
-        self._patience, self._workdir, self._slowest = patience, workdir, 0.0
+        self._timeout, self._workdir, self._slowest = timeout, workdir, 0.0
         self._actor = ray.remote(concurrency_groups={"aside": 1})(Worker)
         self._options: dict[str, Any] = {"num_cpus": 1, "scheduling_strategy": "SPREAD", "max_restarts": 0}
         self._options["num_gpus"] = DEVICES[device].gpus
@@ -65,7 +72,7 @@ class Crew:
         try:
             yield
         except full as error:
-            raise told(error, "this machine") from error
+            raise worker_error(error, "this machine") from error
 
     def ask(
         self, ask: Callable[[int], Any], numbers: Iterable[int] | None = None, times: float = _TIMES_THE_OTHERS
@@ -116,7 +123,7 @@ class Crew:
     @property
     def limit(self) -> float:
         """Seconds that a step of training may take: as the user says, or more where all take long."""
-        return max(self._patience, _TIMES_THE_OTHERS * self._slowest)
+        return max(self._timeout, _TIMES_THE_OTHERS * self._slowest)
 
     def replace(self, number: int, error: Exception, actor: Any = None) -> None:
         """Start a worker in the place of one that died, and bring it to where that one was.
@@ -128,7 +135,7 @@ class Crew:
             while actor is None or actor is self._actors[number]:
                 raised = (self.ray.exceptions.RayTaskError, self.ray.exceptions.UnserializableException)
                 if isinstance(error, raised):
-                    raise told(error, f"worker {number}") from error
+                    raise worker_error(error, f"worker {number}") from error
                 self._deaths[number] += 1
                 if self._deaths[number] > MOST_DEATHS:
                     raise TrainingError(
@@ -150,7 +157,7 @@ class Crew:
         gone = []
         for number in range(self.workers):
             try:
-                self.ray.get(self.call(number, "where", aside=True), timeout=self._patience)
+                self.ray.get(self.call(number, "where", aside=True), timeout=self._timeout)
             except self.ray.exceptions.RayError:
                 gone.append(number)
         return gone
