@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from spherevec.process import one_blas_thread, usable_cores
 from spherevec.threads import in_order
-from spherevec.topics import kernels
 
 Labels = NDArray[np.int64]
 Rows = NDArray[np.float32]
@@ -34,6 +33,8 @@ def neighbor_graph(rows: Rows, neighbors: int, threads: int = 0) -> csr_array:
     The matrix (n, n) is symmetric: a pair of rows that are among each other's neighbours weighs twice. Cosines below 0
     weigh nothing.
     """
+    from spherevec.topics import kernels
+
     n = len(rows)
     k = min(neighbors, n - 1)
     columns = np.zeros((n, k), np.int32)
@@ -98,6 +99,8 @@ def renumbered(labels: NDArray[Any]) -> Labels:
 
 
 def _move(graph: csr_array, resolution: float, random: np.random.Generator, labels: Labels) -> int:
+    from spherevec.topics import kernels
+
     degrees = np.asarray(graph.sum(axis=1), np.float64).ravel()
     if not degrees.any():
         return 0
