@@ -11,6 +11,7 @@ common. Nothing is learned and nothing is saved: known words keep their vectors,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,8 @@ SHORTEST_GUESSED = 4  # letters of a word that another may stand in for
 ALIKE = 20  # words that a guess is made of, at most
 _COMPARED = 50  # words that share most n-grams, which are compared letter by letter
 POWER = 4  # of the likeness: how much more the most alike words count
-_BATCH = 1024  # words that are guessed in one go
+_FEW = 64  # words that NumPy has compared before compiled code is loaded
+_PLACES = 1e9  # as in the compiled search
 _HASHED = 1 << 11  # words whose n-grams are found in one go
 _PART_BITS = 16  # of the row of an n-gram: rows that agree in the others are sorted together
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -156,25 +158,23 @@ class Spellings:
         order = np.lexsort((rows, -likeness), axis=1)[:, : min(k, self._size)]
         return np.take_along_axis(rows, order, 1), np.take_along_axis(likeness, order, 1)
 
-    def sharing(
-        self, words: Sequence[str], k: int, *, most: int | None = None, threads: int = 1
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """As `nearest`, by n-grams alone.
-
-        Args:
-            most: pass over n-grams that more known words have than this; quicker, and nearly the same.
-            threads: how many to use; the result is the same for any number.
-        """
+    def sharing(self, words: Sequence[str], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """As `nearest`, by n-grams alone; a few words need no compiled code."""
         rows = np.zeros((len(words), min(k, self._size)), np.int64)
         likeness = np.zeros(rows.shape)
-        buffers = [self.buffers() for _ in range(threads)]
-
-        def fill(worker: int, start: int) -> None:
-            here = slice(start, start + _BATCH)
-            self.fill_sharing(words[here], rows[here], likeness[here], most, buffers[worker])
-
-        for _ in in_order(range(0, len(words), _BATCH), fill, threads):
-            pass
+        if len(words) > _FEW:
+            self.fill_sharing(words, rows, likeness, self._size, self.buffers())
+            return rows, likeness
+        asked, weights = self._weighted(words)
+        for word, (first, last) in enumerate(pairwise(asked.starts.tolist())):
+            scores = np.zeros(self._size)
+            for gram, weight in zip(asked.rows[first:last].tolist(), weights[first:last].tolist(), strict=True):
+                here = slice(self._starts[gram], self._starts[gram + 1])
+                scores[self._owners[here]] += weight * self._shares[here]
+            scores = np.floor(scores * _PLACES + 0.5) / _PLACES
+            best = np.argsort(-scores, kind="stable")[: rows.shape[1]]
+            best = best[scores[best] > 0]
+            rows[word, : len(best)], likeness[word, : len(best)] = best, scores[best]
         return rows, likeness
 
     def buffers(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -186,18 +186,26 @@ class Spellings:
         words: Sequence[str],
         rows: NDArray[np.int64],
         likeness: NDArray[np.float64],
-        most: int | None,
+        most: int,
         buffers: tuple[NDArray[np.float64], NDArray[np.int64]],
     ) -> None:
-        """As `sharing`, into zeros (n, k), with the `buffers` of the calling thread."""
+        """As `sharing`, into zeros (n, k), with the `buffers` of the calling thread.
+
+        Args:
+            most: pass over n-grams that more known words have than this; quicker, and nearly the same.
+        """
         from spherevec.model.spelling_kernel import find_alike
 
-        asked = Ngrams.of(words)
-        weights = self._weights[asked.rows] / np.repeat(asked.lengths(self._weights), np.diff(asked.starts))
+        asked, weights = self._weighted(words)
         find_alike(
             asked.starts, asked.rows.astype(np.int64), weights, self._starts, self._owners, self._shares,
-            self._size if most is None else most, likeness, rows, *buffers,
+            most, likeness, rows, *buffers,
         )  # fmt: skip
+
+    def _weighted(self, words: Sequence[str]) -> tuple[Ngrams, NDArray[np.float64]]:
+        """The n-grams of words, and the weight of each in its word."""
+        asked = Ngrams.of(words)
+        return asked, self._weights[asked.rows] / np.repeat(asked.lengths(self._weights), np.diff(asked.starts))
 
     def guess(self, words: Sequence[str], vectors: Floats) -> Floats:
         """Unit vectors (n, dim) for words of any spelling, from the vectors (known, dim) of the known words.

@@ -24,6 +24,7 @@ ASKED = {
     "neighbours of a document": "model.docs.most_similar('d7')",
     "an analogy": "model.words.analogy('heron', 'fish', 'boat')",
     "a document": "model.documents.record(model.documents.row_of('d3'))",
+    "a misspelled query": "from spherevec.model.search import prepared_queries as q; q(model, ['herron'], None, True)",
     "queries": "from spherevec.model.search import prepared_queries; prepared_queries(model, ['the heron', 'a fish'])",
 }
 COMMANDS = {"info": [], "neighbors": ["heron"], "analogy": ["heron", "fish", "boat"]}

@@ -163,3 +163,9 @@ def test_temporary_folders_of_the_living_stay(tmp_path):
     with temporary_folder(tmp_path / "f") as first, temporary_folder(tmp_path / "f") as second:
         assert first != second and first.is_dir() and second.is_dir()
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("writer", [files.atomic_file, files.atomic_folder])
+def test_the_root_of_the_file_system_is_refused(writer):
+    with pytest.raises(SpherevecError, match="is the root of the file system"), writer("/", overwrite=True):
+        pass
