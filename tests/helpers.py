@@ -148,6 +148,14 @@ def written_text(seed: int = 2) -> tuple[list[list[str]], Integers, Integers]:
     return texts, word_topics, document_topics
 
 
+def tokenizer_cases() -> list[dict[str, Any]]:
+    """Texts and their words, of `data/tokenizer_cases.json`: what every form of the tokenizer must give."""
+    cases: list[dict[str, Any]] = json.loads(
+        (Path(__file__).parent / "data" / "tokenizer_cases.json").read_text("utf-8")
+    )
+    return cases
+
+
 def fit_cases() -> dict[str, Any]:
     """Documents fitted to fixed words, of `data/fit_cases.json`: what every form of the fit must give.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser_helpers import visit
-from helpers import fit_cases
+from helpers import fit_cases, tokenizer_cases
 from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.explore.page import save_page
 from spherevec.explore.tokenizers import description
@@ -52,34 +52,16 @@ def test_the_cases_of_the_fit_in_javascript(browser, data, tmp_path):
         np.testing.assert_allclose(vector, case["vector"], atol=2e-5, err_msg=str(case["words"]))
 
 
-TEXTS = (
-    "Don’t stop; COVID-19 isn't C++17 or C#, .NET, ASP.NET and node.js! well-known e-mail",
-    "İstanbul naïve CAFÉ x_1 ² U.S. U.S.A. e.g. a.b 3.14 1,000 192.168.0.1. 5-6 a++b f# #1 c##",
-    "see (https://www.example.com/a_(b).html), http://x.org/?q=1, www.test.de. mail me@host.example.com, a@b",
-    "#hashtag @mention #1st @_x 👍🏽 👩‍👩‍👧 🇩🇪 🇩 ☀️ ✂ 🏴\U000e0067\U000e007f",
-    "日本語のテキスト 漢 ภาษาไทย привет ΟΔΟΣ ΣΑΣ Σ l’été",
-    "'quoted' a'b-c -d- co\u00adop zero\u200bwidth می\u200cخواهم e\u0301",
-    "AT&amp;T <b>bold</b>face line<br/>break <nothing> a < b > c &notit; &eacute;t&#233; &#150; &semi; &#x41; <!--x-->",
-    "<p class='a'>one</p>two &lt;script&gt; &Tab; &#129; &unknown; <a href=x>link</a>ed",
-    "",
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["whitespace", "words:unspaced=bigrams,html=off", "words:unspaced=bigrams",
-     "words:unspaced=whole,hyphens=join,urls=keep,emails=keep",
-     "words:unspaced=bigrams,urls=split,emails=drop,tags=off,emoji=off,symbols=off,numbers=off,abbreviations=off",
-     "words:unspaced=bigrams,urls=drop,emails=split,lowercase=off,hyphens=split"],
-)  # fmt: skip
-def test_the_browser_tokenizes_as_training_does(browser, file, name):
-    tokenizer = tokenizer_of(name)
+def test_the_cases_of_the_tokenizer_in_javascript(browser, file):
+    cases = tokenizer_cases()
+    given = [[case["text"], description(tokenizer_of(case["tokenizer"]), False)] for case in cases]
     with visit(browser, file) as one:
-        for text in TEXTS:
-            words = one.page.evaluate(
-                "([text, how]) => spherevec.words(text, how)", [text, description(tokenizer, False)]
-            )
-            assert words == tokenizer.words(text)
+        found = one.page.evaluate("cases => cases.map(([text, how]) => spherevec.words(text, how))", given)
+    for case, words in zip(cases, found, strict=True):
+        assert words == case["words"], case
+
+
+TEXTS = ("Don’t stop; COVID-19 isn't C++17", "see (https://www.example.com/a_(b).html), me@host.example.com, a@b")
 
 
 def test_the_browser_says_where_it_uses_its_own_dictionary(browser, data, tmp_path):
@@ -88,8 +70,8 @@ def test_the_browser_says_where_it_uses_its_own_dictionary(browser, data, tmp_pa
     path = save_page(replace(data, tokenizer=description(tokenizer, False)), tmp_path / "page.html")
     unspaced = ("word1 我们在北京大学学习中文 word2", "東京で寿司を食べました", "ภาษาไทยง่ายมาก")
     with visit(browser, path) as one:
-        assert one.page.evaluate("texts => texts.map((text) => spherevec.words(text))", TEXTS[:4]) == [
-            tokenizer.words(text) for text in TEXTS[:4]
+        assert one.page.evaluate("texts => texts.map((text) => spherevec.words(text))", TEXTS) == [
+            tokenizer.words(text) for text in TEXTS
         ]
         for text in unspaced:
             words = one.page.evaluate("text => spherevec.words(text)", text)

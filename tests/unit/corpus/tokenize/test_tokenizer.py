@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from helpers import tokenizer_cases
 from spherevec.corpus.count.word_table import MergedWords, WordTable
 from spherevec.corpus.tokenize import characters as ch
 from spherevec.corpus.tokenize import cleaning, tokenize
@@ -53,31 +54,11 @@ def one_line(document):
     return document.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Don't STOP, it’s 'quoted' rock''n'roll", ["don't", "stop", "it's", "quoted", "rock", "n'roll"]),
-        ("snake_case x2 e\u0301tude co\u00adoperate", ["snake_case", "x2", "étude", "cooperate"]),
-        ("İstanbul ΟΔΟΣ STRASSE straße", ["istanbul", "οδος", "strasse", "straße"]),
-        ("COVID-19 F-16 well-known 1990-1995", ["covid-19", "f-16", "well", "known", "1990", "1995"]),
-        ("3.14 1,000 192.168.0.1 v1.2. 5,", ["3.14", "1,000", "192.168.0.1", "v1.2", "5"]),
-        (
-            "C++ C++17 C# F#, .NET ASP.NET node.js a#b",
-            ["c++", "c++17", "c#", "f#", ".net", "asp.net", "node.js", "a", "b"],
-        ),
-        ("the U.S. and U.S, e.g. now.Then", ["the", "u.s.", "and", "u.s.", "e.g.", "now", "then"]),
-        ("#topic @user #1 a@b", ["#topic", "@user", "1", "a", "b"]),
-        ("😀👍🏽 👨\u200d👩\u200d👧 🇩🇪🇫🇷 ❤\ufe0f", ["😀", "👍🏽", "👨\u200d👩\u200d👧", "🇩🇪", "🇫🇷", "❤"]),
-        ("AT&amp;T caf&eacute; <b>x</b> a<br>b 1 < 2", ["at", "t", "café", "x", "a", "b", "1", "2"]),
-        ("日本語 人 ไทย می\u200cخواهم", ["日本", "本語", "人", "ไท", "ทย", "می\u200cخواهم"]),
-        ("' ’ '' a' 'b", ["a", "b"]),
-        ("", []),
-    ],
-)
-def test_words_by_example(text, words):
-    tokenizer = tokenizer_of("words:unspaced=bigrams")
-    assert tokenizer.words(text) == words
-    assert fed(WordTable(tokenizer), text)[0] == words
+@pytest.mark.parametrize("case", tokenizer_cases(), ids=lambda case: f"{case['tokenizer']} {case['text'][:20]}")
+def test_the_cases_in_python_and_compiled(case):
+    tokenizer = tokenizer_of(case["tokenizer"])
+    assert tokenizer.words(case["text"]) == case["words"]
+    assert fed(WordTable(tokenizer), case["text"])[0] == case["words"]
 
 
 def test_unspaced_scripts_are_divided_into_words():
@@ -104,40 +85,6 @@ def test_without_the_extra_pairs_of_characters_stand_in(monkeypatch):
     assert tokenizer_of("words").options.unspaced == "bigrams"
     with pytest.raises(MissingExtraError, match=r"spherevec\[cjk\]"):
         tokenizer_of("words:unspaced=segment").words("日本語")
-
-
-@pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        ("keep", ["see", "http://www.x.org/a_(b)", "or", "joe.doe@mail.x.org", "www.y.org"]),
-        ("host", ["see", "x.org", "or", "mail.x.org", "y.org"]),
-        ("drop", ["see", "or"]),
-        (
-            "split",
-            ["see", "http", "www", "x", "org", "a_", "b", "or", "joe", "doe", "mail", "x", "org", "www", "y", "org"],
-        ),
-    ],
-)
-def test_addresses(how, words):
-    text = "See http://www.x.org/a_(b), or <Joe.Doe@mail.x.org>. (www.y.org/)"
-    tokenizer = tokenizer_of(f"words:urls={how},emails={how}")
-    assert tokenizer.words(text) == words
-    assert fed(WordTable(tokenizer), text)[0] == words
-
-
-def test_options_can_be_turned_off():
-    off = tokenizer_of(
-        "words:lowercase=off,hyphens=split,numbers=off,symbols=off,abbreviations=off,tags=off,emoji=off,html=off,"
-        "unspaced=whole"
-    )
-    words = off.words("A covid-19 3.14 C++ c# U.S. #tag 😀 &amp; <b> 日本語")
-    assert " ".join(words) == "A covid 19 3 14 C c U S tag amp b 日本語"
-    assert tokenizer_of("words:hyphens=join").words("state-of-the-art --x a-") == ["state-of-the-art", "x", "a"]
-
-
-def test_whitespace_by_example():
-    text = " Don't  stop,\tnow\r\x0b\f a\u00a0b\u2003c "
-    assert tokenize(text, "whitespace") == ["Don't", "stop,", "now", "a\u00a0b\u2003c"]
 
 
 def test_a_function_is_a_tokenizer():
