@@ -96,6 +96,12 @@ _READING = (
         show_default=True,
         help="What to do with rows of a CSV file that have more or fewer cells than its header.",
     ),
+    click.option(
+        "--date-format", metavar="FORMAT", help="How dates are written: %d/%m/%Y, or excel; found out when not given."
+    ),
+    click.option(
+        "--decimal", type=click.Choice([".", ","]), help="What stands before decimals; found out when not given."
+    ),
     click.option("--encoding", default="auto", show_default=True, help="How the text is written as bytes."),
     click.option(
         "--encoding-errors",

@@ -44,6 +44,8 @@ def train(
     ids: bool | Sequence[Any] = False,
     delimiter: str | None = None,
     ragged: str = "error",
+    date_format: str | None = None,
+    decimal: str | None = None,
     encoding: str = "auto",
     encoding_errors: str = "strict",
     strict: bool = False,
@@ -78,6 +80,9 @@ def train(
         ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
         delimiter: what stands between the cells of a CSV file; found out when not given.
         ragged: rows of a CSV file with more or fewer cells than its header: "error", "skip" or "pad".
+        date_format: how dates of kept columns are written, as for `strptime` ("%d/%m/%Y"), or "excel"; found out when
+            not given.
+        decimal: what stands before decimals in kept columns, "." or ","; found out when not given.
         encoding: of text files; "auto" finds it out for each file.
         encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
         strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.
@@ -134,6 +139,8 @@ def train(
                 ids=ids,
                 delimiter=delimiter,
                 ragged=ragged,
+                date_format=date_format,
+                decimal=decimal,
                 encoding=encoding,
                 encoding_errors=encoding_errors,
                 strict=strict,

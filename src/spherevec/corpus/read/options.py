@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from spherevec.config import KEEP_TEXT
 from spherevec.corpus.read.streams import AUTO
-from spherevec.corpus.table.field_types import check_kind, is_missing, split_kind
+from spherevec.corpus.table.field_types import EXCEL, check_kind, is_missing, split_kind
 from spherevec.corpus.table.records import Columns, KeptField, Row
 from spherevec.errors import ConfigError, CorpusError
 
@@ -78,6 +78,8 @@ class ReadOptions:
         delimiter: what stands between the cells of a CSV file; found out when not given.
         ragged: rows of a CSV file with more or fewer cells than its header: "error" refuses them, "skip" leaves them
             out, "pad" fills what is missing and cuts what is too much.
+        date_format: how dates are written, as for `strptime` ("%d/%m/%Y"), or "excel"; found out when not given.
+        decimal: what stands before decimals, "." or ","; found out when not given.
         encoding: how text is written as bytes; "auto" finds it out for each file.
         encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
         strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.
@@ -92,6 +94,8 @@ class ReadOptions:
     keep_text: int = KEEP_TEXT
     delimiter: str | None = None
     ragged: str = "error"
+    date_format: str | None = None
+    decimal: str | None = None
     encoding: str = AUTO
     encoding_errors: str = "strict"
     strict: bool = False
@@ -107,6 +111,10 @@ class ReadOptions:
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
             raise ConfigError(f"delimiter must be one character such as ';' or a tab, not {self.delimiter!r:.40}")
         _check_choice("ragged", self.ragged, ("error", "skip", "pad"))
+        if self.date_format is not None and "%" not in self.date_format and self.date_format != EXCEL:
+            raise ConfigError(f"date_format must be such as '%d/%m/%Y', or 'excel', not {self.date_format!r:.40}")
+        if self.decimal is not None:
+            _check_choice("decimal", self.decimal, (".", ","))
         _check_choice("encoding_errors", self.encoding_errors, ("strict", "replace"))
         if self.id_field is not None and self.ids is not False:
             raise ConfigError("id_field and ids both say where ids come from; give one of them")
@@ -155,14 +163,17 @@ class ReadOptions:
     @property
     def named(self) -> dict[str, Any]:
         """What another text of the same kind needs to be read alike, ready for JSON; `keep` is in the table."""
-        names = ("text_field", "id_field", "title_field", "keep_text")
+        names = ("text_field", "id_field", "title_field", "keep_text", "date_format", "decimal")
         named = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(ReadOptions, name)}
         return named | ({"columns": sorted(self.columns_seen)} if self.columns_seen else {})
 
     @property
     def columns(self) -> Columns:
         """What the table of documents is made of."""
-        return Columns(self.id_field, self.title_field, self.kept, self.keep_text, self.ids is not False)
+        return Columns(
+            self.id_field, self.title_field, self.kept, self.keep_text, self.ids is not False, self.date_format,
+            self.decimal,
+        )  # fmt: skip
 
     def fields(self, there: Sequence[str], where: str, *, text_known: bool = False) -> Fields:
         """The fields to read, all of which must be `there`.

@@ -17,10 +17,22 @@ MISSING_DATE = int(np.iinfo(np.int64).min)  # NumPy's "not a time"
 # occurs twice.
 MOST_CATEGORIES, FEW_CATEGORIES = 10_000, 20
 
-_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
+_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?\Z")
+_COMMA_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,2}(\.[0-9]{3})+|[1-9][0-9]*)(,[0-9]+)?\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?\Z", re.DOTALL)
 _MONTH = re.compile(r"[12][0-9]{3}(-[0-9]{2})?\Z")
+# What a day looks like where it is not ISO 8601: 25.02.2024, 2/25/2024, 25 Feb 2024, February 25, 2024; then a time.
+_TIME = r"(?:,?\s+(\d{1,2}:\d{2}(?::\d{2})?))?\Z"
+_DIGITS = re.compile(r"(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4})" + _TIME)
+_DAY_FIRST = re.compile(r"(\d{1,2})\.?[\s-]([A-Za-z]{3,9})\.?,?[\s-](\d{4})" + _TIME)
+_NAME_FIRST = re.compile(r"([A-Za-z]{3,9})\.?\s(\d{1,2})(?:st|nd|rd|th)?,?\s(\d{4})" + _TIME)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# The orders in which dates may be written, as formats of `strptime`.
+ISO, DAY_FIRST, MONTH_FIRST = "ISO 8601", "%d/%m/%Y", "%m/%d/%Y"
+_FOUND_FORMS = {ISO, DAY_FIRST, MONTH_FIRST}
+EXCEL = "excel"  # days since the end of 1899
 _EPOCH = datetime(1970, 1, 1)
+_EXCEL_EPOCH = datetime(1899, 12, 30)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -41,14 +53,20 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def as_number(text: str) -> float | int | None:
-    """The number that a text spells, or None. Leading zeros make a code, not a number."""
-    if not _NUMBER.match(text):
+def as_number(text: str, decimal: str = ".") -> float | int | None:
+    """The number that a text spells, or None. Leading zeros make a code, not a number; so does one that is too large.
+
+    Args:
+        decimal: "." or ",", which then groups of three digits may part by points: 1.234,5.
+    """
+    if decimal == ",":
+        if not _COMMA_NUMBER.match(text):
+            return None
+        text = text.replace(".", "").replace(",", ".")
+    elif not _NUMBER.match(text):
         return None
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
+    number = int(text) if len(text) < 300 and text.lstrip("+-").isdigit() else float(text)
+    return number if math.isfinite(number) else None
 
 
 def as_microseconds(value: Any, *, months: bool = False) -> int | None:
@@ -72,8 +90,50 @@ def as_microseconds(value: Any, *, months: bool = False) -> int | None:
     if not isinstance(value, datetime):
         return None
     if value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    return int((value - _EPOCH) // _MICROSECOND)
+        try:
+            value = value.astimezone(UTC)
+        except OverflowError:  # at the ends of the calendar, as .NET writes "no date"
+            value = datetime.min if value.year == 1 else datetime.max
+    return int((value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND)
+
+
+def date_as(text: str, form: str) -> int | None:
+    """As `as_microseconds`, of a date in one of the orders above, of Excel, or in a format of `strptime`.
+
+    >>> date_as("25.02.2024", DAY_FIRST) == date_as("Feb 25, 2024", MONTH_FIRST) == as_microseconds("2024-02-25")
+    True
+    """
+    if form == ISO:
+        return as_microseconds(text, months=True)
+    if form in (DAY_FIRST, MONTH_FIRST):
+        return _moment(*_day_and_time(text, form))
+    try:
+        if form == EXCEL:
+            return as_microseconds(_EXCEL_EPOCH + timedelta(days=float(text)))
+        return as_microseconds(datetime.strptime(text, form))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _day_and_time(text: str, form: str) -> tuple[str, str]:
+    """The day of a date that is not ISO 8601 as 2024-2-25, and its time; empty where it is none."""
+    text = text.strip()
+    if match := _DIGITS.match(text):
+        first, sign, second, year, time = match.groups()
+        if sign == "." and form == MONTH_FIRST:  # nobody writes points so
+            return "", ""
+        day, month = (first, second) if form == DAY_FIRST else (second, first)
+    elif match := _DAY_FIRST.match(text) or _NAME_FIRST.match(text):
+        day, name, year, time = match.groups()
+        day, name = (day, name) if day.isdigit() else (name, day)
+        month = str(_MONTHS.index(name[:3].lower()) + 1) if name[:3].lower() in _MONTHS else "0"
+    else:
+        return "", ""
+    return f"{year}-{int(month):02}-{int(day):02}", time or ""
+
+
+def _moment(day: str, time: str) -> int | None:
+    return as_microseconds(f"{day} {time:0>5}" if time.count(":") == 1 else f"{day} {time:0>8}" if time else day)
 
 
 def check_kind(kind: str | None) -> None:
@@ -86,15 +146,31 @@ class KindFinder:
 
     Args:
         kind: what the user says that they are; None to find out.
+        date_format: how dates are written, "excel" or as for `strptime`; None to find out.
+        decimal: what stands before decimals, "." or ","; None to find out.
     """
 
-    def __init__(self, kind: str | None) -> None:
+    def __init__(self, kind: str | None, date_format: str | None = None, decimal: str | None = None) -> None:
         check_kind(kind)
         self.declared = kind
-        self._number = self._date = True
+        # The ways in which all values so far can be read. Excel's dates are numbers, so they must be declared.
+        self._forms = set(_FOUND_FORMS) if date_format is None else {date_format}
+        if date_format == EXCEL and kind != "date":
+            self._forms = set()
+        self._decimals = {".", ","} if decimal is None else {decimal}
+        self._comma = decimal == ","  # a comma stands where it parts no thousands
+        self._example = ""  # a date that may be read in two ways
         self.whole = True
         self._distinct: set[str] | None = set()
         self.n_filled = 0
+
+    @property
+    def decimal(self) -> str:
+        return "." if "." in self._decimals else ","
+
+    def date(self, text: str) -> int | None:
+        """A date of this field."""
+        return date_as(text, min(self._forms)) if self._forms else None
 
     def text_of(self, value: Any, spelled: bool) -> str:
         """How a value is written down until its kind is known; '' where it is missing.
@@ -118,22 +194,36 @@ class KindFinder:
         return text
 
     def _check_declared(self, text: str) -> None:
-        if self.declared == "number":
-            number = as_number(text)
-            if number is None:
-                raise ValueError(f"{text!r:.40} is not a number")
-            self.whole = self.whole and isinstance(number, int) and abs(number) < 2**63
-        elif self.declared == "date" and as_microseconds(text, months=True) is None:
-            raise ValueError(f"{text!r:.40} is not a date as in 2024-11-30 or 2024-11-30T12:00:00Z")
+        if self.declared == "number" and not self._narrow_numbers(text):
+            raise ValueError(f"{text!r:.40} is not a number")
+        if self.declared == "date" and not self._narrow_dates(text):
+            raise ValueError(f"{text!r:.40} is not a date as in 2024-11-30, 30.11.2024 or 30 Nov 2024; set date_format")
+
+    def _narrow_numbers(self, text: str) -> bool:
+        """Keep the ways in which the number can be read; false if there is none."""
+        self._decimals = {sign for sign in self._decimals if as_number(text, sign) is not None}
+        number = as_number(text, self.decimal) if self._decimals else None
+        self._comma = self._comma or ("," in text and len(text.rpartition(",")[2]) != 3)
+        self.whole = self.whole and isinstance(number, int) and abs(number) < 2**63
+        return number is not None
+
+    def _narrow_dates(self, text: str) -> bool:
+        """Keep the ways in which the date can be read; false if there is none."""
+        readings = {form: moment for form in self._forms if (moment := date_as(text, form)) is not None}
+        self._forms = set(readings)
+        if len(set(readings.values())) > 1:
+            self._example = self._example or text
+        return bool(self._forms)
 
     def _look(self, value: Any, text: str, spelled: bool) -> None:
-        if self._number:
+        if self._decimals:
             typed = isinstance(value, int | float) and not isinstance(value, bool)
-            number = as_number(text) if typed or spelled else None
-            self._number = number is not None
-            self.whole = self.whole and isinstance(number, int) and abs(number) < 2**63
-        if self._date and as_microseconds(text) is None:
-            self._date = False
+            if not (typed or spelled) or not self._narrow_numbers(text):
+                self._decimals = set()
+        if self._forms <= _FOUND_FORMS and _MONTH.match(text):  # a number, or who knows
+            self._forms = set()
+        elif self._forms:
+            self._narrow_dates(text)
         if self._distinct is not None:
             self._distinct.add(text)
             if len(self._distinct) > MOST_CATEGORIES:
@@ -141,13 +231,23 @@ class KindFinder:
 
     @property
     def kind(self) -> str:
-        if self.declared:
-            return self.declared
+        """What the values are; `ValueError` says so where they are dates that may be read in two ways."""
+        kind = self.declared or self._found_kind()
+        if kind == "date" and {DAY_FIRST, MONTH_FIRST} <= self._forms and self._example:
+            raise ValueError(
+                f"{self._example!r:.40} may be day or month first: say which, date_format='{DAY_FIRST}' or "
+                f"'{MONTH_FIRST}', or keep it as text"
+            )
+        if kind == "number" and self.decimal == "," and not self._comma:
+            raise ValueError("its commas may part decimals or thousands; say decimal=',' or keep it as text")
+        return kind
+
+    def _found_kind(self) -> str:
         if self.n_filled == 0:
             return "text"
-        if self._number:
+        if "." in self._decimals or (self._decimals and self._comma):
             return "number"
-        if self._date:
+        if self._forms:
             return "date"
         if self._distinct is None:
             return "text"

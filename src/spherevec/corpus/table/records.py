@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import KEEP_TEXT
-from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, as_microseconds, as_number, is_missing
+from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, as_number, is_missing
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
@@ -62,6 +62,8 @@ class Columns:
     keep: Sequence[KeptField] = field(default_factory=tuple)
     keep_text: int = KEEP_TEXT
     ids: bool = False  # rows bring ids that no field is named for, such as pairs
+    date_format: str | None = None
+    decimal: str | None = None
 
 
 class RecordBuilder:
@@ -86,7 +88,10 @@ class RecordBuilder:
         self._titles = writer("title")
         self._has_title = False
         self._texts = writer("text") if columns.keep_text else None
-        self._fields = [(writer(f"field-{i}"), KindFinder(kept.kind)) for i, kept in enumerate(columns.keep)]
+        self._fields = [
+            (writer(f"field-{i}"), KindFinder(kept.kind, columns.date_format, columns.decimal))
+            for i, kept in enumerate(columns.keep)
+        ]
 
     @property
     def n_rows(self) -> int:
@@ -170,7 +175,10 @@ class RecordBuilder:
         if self._texts is not None:
             put("text", "text", "text", text_arrays(self._texts.column()))
         for (writer, finder), kept in zip(self._fields, self.columns.keep, strict=True):
-            put("field", kept.name, finder.kind, _typed(writer.column(), finder))
+            try:
+                put("field", kept.name, finder.kind, _typed(writer.column(), finder))
+            except ValueError as error:
+                raise CorpusError(f"field {kept.name!r}: {error}") from None
         write_tensors(path, {"schema": schema_array(self._n_rows, schema), **tensors})
 
     def _named_sources(self) -> bool:
@@ -244,13 +252,13 @@ def _typed(raw: TextColumn, finder: KindFinder) -> dict[str, NDArray[Any]]:
     if kind == "date":
         days = np.full(len(raw), MISSING_DATE, np.int64)
         for start, texts in _chunks(raw):
-            found: list[Any] = [as_microseconds(text, months=True) if text else MISSING_DATE for text in texts]
+            found: list[Any] = [finder.date(text) if text else MISSING_DATE for text in texts]
             days[start : start + len(texts)] = found
         return {"values": days}
     whole = finder.whole and finder.n_filled == len(raw)
     numbers_ = np.full(len(raw), 0 if whole else np.nan, np.int64 if whole else np.float64)
     for start, texts in _chunks(raw):
-        cells: list[Any] = [as_number(text) if text else np.nan for text in texts]
+        cells: list[Any] = [as_number(text, finder.decimal) if text else np.nan for text in texts]
         numbers_[start : start + len(texts)] = cells
     return {"values": numbers_}
 

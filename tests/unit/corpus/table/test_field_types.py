@@ -1,0 +1,129 @@
+"""What a kept field holds, as people write it."""
+
+import tempfile
+
+import numpy as np
+import pytest
+
+from spherevec.corpus import encode
+from spherevec.corpus.table.field_types import (
+    DAY_FIRST,
+    ISO,
+    MONTH_FIRST,
+    KindFinder,
+    as_microseconds,
+    as_number,
+    date_as,
+)
+from spherevec.errors import ConfigError, CorpusError
+from spherevec.model.documents import DocumentTable
+
+
+def column(cells, tmp_path, keep="d", **options):
+    """A kept column of a CSV file: its kind and its cells."""
+    path = tmp_path / "t.csv"
+    path.write_text("text;d\n" + "".join(f"some words;{cell}\n" for cell in cells), "utf-8")
+    options = {"text_field": "text", "keep": [keep], "delimiter": ";", "min_count": 1, **options}
+    with encode(path, tempfile.mkdtemp(dir=tmp_path), **options) as corpus:
+        table = DocumentTable(corpus.document_columns)
+        return table.fields["d"], [str(cell) for cell in table.column("d").tolist()]
+
+
+DAYS = ["2024-02-25 00:00:00", "2024-03-01 00:00:00"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2024-02-25", "2024-03-01"],
+        ["25.02.2024", "1.3.2024"],
+        ["2/25/2024", "3/1/2024"],
+        ["25/02/2024", "01/03/2024"],
+        ["25-02-2024", "01-03-2024"],
+        ["25 Feb 2024", "1 March 2024"],
+        ["Feb 25, 2024", "March 1st, 2024"],
+    ],
+)
+@pytest.mark.parametrize("keep", ["d", "d:date"])
+def test_dates_as_columns_show_them(tmp_path, cells, keep):
+    assert column(cells, tmp_path, keep) == ("date", DAYS)
+
+
+def test_dates_with_times_and_gaps(tmp_path):
+    assert column(["25.02.2024 9:05", "", "01.03.2024 13:00:30"], tmp_path) == (
+        "date", ["2024-02-25 09:05:00", "None", "2024-03-01 13:00:30"],
+    )  # fmt: skip
+
+
+def test_day_and_month_that_cannot_be_told_apart_are_refused_with_both_readings(tmp_path):
+    with pytest.raises(CorpusError, match=r"field 'd': '02/03/2024' may be day or month first: .*%d/%m/%Y.*%m/%d/%Y"):
+        column(["02/03/2024", "05/06/2024"], tmp_path)
+    assert column(["02/03/2024"], tmp_path, date_format="%d/%m/%Y")[1] == ["2024-03-02 00:00:00"]
+
+
+def test_other_formats_are_named(tmp_path):
+    assert column(["240225"], tmp_path, "d:date", date_format="%y%m%d") == ("date", DAYS[:1])
+    with pytest.raises(CorpusError, match="line 2, field 'd': 'soon' is not a date as in"):
+        column(["soon"], tmp_path, "d:date")
+
+
+def test_serial_numbers_of_excel(tmp_path):
+    assert column(["45347", "45352.5"], tmp_path, "d:date", date_format="excel")[1] == [DAYS[0], "2024-03-01 12:00:00"]
+
+
+def test_a_wrong_format_is_refused():
+    from spherevec.corpus.read.options import ReadOptions
+
+    with pytest.raises(ConfigError, match="date_format must be such as"):
+        ReadOptions(date_format="DD.MM.YYYY")
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "values"),
+    [
+        (["3,14", "2", "1.234,5"], "number", ["3.14", "2.0", "1234.5"]),
+        (["3.14", "1.234"], "number", ["3.14", "1.234"]),
+        (["1,000", "1,000", "2,000"], "category", ["1,000", "1,000", "2,000"]),  # thousands, or decimals?
+        (["1", "22"], "number", ["1", "22"]),
+        (["007", "007"], "category", ["007", "007"]),
+    ],
+)
+def test_decimal_commas(tmp_path, cells, kind, values):
+    assert column(cells, tmp_path) == (kind, values)
+
+
+def test_commas_that_may_part_thousands_must_be_declared(tmp_path):
+    with pytest.raises(CorpusError, match="commas may part decimals or thousands; say decimal=','"):
+        column(["1,000", "2,500"], tmp_path, "d:number")
+    assert column(["1,000", "2,500"], tmp_path, "d:number", decimal=",") == ("number", ["1.0", "2.5"])
+
+
+class TestExtremes:
+    def test_ends_of_the_calendar_are_kept(self):
+        first, last = as_microseconds("0001-01-01"), as_microseconds("9999-12-31T23:59:59.999999")
+        assert as_microseconds("0001-01-01T00:00:00+01:00") == first
+        assert as_microseconds("9999-12-31T23:59:59-01:00") == last
+
+    @pytest.mark.parametrize("text", ["9" * 400, "1e999", "-" + "9" * 5000])
+    def test_numbers_that_no_column_holds_are_none(self, text, tmp_path):
+        assert as_number(text) is None
+        assert column([text, text, "5"], tmp_path)[0] == "category"
+        with pytest.raises(CorpusError, match=r"line 2, field 'd': .* is not a number"):
+            column([text], tmp_path, "d:number")
+
+    def test_large_whole_numbers_are_floats(self, tmp_path):
+        assert column([str(2**63)], tmp_path) == ("number", [str(float(2**63))])
+
+
+@pytest.mark.parametrize("text", ["31.02.2024", "99/99/2024", "1 Foo 2024", "2024", "25.02.24", "x", "1/2/3"])
+def test_what_is_no_date(text):
+    assert date_as(text, DAY_FIRST) is date_as(text, MONTH_FIRST) is None
+
+
+def test_readings_are_narrowed_by_every_value():
+    finder = KindFinder(None)
+    for text in ("02/03/2024", "25/03/2024"):
+        finder.text_of(text, True)
+    assert finder.kind == "date"
+    assert finder.date("02/03/2024") == date_as("2024-03-02", ISO)
+    assert np.datetime64(finder.date("02/03/2024"), "us") == np.datetime64("2024-03-02")
