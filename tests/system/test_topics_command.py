@@ -77,6 +77,23 @@ def test_topics_are_kept_with_the_model(folder: Path) -> None:
     assert answers.returncode == 0, answers.stderr
 
 
+def test_topics_are_changed_from_the_command_line(folder: Path) -> None:
+    def topics(*args: object) -> dict[int, dict[str, object]]:
+        done = run("topics", folder / "model", "--json", "--quiet", *args)
+        assert done.returncode == 0, done.stderr
+        return {topic["number"]: topic for topic in json.loads(done.stdout)["topics"]}
+
+    before = topics("--k", 3, "--keep")
+    changed = topics("--merge", "0,1", "--rename", "2=ice hockey", "--keep")
+    assert list(changed) == [0, 2] and changed[0]["size"] == 120 and changed[2]["title"] == "ice hockey"
+    assert changed[2]["size"] == before[2]["size"] == 60
+    assert topics("--split", 0, "--drop", 2).keys() == {0, 3}
+    assert topics()[2]["title"] == "ice hockey"  # what was not kept changed nothing
+    assert len(topics("--k", 3, "--keep")) == 3
+    shown = run("topics", folder / "model", "--levels", "2,3", "--quiet").stdout
+    assert "2 broad, 3 finer" in shown
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -86,6 +103,11 @@ def test_topics_are_kept_with_the_model(folder: Path) -> None:
         (["--by", "created:hour"], "the unit of time is one of"),
         (["--names", "nowhere.txt"], "no such file of names"),
         (["--only-names"], "--only-names needs --names"),
+        (["--k", 3, "--merge", "0"], "merging needs two different topics"),
+        (["--k", 3, "--merge", "0,x"], "--merge takes whole numbers"),
+        (["--k", 3, "--rename", "7"], "--rename takes a number and a title"),
+        (["--k", 3, "--drop", 9], "there is no topic 9"),
+        (["--levels", "9,3"], "levels go from broad to fine"),
     ],
 )
 def test_mistakes_cost_one_line(folder: Path, args: list[object], message: str) -> None:

@@ -35,8 +35,9 @@ class Assignment(NamedTuple):
 class Components:
     """Directions of components and the topics that they belong to.
 
-    A document belongs to the likeliest cell, and inside it to the likeliest topic. Cells are the topics as they were
-    found. Merged topics span several cells and a split topic is part of one, so that an edit moves no other document.
+    A document belongs to the likeliest cell, and inside it to the topic of the nearest component. Cells are the topics
+    as they were found. Merged topics span several cells and a split topic is part of one, so that an edit moves no
+    other document.
 
     Attributes:
         mean: (d,), the mean of all document vectors, which is taken off before directions are compared.
@@ -85,10 +86,9 @@ class Components:
             labels = topic_of_cell[best]
             several = np.flatnonzero(shared[best])
             if len(several):
-                inside = np.where(cells == best[several, None], likely[several], 0)
-                # The last column is for components without a topic.
-                labels[several] = np.argmax(summed_by(inside, self.topic_of % (self.n_topics + 1)), axis=1)
-                labels[labels == self.n_topics] = -1
+                # Likelihood over weight rises with the cosine.
+                near = np.where(cells == best[several, None], likely[several] / np.maximum(self.weights, 1e-30), -1)
+                labels[several] = self.topic_of[np.argmax(near, axis=1)]
             chances = _summed_topics(likely, self.topic_of)
             known = np.flatnonzero(labels >= 0)
             found.labels[rows] = labels

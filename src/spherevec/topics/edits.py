@@ -62,7 +62,8 @@ def split_topic(topics: Topics, topic: int | str, parts: int) -> Topics:
     components = state.components
     own = np.flatnonzero(components.topic_of == place)
     if not 2 <= parts <= len(own):
-        raise ConfigError(f"topic {topics.numbers[place]} can be split into 2 to {len(own)} parts, not {parts}")
+        most = f"can be split into 2 to {len(own)} parts, not {parts}" if len(own) > 1 else "is too small to be split"
+        raise ConfigError(f"topic {topics.numbers[place]} {most}")
     groups = cut(merge_order(components.weights[own, None] * components.directions[own]), parts)
     rank = np.empty(parts, np.int64)
     rank[np.argsort(-np.bincount(groups, components.weights[own]), kind="stable")] = np.arange(parts)

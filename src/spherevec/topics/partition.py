@@ -77,6 +77,7 @@ def find_components(
     assert topics is not None
     above = [_group_of(topics, broader) for broader in reversed(on_levels[:-1])]
     leaves = split_into_components(graph, single, topics, resolution * _FINER, seed)
+    leaves = _at_least_two(single, leaves, topics)
     topics, leaves = topics[copies], leaves[copies]
     topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
     topic_of[leaves] = topics
@@ -153,6 +154,20 @@ def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resoluti
     cosines[topic_of[:, None] != topic_of[kept]] = -np.inf
     target = np.where(kept, np.arange(len(sizes)), np.flatnonzero(kept)[np.argmax(cosines, axis=1)])
     return renumbered(target[leaves])
+
+
+def _at_least_two(rows: Rows, leaves: Labels, topics: Labels) -> Labels:
+    """The components (n,), two where a topic has one, so that it can be split: its halves along its longest axis."""
+    leaves = leaves.copy()
+    for topic in range(int(topics.max()) + 1):
+        own = np.flatnonzero(topics == topic)
+        if len(own) < 2 * _FEWEST_IN_COMPONENT or len(np.unique(leaves[own])) > 1:
+            continue
+        apart = rows[own] - rows[own].mean(axis=0)
+        _, _, axes = np.linalg.svd(apart, full_matrices=False)
+        side = apart @ axes[0]
+        leaves[own[side > np.median(side)]] = int(leaves.max()) + 1
+    return leaves
 
 
 def sums_of(rows: Rows, labels: Labels) -> NDArray[np.float64]:

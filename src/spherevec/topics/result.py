@@ -528,11 +528,13 @@ class Topics:
     def keep(self) -> Topics:
         """Make these the topics of the model: `model.topics()` gives them back, and `model.save` stores them.
 
+        Titles stay as they are, whatever documents come and go.
+
         `model.topics().rename(0, "money").keep()`, then `model.save("tickets.model", overwrite=True)`.
         """
         from spherevec.topics.keeping import stored
 
-        self.model.kept_topics = stored(self)
+        self.model.kept_topics = stored(self.with_titles_given())
         return self
 
     def save(self, folder: str | Path, overwrite: bool = False, guard_formulas: bool = False) -> None:

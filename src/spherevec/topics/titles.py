@@ -18,7 +18,7 @@ from scipy.sparse import csc_array
 
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels
-from spherevec.topics.words import same_word
+from spherevec.topics.words import said_by_phrase, same_word
 
 if TYPE_CHECKING:
     from spherevec.search.terms import DocumentTerms
@@ -70,7 +70,7 @@ def coverage(topic: TopicContent) -> list[str]:
     worth_of_document = np.where(topic.inside, 1 / max(n_inside, 1), -_COST / max(n_outside, 1))
     uncovered = np.ones(len(topic.inside))
     chosen: list[int] = []
-    allowed = np.ones(len(topic.candidates), np.bool_)
+    allowed = ~said_by_phrase(topic.candidates, topic.holds.T @ topic.inside)
     while len(chosen) < _MOST_WORDS and allowed.any():
         worth = topic.holds.T @ (worth_of_document * uncovered)
         worth = np.where(allowed, worth * np.where(worth > 0, topic.weights, 1), -np.inf)

@@ -22,6 +22,8 @@ _CANDIDATES = 5
 # logarithm of a score; rounds of exchanges; the words in a window; and documents looked at, at most.
 _CHOICE, _COHERENCE, _ROUNDS, _WINDOW, _MOST_DOCUMENTS = 6, 8.0, 10, 10, 50_000
 _BLOCK = 1 << 16
+# A phrase takes the place of its parts where it is worth this share of them.
+_PHRASE = 0.7
 # What two forms of one word differ by, each with the shortest stem that it is taken off.
 _ENDINGS = {"'s": 2, "s": 3, "ies": 3, "y": 3, "es": 4, "e": 4, "ed": 4, "er": 4, "ers": 4, "ing": 4, "ly": 4}
 
@@ -92,8 +94,11 @@ def best_words(
     """
     wanted = topn if together is None else _CHOICE * topn
     rows: list[int] = []
-    for row in np.argsort(-scores, kind="stable")[: _CANDIDATES * wanted].tolist():
-        if scores[row] <= 0 or len(rows) == wanted:
+    best = np.argsort(-scores, kind="stable")[: _CANDIDATES * wanted]
+    best = best[scores[best] > 0]
+    best = best[~said_by_phrase([names[row] for row in best.tolist()], scores[best])]
+    for row in best.tolist():
+        if len(rows) == wanted:
             break
         word = names[row]
         if any(char.isalpha() for char in word) and not any(same_word(word, names[other]) for other in rows):
@@ -101,6 +106,21 @@ def best_words(
     if together is not None and len(rows) > topn:
         rows = [rows[place] for place in sorted(_coherent(np.log(scores[rows]), together.npmi(rows), topn))]
     return [names[row] for row in rows]
+
+
+def said_by_phrase(words: Sequence[str], worth: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Which of the words (n,) are better said by a phrase among them: "york" by "new york", if it is worth as much.
+
+    >>> said_by_phrase(["york", "new york", "new"], np.array([1.0, 0.9, 2.0])).tolist()
+    [True, False, False]
+    """
+    best: dict[str, float] = {}
+    for word, own in zip(words, worth.tolist(), strict=True):
+        for part in word.split() if " " in word else ():
+            best[part] = max(best.get(part, 0.0), own)
+    return np.array(
+        [best.get(word, -1.0) >= _PHRASE * own for word, own in zip(words, worth.tolist(), strict=True)], np.bool_
+    )
 
 
 def _coherent(logs: NDArray[np.floating], npmi: NDArray[np.float64], topn: int) -> list[int]:

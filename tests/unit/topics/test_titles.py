@@ -1,0 +1,104 @@
+"""Ways to title topics: a table, to which anyone can add."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array
+
+import spherevec
+from spherevec import Model
+from spherevec.topics import find_topics
+from spherevec.topics.titles import TITLES, Spelling, TopicContent, coverage
+from spherevec.topics.words import same_word
+
+
+def content(holds: list[list[int]], inside: list[int], words: list[str]) -> TopicContent:
+    matrix = csc_array(np.array(holds, float))
+    member = np.array(inside, bool)
+    return TopicContent(0, int(member.sum()), words, words, [], words, matrix, member, np.ones(len(words), np.float32))
+
+
+def test_words_cover_the_documents_one_after_another() -> None:
+    # iraq and iraqi stand in the same three documents, police in the two others, said everywhere.
+    holds = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 1, 0, 1], [0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1]]
+    found = coverage(content(holds, [1, 1, 1, 1, 1, 0, 0], ["iraq", "iraqi", "police", "said"]))
+    assert found[:2] == ["iraq", "police"]
+
+
+def test_greedy_coverage_against_the_definition() -> None:
+    random = np.random.default_rng(4)
+    holds = random.random((60, 12)) < 0.2
+    inside = random.random(60) < 0.4
+    words = [f"w{'xyz'[i % 3]}{i}" for i in range(12)]
+    found = coverage(content(holds.astype(int).tolist(), inside.astype(int).tolist(), words))
+    covered, left, wanted = np.zeros(60, bool), list(range(12)), []
+    for _ in range(3):
+        new = {i: holds[:, i] & ~covered for i in left}
+        worth = {i: new[i][inside].mean() - 3 * new[i][~inside].mean() for i in left}
+        best = max(left, key=lambda i: worth[i])
+        wanted.append(words[best])
+        covered |= holds[:, best]
+        left.remove(best)
+    assert found[:3] == wanted
+
+
+def test_a_way_to_title_is_added_from_outside(model: Model) -> None:
+    def longest(topic: TopicContent) -> list[str]:
+        return sorted(topic.words, key=len, reverse=True)
+
+    TITLES["longest"] = longest
+    try:
+        found = find_topics(model, k=4, titles="longest", threads=1)
+        titles = found.titles
+    finally:
+        del TITLES["longest"]
+    for title, words in zip(titles, found.words_by_place, strict=True):
+        assert title == ", ".join(sorted(words, key=len, reverse=True)[:3])
+
+
+def test_a_function_may_title_and_its_titles_count_as_given(model: Model) -> None:
+    found = find_topics(model, k=4, titles=lambda topic: f"about {topic.words[0]}", threads=1)
+    assert all(topic.given and topic.title == f"about {topic.words[0]}" for topic in found)
+    assert found.merge(0, 1)[0].title == found[0].title
+    for way in TITLES:
+        titled = find_topics(model, k=4, titles=way, threads=1).titles
+        assert len(set(titled)) == 4 and all(title.count(",") >= 2 for title in titled)
+
+
+def test_words_are_written_as_in_the_text() -> None:
+    texts = [
+        "Rocket by NASA. Iraq said it",
+        "NASA and then iraq",
+        "the launch by NASA, in Iraq",
+        "of Iraq",
+        "A NASA Plan",
+    ]
+    spell = Spelling(lambda word: texts)
+    assert spell("nasa") == "NASA" and spell("iraq") == "Iraq" and spell("launch") == "launch"
+    assert spell("rocket") == "rocket"  # only at the start of a sentence
+
+
+def test_phrases_and_underscores_are_told_apart() -> None:
+    """Phrases are joined by a space, `size_t` is one word: both are titled as they are written."""
+    assert same_word("new york", "york") and not same_word("size_t", "wint_t") and not same_word("size_t", "size")
+    random = np.random.default_rng(1)
+    subjects = (["new york", "mayor", "bridge", "subway"], ["size_t", "pointer", "malloc", "struct"])
+    texts = [" ".join(random.permutation(subjects[i % 2]).tolist() * 2) for i in range(200)]
+    model = spherevec.train(texts, phrases=True, min_count=1, vector_size=10, epochs=30, threads=1, progress=False)
+    names = Counter(model.words.names or [])
+    assert names["new york"] == 1
+    topics = find_topics(model, k=2, threads=1)
+    listed = [word for words in topics.words_by_place for word in words]
+    assert "size_t" in listed and "new york" in listed and "york" not in listed
+    assert all("size t" not in title for title in topics.titles)
+    named = find_topics(model, names={"city": ["new york"], "code": ["size_t"]}, only_names=True, threads=1)
+    assert named.sizes.tolist() == [100, 100]
+
+
+@pytest.mark.parametrize("title", ["", "a, b"])
+def test_titles_that_a_function_repeats_are_told_apart(model: Model, title: str) -> None:
+    titles = find_topics(model, k=3, titles=lambda topic: title, threads=1).titles
+    assert len(set(titles)) == 3
