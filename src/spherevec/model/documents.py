@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.table.field_types import KINDS, MISSING_DATE, as_microseconds, as_number
-from spherevec.corpus.table.records import schema_array, text_arrays
+from spherevec.corpus.table.records import category_arrays, schema_array, text_arrays
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.model.document_ids import ImplicitIds
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -23,6 +23,7 @@ Rows = NDArray[np.int64]
 TITLE_LENGTH = 80
 _NAMES_SHOWN = 20
 _MANY_ROWS = 1000
+_PERIODS = {4: "Y", 7: "M", 10: "D"}  # by the length of a date: 2024, 2024-11, 2024-11-30
 # The arrays of each kind of column, and their types; the first has the rows.
 _ARRAYS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "text": {"offsets": ("<i8",), "bytes": ("u1",)},
@@ -246,6 +247,7 @@ class DocumentTable:
         Args:
             conditions: a value for each field; a list stands for any of its values. A field's name may end with a
                 comparison: `{"created>=": "2024-01-01", "length<": 100, "team!=": "sales"}`. `id` is a field as well.
+                A date without a day or a month is that whole year or month.
 
         >>> DocumentTable.of(3, fields={"size": [1, 20, 3]}).rows_where({"size>": 2}).tolist()
         [1, 2]
@@ -334,11 +336,12 @@ class DocumentTable:
         if column.kind not in ("number", "date"):
             raise ConfigError(f"field {name!r} holds {column.kind}, which {sign} does not order; use = or !=")
         cells = column.arrays["values"]
-        bound = _bound(column, name, value)
-        matches: NDArray[np.bool_] = np.asarray(_COMPARISONS[sign](cells, bound))
-        if column.kind == "date":
-            matches &= cells != MISSING_DATE
-        return matches
+        if column.kind == "number":
+            return np.asarray(_COMPARISONS[sign](cells, _number(name, value)))
+        first, end = _period(name, value)
+        if sign in ("<=", ">"):  # 2024 ends with its last moment
+            first, sign = end, "<" if sign == "<=" else ">="
+        return np.asarray(_COMPARISONS[sign](cells, first) & (cells != MISSING_DATE))
 
     def _implicit_ids(self) -> ImplicitIds:
         if "sources.rows" not in self.tensors:
@@ -395,25 +398,32 @@ def _equal(column: _Column, name: str, value: Any) -> NDArray[np.bool_]:
     cells = column.arrays["values"]
     if missing:
         return np.asarray(cells == MISSING_DATE if column.kind == "date" else np.isnan(cells.astype(np.float64)))
-    bound = _bound(column, name, value)
-    if column.kind == "date" and isinstance(value, str) and len(value.strip()) == 10:  # a day is all of its hours
-        return np.asarray((cells >= bound) & (cells < bound + 86_400_000_000))
-    return np.asarray(cells == bound)
-
-
-def _bound(column: _Column, name: str, value: Any) -> Any:
-    """What the cells of a number or date are compared with."""
-    if isinstance(value, np.generic):
-        value = value.item()
     if column.kind == "number":
-        number = as_number(value.strip()) if isinstance(value, str) else value
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            raise ConfigError(f"field {name!r} holds numbers; {value!r:.40} is none")
-        return number
+        return np.asarray(cells == _number(name, value))
+    first, end = _period(name, value)
+    return np.asarray((cells >= first) & (cells < end))
+
+
+def _number(name: str, value: Any) -> Any:
+    """What the cells of a number are compared with."""
+    value = value.item() if isinstance(value, np.generic) else value
+    number = as_number(value.strip()) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ConfigError(f"field {name!r} holds numbers; {value!r:.40} is none")
+    return number
+
+
+def _period(name: str, value: Any) -> tuple[int, int]:
+    """The first microsecond of a year, a month, a day or a moment, and the first one after it."""
+    value = value.item() if isinstance(value, np.generic) else value
     moment = as_microseconds(value, months=True)
     if moment is None:
         raise ConfigError(f"field {name!r} holds dates; {value!r:.40} is none: write 2024-11-30")
-    return moment
+    unit = _PERIODS.get(len(value.strip())) if isinstance(value, str) else None
+    if unit is None:
+        return moment, moment + 1
+    after = np.datetime64(moment, "us").astype(f"datetime64[{unit}]") + 1
+    return moment, int(after.astype("datetime64[us]").astype(np.int64))
 
 
 def _as_list(value: Any) -> Sequence[Any]:
@@ -476,9 +486,4 @@ def _joined_field(parts: Sequence[tuple[_Column | None, Rows]], kind: str) -> di
         }
     cells = [[""] * len(rows) if c is None else [str(_plain(v) or "") for v in c.values(rows)] for c, rows in parts]
     flat = [cell for part in cells for cell in part]
-    if kind == "text":
-        return text_arrays(TextColumn.of(flat))
-    names = sorted(set(flat) - {""})
-    code_of = {name: code for code, name in enumerate(names)} | {"": -1}
-    codes = np.array([code_of[cell] for cell in flat], np.int32)
-    return {"codes": codes, **text_arrays(TextColumn.of(names))}
+    return text_arrays(TextColumn.of(flat)) if kind == "text" else category_arrays(flat)

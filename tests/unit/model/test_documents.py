@@ -171,3 +171,27 @@ def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
             LexicalIndex(DocumentTerms.open(folder / "t")).scores(np.array([0, 1], np.int32))
     except (FormatError, ConfigError):
         pass
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ({"day": "2024"}, [1, 2, 3, 4]),
+        ({"day": "2024-01"}, [1, 2, 3]),
+        ({"day": "2024-01-31"}, [2, 3]),
+        ({"day": "2024-01-31T18:00"}, [3]),
+        ({"day!=": "2024"}, [0, 5, 6]),
+        ({"day<": "2024-01"}, [0]),
+        ({"day<=": "2024-01"}, [0, 1, 2, 3]),
+        ({"day>": "2024-01"}, [4, 5]),
+        ({"day>=": "2024-01"}, [1, 2, 3, 4, 5]),
+        ({"day>": "2024"}, [5]),
+        ({"day<=": "2024"}, [0, 1, 2, 3, 4]),
+        ({"day": ["2023", "2024-12"]}, [0, 4]),
+        ({"day": ""}, [6]),
+    ],
+)
+def test_a_year_or_a_month_is_all_of_its_days(condition, rows):
+    days = ["2023-12-31", "2024-01-01", "2024-01-31", "2024-01-31T18:00", "2024-12-31T23:59:59", "2025-01-01", ""]
+    table = DocumentTable.of(len(days), fields={"day": days})
+    assert table.fields == {"day": "date"} and table.rows_where(condition).tolist() == rows

@@ -221,6 +221,13 @@ def text_arrays(column: TextColumn) -> dict[str, NDArray[Any]]:
     return {"offsets": column.offsets, "bytes": column.arena}
 
 
+def category_arrays(cells: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Cells as numbers of their sorted names, -1 for an empty one."""
+    names = sorted({*cells} - {""})
+    code_of = {name: code for code, name in enumerate(names)} | {"": -1}
+    return {"codes": np.array([code_of[cell] for cell in cells], np.int32), **text_arrays(TextColumn.of(names))}
+
+
 def _id_text(value: Any, name: str | None, place: str) -> str:
     if isinstance(value, np.generic):
         value = value.item()
@@ -316,10 +323,7 @@ def _joined(
         finder = KindFinder(said)
         cells = [finder.text_of(text, False) for column in texts for text in column] if said != "text" else []
         if finder.kind == "category":
-            found = sorted({cell for cell in cells if cell})
-            number = {cell: place for place, cell in enumerate(found)} | {"": -1}
-            codes = np.array([number[cell] for cell in cells], np.int32)
-            return "category", {"codes": codes, **text_arrays(TextColumn.of(found))}
+            return "category", category_arrays(cells)
         starts = np.cumsum([0, *(len(text.arena) for text in texts)])
         offsets = [text.offsets[1:] + start for text, start in zip(texts, starts.tolist(), strict=False)]
         arena = np.concatenate([np.zeros(0, np.uint8), *(np.asarray(text.arena) for text in texts)])
