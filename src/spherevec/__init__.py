@@ -17,6 +17,7 @@ _HOMES = {
     "TrainConfig": "spherevec.config",
     "SphericalEmbedding": "spherevec.estimators",
     "SphericalTopics": "spherevec.estimators",
+    "NamedTopics": "spherevec.estimators",
     "SphericalKMeans": "spherevec.clustering",
     "VonMisesFisherMixture": "spherevec.clustering",
     "name_clusters": "spherevec.clustering",
@@ -26,6 +27,7 @@ _HOMES = {
 __all__ = [
     "KeyedVectors",
     "Model",
+    "NamedTopics",
     "SpherevecError",
     "SphericalEmbedding",
     "SphericalKMeans",
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_clusters
     from spherevec.config import TrainConfig
     from spherevec.errors import SpherevecError
-    from spherevec.estimators import SphericalEmbedding, SphericalTopics
+    from spherevec.estimators import NamedTopics, SphericalEmbedding, SphericalTopics
     from spherevec.model import KeyedVectors, Model, load
     from spherevec.training import train, train_corpus
 

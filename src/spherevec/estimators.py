@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from spherevec.config import TrainConfig, describe_settings, hint_for
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
-from spherevec.errors import CorpusError
+from spherevec.errors import ConfigError, CorpusError
 from spherevec.model import Model
 from spherevec.process import effective_jobs
+from spherevec.topics.find import find_topics
+from spherevec.topics.names import read_names
+from spherevec.topics.result import Topics
 
 Texts = Iterable[str | Sequence[str]]
 
@@ -126,77 +129,33 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class SphericalTopics(ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Topics of texts as a scikit-learn clusterer and transformer.
+class _TextTopics(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: a model is trained on the texts, and new texts are placed by it."""
 
-    `fit` learns vectors of the texts and finds their topics, `predict` gives the topic of each text and `transform` how
-    likely each topic is for it.
+    settings: Mapping[str, Any] | None
+    memory: Any
+    random_state: int | None
+    n_jobs: int | None
+    model_: Model
+    topics_: Topics
 
-    Args:
-        k: how many topics; chosen by the texts when None.
-        embedding: a `SphericalEmbedding` with the settings of the vectors; None is `SphericalEmbedding()`.
-        memory: a folder, or a `joblib.Memory`, to keep trained vectors in, as in a scikit-learn `Pipeline`: a search
-            over `k` then trains the vectors of each fold only once.
-        random_state: the seed of the topics.
-        n_jobs: threads; -1 means all cores.
-
-    Attributes:
-        embedding_: the fitted `SphericalEmbedding`.
-        topics_: the `Topics`: titles, words, examples, breakdowns.
-        labels_: the topic of each text, (n,); -1 for a text without a known word.
-
-    Example:
-        >>> texts = ["tea and milk", "milk and sugar", "cars and roads", "roads and bridges"] * 5
-        >>> embedding = SphericalEmbedding(vector_size=10, min_count=1, n_jobs=1)
-        >>> SphericalTopics(k=2, embedding=embedding).fit_transform(texts).shape
-        (20, 2)
-    """
-
-    def __init__(
-        self,
-        k: int | None = None,
-        *,
-        embedding: SphericalEmbedding | None = None,
-        memory: Any = None,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.k = k
-        self.embedding = embedding
-        self.memory = memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Texts, y: Any = None) -> Self:
-        """Learn vectors from texts, an iterable of strings or of lists of words, and find topics."""
+    def _trained(self, X: Any) -> list[str]:
+        """Train a model on the texts, or take it from `memory`; returns the texts as a list."""
         _refuse_single_text(X)
-        embedding = SphericalEmbedding() if self.embedding is None else clone(self.embedding)
-        self.embedding_: SphericalEmbedding = check_memory(self.memory).cache(_fitted)(embedding, list(X))
-        seed = {} if self.random_state is None else {"seed": self.random_state}
-        self.topics_ = self.embedding_.model_.topics(k=self.k, threads=self._threads, **seed)
-        self.labels_ = np.asarray(self.topics_.labels)
-        return self
+        texts = list(X)
+        settings = {"seed": self._seed(), "threads": self._threads(), **(self.settings or {})}
+        self.model_ = check_memory(self.memory).cache(_train)(texts, settings)
+        return texts
 
-    def predict(self, X: Texts) -> NDArray[np.int64]:
-        """The topic of each text, (n,)."""
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """The probability of each topic for each text, (n, k)."""
         check_is_fitted(self)
         _refuse_single_text(X)
-        labels: NDArray[np.int64] = self.topics_.predict(X, threads=self._threads)
-        return labels
+        return self.topics_.predict_proba(X, threads=self._threads())
 
-    def transform(self, X: Texts) -> NDArray[np.float32]:
-        """How likely each topic is for each text, (n, topics)."""
-        check_is_fitted(self)
-        _refuse_single_text(X)
-        shares: NDArray[np.float32] = self.topics_.predict_proba(X, threads=self._threads)
-        return shares
+    def _seed(self) -> int:
+        return 1 if self.random_state is None else int(self.random_state)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the columns of `transform`: topic0, topic1, …; their titles are `topics_.titles`."""
-        check_is_fitted(self)
-        return np.array([f"topic{number}" for number in self.topics_.numbers], object)
-
-    @property
     def _threads(self) -> int:
         return 0 if self.n_jobs is None else effective_jobs(self.n_jobs)
 
@@ -204,12 +163,147 @@ class SphericalTopics(ClusterMixin, TransformerMixin, BaseEstimator):  # type: i
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
+        tags.target_tags.required = False
+        return tags
+
+
+class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ignore[misc]
+    """Topics of texts as a scikit-learn clusterer.
+
+    Args:
+        n_topics: how many; None chooses.
+        settings: settings of training, as of `spherevec.train`.
+        memory: a folder, or a `joblib.Memory`, to keep trained models in, as in a scikit-learn `Pipeline`: a search
+            over other parameters then trains only once for each fold.
+        random_state: seed of training and of topics.
+        n_jobs: threads; None and −1 mean all cores.
+
+    Attributes:
+        model_, topics_: the trained model and its `Topics`.
+        labels_: (n,), the number of each text's topic, −1 for a text without a known word.
+
+    Example:
+        >>> texts = ["goal match team", "match team coach", "bank loan debt", "loan debt fund"] * 15
+        >>> topics = SphericalTopics(2, settings={"min_count": 1, "vector_size": 8, "epochs": 30}, n_jobs=1).fit(texts)
+        >>> sorted(np.bincount(topics.labels_).tolist())
+        [30, 30]
+    """
+
+    def __init__(
+        self,
+        n_topics: int | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        memory: Any = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_topics = n_topics
+        self.settings = settings
+        self.memory = memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Sequence[str], y: Any = None) -> Self:
+        """Train a model on the texts and find their topics; `y` is ignored."""
+        self._trained(X)
+        self.topics_ = find_topics(self.model_, k=self.n_topics, seed=self._seed(), threads=self._threads())
+        self.labels_ = np.append(self.topics_.numbers, -1)[self.topics_.labels]
+        return self
+
+    def predict(self, X: Sequence[str]) -> NDArray[np.int64]:
+        """The number of the likeliest topic of each text."""
+        check_is_fitted(self)
+        _refuse_single_text(X)
+        return self.topics_.predict(X, threads=self._threads())
+
+    def transform(self, X: Sequence[str]) -> NDArray[np.float32]:
+        """The probability of each topic for each text, (n, k)."""
+        return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the columns of `transform`: topic0, topic1, …; `topics_.titles` are their titles."""
+        check_is_fitted(self)
+        return np.array([f"topic{number}" for number in self.topics_.numbers], object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # always float32
         return tags
 
 
-def _fitted(embedding: SphericalEmbedding, texts: list[str | Sequence[str]]) -> SphericalEmbedding:
-    return embedding.fit(texts)
+class NamedTopics(ClassifierMixin, _TextTopics):  # type: ignore[misc]
+    """A classifier that needs names of classes and no labels.
+
+    Args:
+        names: as of `spherevec.topics.find_topics`.
+        settings: settings of training, as of `spherevec.train`.
+        memory: a folder, or a `joblib.Memory`, to keep trained models in, as in a scikit-learn `Pipeline`: a search
+            over other parameters then trains only once for each fold.
+        random_state: seed of training and of topics.
+        n_jobs: threads; None and −1 mean all cores.
+
+    Attributes:
+        model_, topics_: the trained model and its `Topics`.
+        classes_: (k,), the names.
+        labels_: (n,), the name of each text of `fit`, '' for a text without a known word.
+
+    Example:
+        >>> texts = ["goal match team", "match team coach", "bank loan debt", "loan debt fund"] * 15
+        >>> settings = {"min_count": 1, "vector_size": 8, "epochs": 30}
+        >>> named = NamedTopics({"sport": ["match"], "money": ["loan"]}, settings=settings, n_jobs=1).fit(texts)
+        >>> named.predict(["coach of the team"]).tolist()
+        ['sport']
+    """
+
+    def __init__(
+        self,
+        names: Any,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        memory: Any = None,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.names = names
+        self.settings = settings
+        self.memory = memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Sequence[str], y: Sequence[str | None] | None = None) -> Self:
+        """Train a model on the texts and sort them by the names.
+
+        Args:
+            y: the names of those texts for which they are known, None for the others; None if no name is known.
+        """
+        names = read_names(self.names)
+        texts = self._trained(X)
+        examples: dict[str, list[str]] = {}
+        if y is not None:
+            if len(y) != len(texts):
+                raise ConfigError(f"y has {len(y)} names for {len(texts)} texts; give one each, None where unknown")
+            for text, title in zip(texts, y, strict=True):
+                if title is not None:
+                    examples.setdefault(str(title), []).append(text)
+        self.topics_ = find_topics(
+            self.model_, names=names, only_names=True, examples=examples, seed=self._seed(), threads=self._threads()
+        )
+        self.classes_ = np.array(self.topics_.titles, object)
+        self.labels_ = np.append(self.classes_, "")[self.topics_.labels]
+        return self
+
+    def predict(self, X: Sequence[str]) -> NDArray[np.object_]:
+        """The likeliest name of each text; '' where no word is known."""
+        check_is_fitted(self)
+        chances = self.predict_proba(X)
+        return np.where(chances.any(axis=1), self.classes_[chances.argmax(axis=1)], "").astype(object)
+
+
+def _train(texts: list[str], settings: dict[str, Any]) -> Model:
+    from spherevec.training import train
+
+    return train(texts, progress=False, **settings)
 
 
 def _refuse_single_text(texts: Any) -> None:

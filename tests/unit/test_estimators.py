@@ -24,6 +24,7 @@ from spherevec.errors import ConfigError, CorpusError
 
 SCIKIT_NAMES = {"seed": "random_state", "threads": "n_jobs"}
 QUICK = {"vector_size": 8, "epochs": 20, "alpha": 0.05, "sample": 0.0, "min_count": 1, "window": 5, "n_jobs": 1}
+TRAINING = {**{name: value for name, value in QUICK.items() if name != "n_jobs"}, "threads": 1}
 TOPICS = 3
 
 
@@ -242,12 +243,12 @@ def test_a_cached_pipeline_trains_once_for_each_fold(texts, topics, trainings, t
 
 @pytest.fixture(scope="module")
 def fitted_topics(texts):
-    return SphericalTopics(3, embedding=SphericalEmbedding(**QUICK), random_state=1).fit(texts)
+    return SphericalTopics(3, settings=TRAINING).fit(texts)
 
 
 def test_topics_are_those_of_the_model(fitted_topics, texts, topics):
     unseen, true_topics = topic_texts(seed=7)
-    found = fitted_topics.embedding_.model_.topics(k=3, seed=1)
+    found = fitted_topics.model_.topics(k=3, seed=1)
     np.testing.assert_array_equal(fitted_topics.labels_, found.labels)
     np.testing.assert_array_equal(fitted_topics.predict(unseen), found.predict(unseen))
     np.testing.assert_array_equal(fitted_topics.transform(unseen), found.predict_proba(unseen))
@@ -258,7 +259,7 @@ def test_topics_are_those_of_the_model(fitted_topics, texts, topics):
 
 
 def test_topics_reach_pandas_and_pipelines(texts, topics):
-    estimator = SphericalTopics(3, embedding=SphericalEmbedding(**QUICK)).set_output(transform="pandas")
+    estimator = SphericalTopics(3, settings=TRAINING).set_output(transform="pandas")
     frame = estimator.fit_transform(texts)
     assert list(frame.columns) == ["topic0", "topic1", "topic2"] and frame.shape == (60, 3)
     pipeline = make_pipeline(clone(estimator), LogisticRegression()).fit(texts, topics)
@@ -266,14 +267,14 @@ def test_topics_reach_pandas_and_pipelines(texts, topics):
 
 
 def test_a_search_over_topics_trains_vectors_once_for_each_fold(texts, topics, trainings, tmp_path):
-    step = SphericalTopics(embedding=SphericalEmbedding(**QUICK), memory=str(tmp_path))
+    step = SphericalTopics(settings=TRAINING, memory=str(tmp_path))
     pipeline = make_pipeline(step, LogisticRegression())
-    search = GridSearchCV(pipeline, {"sphericaltopics__k": [2, 3]}, cv=2, error_score="raise").fit(texts, topics)
-    assert search.best_params_["sphericaltopics__k"] == 3
+    search = GridSearchCV(pipeline, {"sphericaltopics__n_topics": [2, 3]}, cv=2, error_score="raise").fit(texts, topics)
+    assert search.best_params_["sphericaltopics__n_topics"] == 3
     assert trainings == [30, 30, 60]
-    # Settings of the vectors are parameters, too.
-    search = GridSearchCV(pipeline, {"sphericaltopics__embedding__vector_size": [4, 8]}, cv=2).fit(texts, topics)
-    assert len(search.cv_results_["params"]) == 2 and len(trainings) > 3
+    # Other settings are other vectors.
+    GridSearchCV(pipeline, {"sphericaltopics__settings": [TRAINING, TRAINING | {"epochs": 5}]}, cv=2).fit(texts, topics)
+    assert trainings[3:5] == [30, 30]
 
 
 def test_topics_refuse_a_single_text_and_say_when_they_are_not_fitted(fitted_topics, texts):
@@ -287,5 +288,5 @@ def test_topics_refuse_a_single_text_and_say_when_they_are_not_fitted(fitted_top
 def test_check_estimator_of_topics():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
-        results = check_estimator(SphericalTopics(2, embedding=SphericalEmbedding(**QUICK)), on_fail=None)
+        results = check_estimator(SphericalTopics(2, settings=TRAINING), on_fail=None)
     assert {result["status"] for result in results} == {"passed"}

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from spherevec.errors import ConfigError, CorpusError
-from spherevec.topics.estimators import NamedTopics, SphericalTopics
+from spherevec.estimators import NamedTopics, SphericalTopics
 
 SETTINGS = {"min_count": 1, "vector_size": 16, "epochs": 40}
 
