@@ -61,16 +61,20 @@ def print_json(value: Any) -> None:
 
 
 def print_hits(results: Sequence[SearchResult]) -> None:
-    """One line an answer: cosine, id, title or beginning; the query above them where there are several."""
+    """Each answer: score, id, title, and below it the passage and the explanation, where there are any."""
     for number, result in enumerate(results):
         if len(results) > 1:
             if number:
                 echo()
             echo(result.query)
-        width = max((len(hit.id) for hit in result), default=0)
+        width = min(max((len(hit.id) for hit in result), default=0), 40)
         for hit in result:
-            cosine = "     –" if hit.cosine is None else f"{hit.cosine:6.3f}"
-            echo(f"{cosine}  {hit.id.ljust(min(width, 40))}  {hit.title}".rstrip(" "))
+            own_title = not hit.snippet.startswith(hit.title.removesuffix(" …"))
+            shown = hit.title if own_title or not hit.snippet else hit.snippet
+            echo(f"{hit.score:6.3f}  {hit.id.ljust(width)}  {shown}".rstrip(" "))
+            for more in (hit.snippet if own_title else "", str(hit.explanation or "")):
+                if more:
+                    echo(f"{'':{width + 10}}{more}")
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ class Model:
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
         subwords: bool = True,
+        explain: bool = False,
         **other_names: Any,
     ) -> SearchResult: ...
 
@@ -175,6 +176,7 @@ class Model:
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
         subwords: bool = True,
+        explain: bool = False,
         **other_names: Any,
     ) -> SearchResults: ...
 
@@ -188,20 +190,23 @@ class Model:
         mode: str = "hybrid",
         tokenizer: TokenizerLike | None = None,
         subwords: bool = True,
+        explain: bool = False,
         **other_names: Any,
     ) -> SearchResult | SearchResults:
         """The documents or words that answer a text, or each of several texts.
 
         Args:
-            query: a text of one or more words, a list of texts, or a vector (dim,).
+            query: a text of one or more words, a list of texts, or a vector (dim,). "Quotation marks" ask for a phrase,
+                -word excludes.
             among: "docs", "words" or "topics", which are found first.
             topn: how many answers.
             where: only documents for which this holds, such as `{"team": "billing", "created>=": "2024-01-01"}`; see
                 `DocumentTable.rows_where`.
-            mode: "dense" ranks by cosine, "lexical" by BM25 over the very words, "hybrid" by both.
+            mode: "dense" ranks by cosine, "lexical" by exact word matches (BM25), "hybrid" by both.
             tokenizer: as for `infer`.
             subwords: let the known word that is spelled most alike stand in for a word that no document holds; the
                 result says so.
+            explain: give each hit its `explanation`: the cosine, the words that matched, and what each gave.
 
         Returns:
             A `SearchResult`, or for a list of texts one for each in `SearchResults`: hits with id, title, snippet and
@@ -210,7 +215,7 @@ class Model:
         from spherevec.model.search import refuse_other_names, search
 
         refuse_other_names(other_names)
-        return search(self, query, among, topn, where, mode, tokenizer, subwords)
+        return search(self, query, among, topn, where, mode, tokenizer, subwords, explain)
 
     def lexical_index(self) -> LexicalIndex | None:
         """What finds documents by their words, made when first asked for; None where these are not kept."""

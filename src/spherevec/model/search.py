@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError
 from spherevec.model.verbs import verb
-from spherevec.search.hybrid import MODES, Query, ranked
-from spherevec.search.neighbors import exact_products, nearest_neighbors
-from spherevec.search.results import Hit, SearchResult, SearchResults
+from spherevec.search.hybrid import MODES, Query, Ranking, ranked
+from spherevec.search.lexical import LexicalIndex
+from spherevec.search.neighbors import Int64, nearest_neighbors
+from spherevec.search.query import parse_query
+from spherevec.search.results import Explanation, Hit, SearchResult, SearchResults, passage
 
 if TYPE_CHECKING:
     from spherevec.model.documents import DocumentTable
@@ -35,6 +38,7 @@ def search(
     mode: str,
     tokenizer: TokenizerLike | None,
     subwords: bool,
+    explain: bool,
 ) -> SearchResult | SearchResults:
     """What `Model.search` answers."""
     if among not in AMONG:
@@ -50,7 +54,7 @@ def search(
     else:
         queries = prepared_queries(model, query_texts(query), tokenizer, subwords)
     if among == "docs":
-        found = search_documents(model, queries, mode, topn, where)
+        found = search_documents(model, queries, mode, topn, where, explain)
     elif among == "topics":
         found = verb("search_topics")(model, queries, topn)
     else:
@@ -73,25 +77,29 @@ def prepared_queries(
         lexical = model.lexical_index()
         found = model.words.spellings.stand_ins(words)
         if lexical is not None:
-            found[[lexical.holds(word) for word in words]] = -1
+            found[[len(lexical.holders(word)) > 0 for word in words]] = -1
         guesses.update((word, vocabulary.words[at]) for word, at in zip(words, found.tolist(), strict=True) if at >= 0)
         return found
 
-    ids, offsets, unknown = encode_texts(texts, vocabulary, splitter, stand_ins if subwords else None)
+    parsed = [parse_query(text) for text in texts]
+    plain = [one.text for one in parsed]
+    ids, offsets, unknown = encode_texts(plain, vocabulary, splitter, stand_ins if subwords else None)
     vectors = fitter.fit_queries(ids, offsets)
     queries = []
     for row, text in enumerate(texts):
         own = ids[offsets[row] : offsets[row + 1]]
         some = unknown[row] or guesses
-        rare = [w for w in tokenize(text, splitter) if w not in vocabulary.word_to_id] if some else []
+        rare = [w for w in tokenize(plain[row], splitter) if w not in vocabulary.word_to_id] if some else []
         guessed = {word: guesses[word] for word in dict.fromkeys(rare) if word in guesses}
         missing = [word for word in dict.fromkeys(rare) if word not in guesses]
-        queries.append(Query(text, vectors[row] if len(own) else None, own, missing, guessed))
+        vector = vectors[row] if len(own) else None
+        _, phrases, excluded = parsed[row]
+        queries.append(Query(text, vector, own, missing, guessed, phrases, excluded))
     return queries
 
 
 def search_documents(
-    model: Model, queries: Sequence[Query], mode: str, topn: int, where: Mapping[str, Any] | None
+    model: Model, queries: Sequence[Query], mode: str, topn: int, where: Mapping[str, Any] | None, explain: bool
 ) -> SearchResults:
     """The documents that answer each query; `where` chooses among them before anything is scored."""
     if model.docs is None or model.documents is None:
@@ -105,22 +113,81 @@ def search_documents(
         if mode == "lexical":
             raise ConfigError("this model does not keep the words of its documents; train again, or use mode='dense'")
         mode = "dense"
+    permitted = [rows_with(model, query, rows) for query in queries]
+    queries = [query._replace(rows=own) for query, (own, _) in zip(queries, permitted, strict=True)]
     results = []
-    found = ranked(queries, model.docs.vectors, lexical, mode, topn, rows, model.docs.in_bytes)
-    for query, (chosen, scores) in zip(queries, found, strict=True):
-        hits = []
-        cosines: list[float | None] = [None] * len(chosen)
-        if query.vector is not None:
-            cosines = exact_products(model.docs.vectors[chosen], query.vector).tolist()
-        for row, score, cosine in zip(chosen.tolist(), scores.tolist(), cosines, strict=True):
-            record = table.record(row)
-            id, title = record.pop("id"), record.pop("title")
-            hits.append(Hit(id, score, title, table.snippet(row), row, record, cosine))
-        note = _note(model, query, len(hits))
+    found = ranked(queries, model.docs.vectors, lexical, mode, topn, model.docs.in_bytes)
+    for query, ranking, (_, unsure) in zip(queries, found, permitted, strict=True):
+        hits = [_hit(model, table, query, ranking, place, explain) for place in range(len(ranking.rows))]
+        note = "; ".join(filter(None, [_note(model, query, len(hits)), unsure]))
         if rows is not None and len(rows) == 0:
             note = f"no document has {_shown_conditions(where)}; {_values_of(table, where)}"
         results.append(SearchResult(query.text, hits, note, query.guessed))
     return SearchResults(results)
+
+
+def _hit(model: Model, table: DocumentTable, query: Query, ranking: Ranking, place: int, explain: bool) -> Hit:
+    """One answer, with the passage that holds most of the query's words."""
+    row, score = int(ranking.rows[place]), float(ranking.scores[place])
+    names = model.words.index_to_key
+    parts = {
+        str(word if isinstance(word, str) else names[word]): part for word, part in ranking.word_parts(place).items()
+    }
+    record = table.record(row)
+    id, title = record.pop("id"), record.pop("title")
+    snippet = passage(table.snippet(row), parts, model.tokenizer.normalise_word)
+    explanation = None
+    if explain:
+        cosine = None if query.vector is None else score - float(ranking.lexical[place])
+        explanation = Explanation(cosine, parts)
+    return Hit(id, score, title, snippet, row, record, explanation)
+
+
+def rows_with(model: Model, query: Query, rows: Int64 | None) -> tuple[Int64 | None, str]:
+    """The rows among `rows` that hold a query's phrases and nothing that it excludes, and a note where some are unsure.
+
+    The order of words is looked up in the kept text. A document whose text is not kept in full, and does not show the
+    phrase, is permitted if it holds the words.
+    """
+    if not query.phrases and not query.excluded:
+        return rows, ""
+    assert model.documents is not None
+    lexical = model.lexical_index()
+    if lexical is None:
+        raise ConfigError("phrases and exclusions need the words of the documents, which this model does not keep")
+    permitted = np.zeros(len(model.documents), np.bool_)
+    permitted[slice(None) if rows is None else rows] = True
+    unsure = 0
+    for phrase in query.phrases:
+        held, cut = _holders(model, lexical, phrase)
+        permitted &= held | cut
+        unsure += int(np.count_nonzero(cut & permitted))
+    for phrase in query.excluded:
+        permitted &= ~_holders(model, lexical, phrase)[0]
+    note = f"{unsure:,} documents hold the words of a phrase, but too little of their text is kept to see their order"
+    return np.flatnonzero(permitted), note if unsure else ""
+
+
+def _holders(model: Model, lexical: LexicalIndex, phrase: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Masks (n,) of the documents that hold a phrase, and of those that may hold it."""
+    table, terms = model.documents, model.terms
+    assert table is not None and terms is not None
+    held, unsure = np.zeros((2, len(table)), np.bool_)
+    wanted = tokenize(phrase, model.tokenizer)
+    keys = [model.words.position(word) if word in model.words else word for word in wanted]
+    if not keys:
+        return held, unsure
+    rows = reduce(np.intersect1d, [lexical.holders(key) for key in keys])
+    if len(wanted) == 1:
+        held[rows] = True
+        return held, unsure
+    for row in rows.tolist():
+        kept = tokenize(f"{table.title(row) if table.titled else ''}\n{table.snippet(row)}", model.tokenizer)
+        if any(kept[at : at + len(wanted)] == wanted for at in range(len(kept) - len(wanted) + 1)):
+            held[row] = True
+        elif len(kept) < terms.lengths[row]:
+            unsure[row] = True
+    return held, unsure
 
 
 def search_words(model: Model, queries: Sequence[Query], topn: int) -> SearchResults:
@@ -136,7 +203,7 @@ def search_words(model: Model, queries: Sequence[Query], topn: int) -> SearchRes
             exclude = [query.words.tolist()] if alone else None
             rows, cosines = nearest_neighbors(vector[None, :], table.vectors, topn, exclude)
             hits = [
-                Hit(names[row], cosine, row=row, cosine=cosine)
+                Hit(names[row], cosine, row=row)
                 for row, cosine in zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
                 if row >= 0
             ]
@@ -147,7 +214,7 @@ def search_words(model: Model, queries: Sequence[Query], topn: int) -> SearchRes
 def refuse_other_names(given: Mapping[str, Any]) -> None:
     """Raise `ConfigError` for arguments that search does not have, with the right name where there is one."""
     for name in given:
-        right = "topn" if name in _NAMES_OF_TOPN else "one of among, topn, where, mode, tokenizer and subwords"
+        right = "topn" if name in _NAMES_OF_TOPN else "one of among, topn, where, mode, tokenizer, subwords and explain"
         raise ConfigError(f"search has no argument {name!r:.40}; use {right}")
 
 
@@ -184,6 +251,8 @@ def _values_of(table: DocumentTable, where: Mapping[str, Any] | None) -> str:
 def _note(model: Model, query: Query, answers: int) -> str:
     if not query.text.strip():
         return "the text to search for is empty; give some words"
+    if query.excluded and not len(query.words) and not query.rare and not query.guessed:
+        return f"{query.text!r:.60} only excludes words; add some to search for"
     if answers or not query.rare:
         missing = ", ".join(map(repr, query.rare[:5]))
         guessed = ", ".join(f"{word!r} as {other!r}" for word, other in [*query.guessed.items()][:5])

@@ -1,24 +1,25 @@
 """Rank documents by direction, by their words (BM25), or by both.
 
-Hybrid search ranks by cosine + 0.25 · s⁸, where s = BM25 / (the best BM25 of this query), twice: the second time the
-query's vector is moved towards its first five answers. The power leaves the order to direction, except for documents
-that match the words nearly as well as the best one; those that hold every rare word of the query (one in fewer than
-five documents) get s itself, so that codes and names are found in long documents, too. The weight of 0.25 grows with a
-query of more than six words, since BM25 adds up what they say, and with the share of rare words, of which direction
-knows little. A query whose words no document holds is answered by direction alone. The figures: `experiments/search`.
+Hybrid search ranks by the cosine to the query plus what its words give. A word gives a document up to 0.5 · rarity⁴,
+rarity being its inverse document frequency as a share of the most that it can be: common words are left to direction,
+a rare, decisive one lifts every document that holds it. Documents that match the words nearly as well as the best one
+get up to 0.25 more, times the eighth power of their share of the best BM25 score; this weight grows with queries of
+more than six words. All of it happens twice: the second time the query is moved towards its first five answers. A query
+of one rare word is answered by the documents that hold it first. The figures: `experiments/search`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.search.lexical import LexicalIndex
+from spherevec.search.lexical import LexicalIndex, Match
 from spherevec.search.neighbors import ByteVectors, best_rows
 
 Float32 = NDArray[np.float32]
@@ -26,10 +27,12 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
-LEXICAL_WEIGHT = 0.25  # of the best BM25 score, in cosines, for a query of up to so many different words:
+WORD_WEIGHT = 0.5  # of a word that one document holds, in cosines
+RARITY_POWER = 4
+BEST_MATCH_WEIGHT = 0.25  # of the document with the best BM25 score, for a query of up to so many different words:
 SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
-SQUARINGS = 3  # s² three times: s⁸
-RARE_WEIGHT = 0.75  # on top of that, times the share of rare words in what BM25 can give
+SQUARINGS = 3  # of the share of the best score: the eighth power
+RARE = 0.5  # the rarity from which on a query of one word is answered by what holds it
 FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
 
@@ -44,6 +47,32 @@ class Query(NamedTuple):
     words: NDArray[np.int32]  # ids of its words
     rare: Sequence[str] = ()  # words without a vector
     guessed: Mapping[str, str] = MappingProxyType({})  # unknown words, and the known ones that stand in for them
+    phrases: Sequence[str] = ()  # what must stand in a document
+    excluded: Sequence[str] = ()  # what must not
+    rows: Int64 | None = None  # rows that may be an answer, ascending; None for all
+
+
+class Ranking(NamedTuple):
+    """The best documents for one query, best first, equal scores in the order of their rows."""
+
+    rows: Int64  # (k,)
+    scores: Float64  # (k,)
+    lexical: Float64  # (k,) the part of the scores that comes from words; the rest is the cosine
+    matches: Sequence[Match]  # the words that some document holds
+
+    def word_parts(self, place: int) -> dict[int | str, float]:
+        """What each word gave the document at a place, by the id of the word or the word itself, the most first.
+
+        The lexical part is shared out as the words contribute to BM25.
+        """
+        row, parts = self.rows[place], {}
+        for match in self.matches:
+            at = int(np.searchsorted(match.rows, row))
+            if at < len(match.rows) and match.rows[at] == row:
+                parts[match.word] = match.idf * match.times * float(match.saturation[at])
+        whole = sum(parts.values())
+        shares = {word: float(self.lexical[place]) * part / whole for word, part in parts.items() if whole}
+        return dict(sorted(shares.items(), key=lambda one: -one[1]))
 
 
 def ranked(
@@ -52,42 +81,55 @@ def ranked(
     lexical: LexicalIndex | None,
     mode: str,
     topn: int,
-    rows: Int64 | None = None,
     in_bytes: ByteVectors | None = None,
-) -> Iterator[tuple[Int64, Float64]]:
-    """The best rows and their scores for each query, best first, equal scores in the order of the rows.
+) -> Iterator[Ranking]:
+    """The answers to each query.
 
     Memory holds the scores of a few queries at a time, and of one where there are many documents.
 
     Args:
         vectors: (n, dim) unit rows of the documents.
         lexical: finds documents by their words; None in mode "dense".
-        rows: the rows that may be an answer, in ascending order; None for all.
         in_bytes: the same vectors in bytes, to be scanned instead.
     """
-    step = len(queries) if lexical is None or mode == "dense" else max(1, _SCORES_HELD // max(len(vectors), 1))
-    for first in range(0, len(queries), max(step, 1)):
-        batch = queries[first : first + step]
-        extra = None
-        if lexical is not None and mode != "dense":
-            extra = np.stack([_lexical_part(query, lexical, rows, mode) for query in batch])
-        directed = [place for place, query in enumerate(batch) if query.vector is not None and mode != "lexical"]
-        found: dict[int, tuple[Int64, Float64]] = {}
-        if directed:
-            directions = np.stack([query.vector for query in batch if query.vector is not None])
-            more = None if extra is None else extra[directed]
+    step = len(queries) if lexical is None else max(1, _SCORES_HELD // max(len(vectors), 1))
+    for _, same_rows in groupby(queries, key=lambda query: id(query.rows)):
+        group = [*same_rows]
+        for first in range(0, len(group), step):
+            yield from _ranked(group[first : first + step], vectors, lexical, mode, topn, in_bytes)
 
-            def best(directions: Float32, topn: int, more: Any = more) -> list[tuple[Int64, Float64]]:
-                return [*best_rows(directions, vectors, topn, rows=rows, extra=more, in_bytes=in_bytes)]
 
-            if more is not None:
-                first_answers = best(directions, FEEDBACK)
-                directions = np.stack(
-                    [_moved(own, vectors[near]) for own, (near, _) in zip(directions, first_answers, strict=True)]
-                )
-            found.update(zip(directed, best(directions, topn), strict=True))
-        for place in range(len(batch)):
-            yield found[place] if place in found else _best_by_words(None if extra is None else extra[place], topn)
+def _ranked(
+    queries: Sequence[Query],
+    vectors: Float32,
+    lexical: LexicalIndex | None,
+    mode: str,
+    topn: int,
+    in_bytes: ByteVectors | None,
+) -> Iterator[Ranking]:
+    """As `ranked`, for queries with the same permitted rows."""
+    rows = queries[0].rows
+    matches: list[list[Match]] = [[] for _ in queries]
+    extra: Float32 | None = None
+    if lexical is not None:
+        matches = [lexical.matches(query.words, query.rare) for query in queries]
+        extra = np.stack([lexical_part(own, lexical, rows, mode) for own in matches])
+    directed = [place for place, query in enumerate(queries) if query.vector is not None and mode != "lexical"]
+    found: dict[int, tuple[Int64, Float64]] = {}
+    if directed:
+        directions = np.stack([query.vector for query in queries if query.vector is not None])
+        more = None if extra is None else extra[directed]
+        if more is not None:
+            answers = best_rows(directions, vectors, FEEDBACK, rows=rows, extra=more, in_bytes=in_bytes)
+            directions = np.stack(
+                [_moved(own, vectors[near]) for own, (near, _) in zip(directions, answers, strict=True)]
+            )
+        best = best_rows(directions, vectors, topn, rows=rows, extra=more, in_bytes=in_bytes)
+        found = dict(zip(directed, best, strict=True))
+    for place, own in enumerate(matches):
+        words = np.zeros(len(vectors), np.float32) if extra is None else extra[place]
+        chosen, scores = found[place] if place in found else _best_by_words(words, topn)
+        yield Ranking(chosen, scores, words[chosen].astype(np.float64), own)
 
 
 def _moved(vector: Float32, answers: Float32) -> Float32:
@@ -98,31 +140,31 @@ def _moved(vector: Float32, answers: Float32) -> Float32:
     return np.asarray(sphere.normalize((1 - FEEDBACK_SHARE) * vector + FEEDBACK_SHARE * mean), np.float32)
 
 
-def _lexical_part(query: Query, lexical: LexicalIndex, rows: Int64 | None, mode: str) -> Float32:
+def lexical_part(matches: Sequence[Match], lexical: LexicalIndex, rows: Int64 | None, mode: str) -> Float32:
     """What the words of a query add to the score of each document, (n,); nothing to those that are not permitted."""
-    words, rare_share, holders = lexical.scores(query.words, query.rare)
+    share = lexical.scores(matches)
     if rows is not None:
-        permitted = np.zeros(len(words), np.bool_)
+        permitted = np.zeros(len(share), np.bool_)
         permitted[rows] = True
-        words[~permitted] = 0
-    best = float(words.max(initial=0))
+        share[~permitted] = 0
+    best = float(share.max(initial=0))
     if mode == "lexical" or best == 0:
-        return words
-    words /= np.float32(best)
-    whole = words[holders]
+        return share
+    held = share > 0
+    share /= np.float32(best)
     for _ in range(SQUARINGS):
-        np.square(words, out=words)
-    words[holders] = whole
-    length = len(np.unique(query.words)) + len(query.rare)
-    weight = min(max(LEXICAL_WEIGHT, LEXICAL_WEIGHT * length / SHORT_QUERY), 1.0) + RARE_WEIGHT * rare_share
-    words *= np.float32(weight)
-    return words
+        np.square(share, out=share)
+    share *= np.float32(min(BEST_MATCH_WEIGHT * max(1.0, len(matches) / SHORT_QUERY), 1.0))
+    for match in matches:
+        share[match.rows] += np.float32(WORD_WEIGHT * match.rarity**RARITY_POWER) * match.saturation
+    if len(matches) == 1 and matches[0].rarity >= RARE:
+        share[matches[0].rows] += np.float32(1)  # more than cosines of good answers differ
+    share[~held] = 0
+    return share
 
 
-def _best_by_words(words: Float32 | None, topn: int) -> tuple[Int64, Float64]:
+def _best_by_words(words: Float32, topn: int) -> tuple[Int64, Float64]:
     """The rows of the highest scores above 0, and these."""
-    if words is None:
-        return np.zeros(0, np.int64), np.zeros(0)
     held = np.flatnonzero(words > 0)
     if len(held) > topn:
         held = held[words[held] >= np.partition(words[held], len(held) - topn)[len(held) - topn]]

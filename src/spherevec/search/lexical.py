@@ -1,10 +1,9 @@
-"""BM25 over the words of a model's documents: finds what holds the very words of a query, rare ones above all."""
+"""BM25 over the words of documents: what each word of a query gives each document that holds it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +11,34 @@ from numpy.typing import NDArray
 from spherevec.search.terms import DocumentTerms
 
 Float32 = NDArray[np.float32]
+Int32 = NDArray[np.int32]
 
 K1 = 1.2  # how soon more occurrences of a word stop to count
 B = 0.75  # how far long documents are held back
-FEW = 5  # a word that fewer documents hold is rare: it has no vector, or one that says little
 
 
-class LexicalScores(NamedTuple):
-    """What the words of a query say of each document.
+class Match(NamedTuple):
+    """One word of a query and the documents that hold it.
 
     Attributes:
-        scores: BM25, (n,).
-        rare_share: which share of the most that a score can be comes from rare words.
-        holders: rows of the documents that hold every rare word of the query, none where it has none.
+        word: its id, or the word itself where it has no vector.
+        rows: (m,) rows of the documents that hold it, ascending.
+        saturation: (m,) from 0 to 1, how much of the word's weight each gets by its count and length.
+        idf: inverse document frequency of the word.
+        rarity: the same as a share of the most it can be, that of a word in one document.
+        times: how often the word is in the query.
     """
 
-    scores: Float32
-    rare_share: float
-    holders: NDArray[np.int32]
+    word: int | str
+    rows: Int32
+    saturation: Float32
+    idf: float
+    rarity: float
+    times: int
 
 
 class LexicalIndex:
-    """Scores documents by the words that they share with a query.
+    """Finds documents by the words that they share with a query.
 
     Args:
         terms: which words each document holds.
@@ -42,44 +47,49 @@ class LexicalIndex:
 
     def __init__(self, terms: DocumentTerms, k1: float = K1, b: float = B) -> None:
         self._terms = terms
-        self._more = np.float32(k1 + 1)
         lengths = terms.lengths.astype(np.float32)
         mean = max(float(lengths.mean(dtype=np.float64)) if len(lengths) else 1.0, 1.0)
         self._norms: Float32 = np.float32(k1) * (1 - b + b * lengths / np.float32(mean))
 
-    def holds(self, word: str) -> bool:
-        """Whether any document holds a word that has no vector."""
-        return len(self._terms.rare_postings(word)) > 0
+    def holders(self, word: int | str) -> Int32:
+        """The rows of the documents that hold a word: its id, or the word itself where it has no vector."""
+        rows = self._terms.rare_postings(word) if isinstance(word, str) else self._terms.postings(word)[0]
+        return np.unique(rows[self._sound(rows)])
 
-    def scores(self, words: NDArray[np.int32], rare: Sequence[str] = ()) -> LexicalScores:
-        """Score each document by BM25.
+    def matches(self, words: NDArray[np.int32], rare: Sequence[str] = ()) -> list[Match]:
+        """The words of a query that some document holds.
 
         Args:
-            words: the ids of a query's words; one that occurs twice counts twice.
-            rare: words of the query without a vector, which few documents may hold.
+            words: the ids of the words; one that occurs twice counts twice.
+            rare: words without a vector, which few documents may hold.
         """
-        from spherevec.search.terms_kernel import add_scores
-
-        scores = np.zeros(self._terms.n_documents, np.float32)
-        bound = rare_bound = 0.0
-        rare_rows = []
         known, times = np.unique(words, return_counts=True)
-        postings = [(*self._terms.postings(word), count) for word, count in zip(known.tolist(), times, strict=True)]
+        found = [
+            self._match(word, *self._terms.postings(word), count)
+            for word, count in zip(known.tolist(), times.tolist(), strict=True)
+        ]
         for name in dict.fromkeys(rare):
-            holders, counts = np.unique(self._terms.rare_postings(name), return_counts=True)
-            postings.append((holders, np.minimum(counts, 255).astype(np.uint8), 1))
-        for rows, often, count in postings:
-            if not len(rows):
-                continue
-            weight = self._weight(len(rows)) * int(count)
-            bound += weight
-            if len(rows) < FEW:
-                rare_bound += weight
-                rare_rows.append(np.asarray(rows))
-            add_scores(rows, often, np.float32(weight), self._more, self._norms, scores)
-        holders = reduce(np.intersect1d, rare_rows) if rare_rows else np.zeros(0, np.int32)
-        return LexicalScores(scores, rare_bound / bound if bound else 0.0, holders)
+            rows, often = np.unique(self._terms.rare_postings(name), return_counts=True)
+            found += [self._match(name, rows, often, 1)]
+        return [match for match in found if len(match.rows)]
 
-    def _weight(self, holders: int) -> float:
+    def scores(self, matches: Sequence[Match]) -> Float32:
+        """BM25 of each document, (n,)."""
+        scores = np.zeros(self._terms.n_documents, np.float32)
+        for match in matches:
+            scores[match.rows] += np.float32(match.idf * match.times) * match.saturation
+        return scores
+
+    def _match(self, word: int | str, rows: Int32, often: NDArray[np.integer[Any]], times: int) -> Match:
+        sound = self._sound(rows)
+        rows, often = rows[sound], np.minimum(often[sound], 255).astype(np.float32)
+        idf = self._idf(len(rows))
+        return Match(word, rows, often / (often + self._norms[rows]), idf, idf / self._idf(1), times)
+
+    def _sound(self, rows: Int32) -> NDArray[np.bool_]:
+        """Which rows are documents; a damaged file may hold others."""
+        return np.asarray((rows >= 0) & (rows < self._terms.n_documents))
+
+    def _idf(self, holders: int) -> float:
         """The inverse document frequency of a word that so many documents hold; never negative."""
         return float(np.log1p((self._terms.n_documents - holders + 0.5) / (holders + 0.5)))

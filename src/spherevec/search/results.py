@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
 from spherevec.errors import MissingExtraError
 from spherevec.html import table_html
+
+_PASSAGE = 200  # characters
+_WORD = re.compile(r"\w[\w'’-]*")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a score is made of: the cosine and the words add up to it.
+
+    Attributes:
+        cosine: to the query, which hybrid search moves towards its first answers; None where it has no vector.
+        words: the words of the query that the document holds, and what each gave, the most first.
+    """
+
+    cosine: float | None
+    words: dict[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"cosine": self.cosine, "words": self.words}
+
+    def __str__(self) -> str:
+        cosine = [] if self.cosine is None else [f"cosine {self.cosine:.3f}"]
+        return " + ".join(cosine + [f"{word} {part:.3f}" for word, part in self.words.items()])
 
 
 @dataclass(frozen=True)
@@ -17,12 +42,12 @@ class Hit:
     Attributes:
         id: the id of the document, or the word or topic itself.
         score: what answers are sorted by; in mode "dense" the cosine, in mode "lexical" BM25, in mode "hybrid" a
-            cosine plus a part of the share of the best BM25 score (see `spherevec.model.search`).
+            cosine plus what the words give (see `spherevec.search.hybrid`).
         title: the title of the document, or the beginning of its text.
-        snippet: the beginning of its text.
+        snippet: the passage of the kept text with most of the query's words.
         row: its row among the model's documents, or words.
         fields: its kept fields.
-        cosine: to the query; None where no word of the query has a vector.
+        explanation: what the score is made of, if asked for.
     """
 
     id: str
@@ -31,14 +56,37 @@ class Hit:
     snippet: str = ""
     row: int = -1
     fields: dict[str, Any] = field(default_factory=dict)
-    cosine: float | None = None
+    explanation: Explanation | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        shown: dict[str, Any] = {"id": self.id, "score": self.score, "cosine": self.cosine, "row": self.row}
+        shown: dict[str, Any] = {"id": self.id, "score": self.score, "row": self.row}
         if self.title or self.snippet or self.fields:
             shown |= {"title": self.title, "snippet": self.snippet, **({"fields": self.fields} if self.fields else {})}
-        return shown
+        return shown | ({"explanation": self.explanation.as_dict()} if self.explanation else {})
+
+
+def passage(text: str, words: Mapping[str, float], normalise: Callable[[str], str], length: int = _PASSAGE) -> str:
+    """The part of a text, of at most about so many characters, with the words that matter most.
+
+    >>> passage("one two three four five six", {"five": 1.0}, str.lower, 15)
+    '… four five six'
+    """
+    if len(text) <= length:
+        return text
+    found = [(match.start(), normalise(match[0])) for match in _WORD.finditer(text)] if words else []
+    places = [(start, word) for start, word in found if word in words]
+    begin, most = 0, -1.0
+    for start, _ in places:
+        first = max(0, start - length // 4)
+        inside = {word for place, word in places if first <= place < first + length}
+        if sum(words[word] for word in inside) > most:
+            begin, most = first, sum(words[word] for word in inside)
+    begin = min(begin, len(text) - length)
+    end = min(len(text), begin + length)
+    begin = 0 if begin == 0 else text.find(" ", begin) + 1
+    end = end if end == len(text) else text.rfind(" ", begin, end)
+    return f"{'… ' if begin else ''}{text[begin : end if end > begin else None]}{' …' if end < len(text) else ''}"
 
 
 class SearchResult(Sequence[Hit]):

@@ -1,4 +1,4 @@
-"""Compiled loops over the words of documents: counting them, turning the counts into postings, scoring by BM25."""
+"""Compiled loops over the words of documents: counting them, turning the counts into postings."""
 
 from __future__ import annotations
 
@@ -55,16 +55,3 @@ def fill_postings(
                 rows[place] = first_row + document
                 often[place] = min(counts[i], 255)
                 cursors[word - low] = place + 1
-
-
-@njit(nogil=True, cache=True)
-def add_scores(rows: Any, often: Any, weight: Any, more: Any, norms: Any, scores: Any) -> None:
-    """Add what one word of a query gives each document that holds it: weight · f · more / (f + norm), f its count.
-
-    Rows that are no documents, which a damaged file may hold, are passed over.
-    """
-    for i in range(len(rows)):
-        row = rows[i]
-        if 0 <= row < len(scores):
-            f = np.float32(often[i])
-            scores[row] += weight * f * more / (f + norms[row])

@@ -30,7 +30,7 @@ def search_topics(model: Model, queries: Sequence[Query], topn: int) -> SearchRe
         found = list(topics)
         hits = [
             Hit(str(found[place].number), float(cosines[place]), found[place].title,
-                ", ".join(found[place].words), place, cosine=float(cosines[place]))
+                ", ".join(found[place].words), place)
             for place in order
         ]  # fmt: skip
         results.append(SearchResult(query.text, hits))

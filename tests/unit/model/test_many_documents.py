@@ -34,7 +34,7 @@ def test_a_search_holds_a_few_bytes_for_each_document():
     query = Query("q", vectors[5], np.zeros(0, np.int32))
     tracemalloc.start()
     try:
-        ((rows, scores),) = ranked([query], vectors, None, "dense", 10)
+        ((rows, scores, _, _),) = ranked([query], vectors, None, "dense", 10)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

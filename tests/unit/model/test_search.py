@@ -12,7 +12,7 @@ import spherevec
 from spherevec.cli import cli, main
 from spherevec.errors import ConfigError
 from spherevec.search import hybrid
-from spherevec.search.lexical import FEW, K1, B
+from spherevec.search.lexical import K1, B
 
 TEXTS = [
     "refund not received for the broken order",
@@ -39,31 +39,29 @@ def model():
     )  # fmt: skip
 
 
-def bm25(model, query):
-    """By the formula, document by document."""
+def saturation(model, word):
+    """How much of a word's BM25 weight each document gets, and its inverse document frequency, by the formula."""
     documents = [[word for word in text.split() if word in model.words] for text in TEXTS]
     mean = sum(map(len, documents)) / len(documents)
-    scores = []
-    for words in documents:
-        counts, score = Counter(words), 0.0
-        for word in query.split():
-            holders = sum(word in other for other in documents)
-            if holders:
-                weight = math.log1p((len(documents) - holders + 0.5) / (holders + 0.5))
-                norm = K1 * (1 - B + B * len(words) / mean)
-                score += weight * counts[word] * (K1 + 1) / (counts[word] + norm)
-        scores.append(score)
-    return np.array(scores)
+    norms = [K1 * (1 - B + B * len(words) / mean) for words in documents]
+    counts = [Counter(words)[word] for words in documents]
+    holders = sum(map(bool, counts))
+    idf = math.log1p((len(documents) - holders + 0.5) / (holders + 0.5))
+    return np.array([count / (count + norm) for count, norm in zip(counts, norms, strict=True)]), idf * bool(holders)
 
 
-def lexical_part(share, query):
-    """What the best words add to cosines: the power for most documents, the share itself where all rare words are."""
-    held = {word: [word in text.split() for text in TEXTS] for word in query.split()}
-    weights = {word: math.log1p((len(TEXTS) - sum(has) + 0.5) / (sum(has) + 0.5)) for word, has in held.items()}
-    rare = [word for word, has in held.items() if sum(has) < FEW]
-    whole = np.all([held[word] for word in rare], axis=0) & bool(rare)
-    weight = 0.25 + 0.75 * sum(weights[word] for word in rare) / sum(weights.values())
-    return weight * np.where(whole, share, share**8)
+def bm25(model, query):
+    return sum(idf * share for share, idf in (saturation(model, word) for word in query.split()))
+
+
+def lexical_part(model, query):
+    """What words add to cosines: by their rarity, and for the best matches."""
+    words = bm25(model, query)
+    part = 0.25 * (words / words.max()) ** 8
+    for word in query.split():
+        share, idf = saturation(model, word)
+        part += 0.5 * (idf / math.log1p((len(TEXTS) - 0.5) / 1.5)) ** 4 * share
+    return part
 
 
 def slow_scores(model, query, mode):
@@ -73,7 +71,7 @@ def slow_scores(model, query, mode):
         return words
     if mode == "dense":
         return documents @ vector
-    lifted = lexical_part(words / words.max(), query)
+    lifted = lexical_part(model, query)
     first = np.argsort(-(documents @ vector + lifted), kind="stable")[:5]
     mean = documents[first].mean(axis=0)
     moved = 0.7 * vector + 0.3 * mean / np.linalg.norm(mean)
@@ -168,12 +166,52 @@ def test_shells_complete_commands_and_options(monkeypatch, capsys):
         assert capsys.readouterr().out.split() == [wanted]
 
 
-def test_answers_have_their_cosine_whatever_they_are_sorted_by(model):
-    for mode in ("hybrid", "dense"):
-        for hit in model.search("refund order", mode=mode):
-            vector = model.infer(["refund order"])[0].astype(np.float64)
-            assert hit.cosine == pytest.approx(float(model.docs.vectors[hit.row] @ vector), abs=1e-6)
-            assert hit.as_dict()["cosine"] == hit.cosine
+def test_scores_are_what_their_explanation_adds_up_to(model):
+    for mode in hybrid.MODES:
+        for hit in model.search("refund order", mode=mode, explain=True):
+            parts = hit.explanation
+            assert hit.score == pytest.approx((parts.cosine or 0) + sum(parts.words.values()), abs=1e-6)
+            held = set(TEXTS[hit.row].split()) & {"refund", "order"}
+            assert set(parts.words) == (held if mode != "dense" else set())
+            assert hit.as_dict()["explanation"] == {"cosine": parts.cosine, "words": parts.words}
+    dense = model.search("refund order", mode="dense", explain=True)[0]
+    assert dense.explanation.cosine == pytest.approx(dense.score)
+    assert model.search("refund order")[0].explanation is None
+
+
+def test_one_rare_word_finds_the_documents_that_hold_it_first():
+    texts = [*TEXTS * 20, *["login fails with code err9 on the phone"] * 8, *["login phone code phone"] * 30]
+    model = spherevec.train(texts, min_count=2, vector_size=8, epochs=5, threads=1)
+    assert sorted(hit.row for hit in model.search("err9", topn=8)) == list(range(len(TEXTS) * 20, len(TEXTS) * 20 + 8))
+
+
+def test_a_minus_excludes_and_quotation_marks_ask_for_a_phrase(model):
+    def texts(query, **options):
+        return {TEXTS[hit.row] for hit in model.search(query, topn=24, **options)}
+
+    for mode in hybrid.MODES:
+        assert texts("refund -broken", mode=mode) and not any(
+            "broken" in text for text in texts("refund -broken", mode=mode)
+        )
+        assert texts('"not received"', mode=mode) == {TEXTS[0]}
+        assert texts('order "refund is late"', mode=mode) == {TEXTS[6]}
+        assert not texts('"received not"', mode=mode)
+        assert texts('refund -"not received" -late', mode=mode) >= {TEXTS[1]}
+        assert not texts('refund -"not received" -late', mode=mode) & {TEXTS[0], TEXTS[6]}
+    with_team = model.search('"refund is late"', where={"team": "login"})
+    assert len(with_team) == 0
+    assert "only excludes words" in model.search("-refund").note
+
+
+def test_a_phrase_in_text_that_is_not_kept_is_said_to_be_unsure():
+    texts = ["some words in front " * 20 + tail for tail in ("top speed", "speed top")] * 4
+    model = spherevec.train(texts, min_count=1, vector_size=8, epochs=2, threads=1, keep_text=50)
+    found = model.search('"top speed"')
+    assert len(found) == 8 and "8 documents hold the words of a phrase" in found.note
+    kept = spherevec.train(texts, min_count=1, vector_size=8, epochs=2, threads=1, keep_text=5000)
+    found = kept.search('"top speed"')
+    assert [hit.row % 2 for hit in found] == [0] * 4 and found.note == ""
+    assert all("top speed" in hit.snippet and len(hit.snippet) < 220 for hit in found)
 
 
 def test_a_filter_that_nothing_passes_names_the_values(model):

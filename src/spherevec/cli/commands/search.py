@@ -33,7 +33,7 @@ _SIGNS = ("!=", ">=", "<=", "=", ">", "<")
     type=click.Choice(["hybrid", "dense", "lexical"]),
     default="hybrid",
     show_default=True,
-    help="Rank by direction, by the very words (BM25), or by both.",
+    help="Rank by direction, by exact word matches (BM25), or by both.",
 )
 @click.option(
     "--subwords/--no-subwords",
@@ -41,6 +41,7 @@ _SIGNS = ("!=", ">=", "<=", "=", ">", "<")
     show_default=True,
     help="Let the known word that is spelled most alike stand in for one that no document holds.",
 )
+@click.option("--explain", is_flag=True, help="Show what each score is made of: the cosine and the matching words.")
 @json_option
 @quiet_option
 def search(
@@ -51,13 +52,14 @@ def search(
     among: str,
     mode: str,
     subwords: bool,
+    explain: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Find documents by what they say.
 
-    One list for each TEXT: cosine, id, title or beginning, best first by cosine and shared words. A TEXT of - reads
-    texts from standard input, one a line.
+    Each line shows the score, the id and the title or a passage, best first, one list for each TEXT. A TEXT of - reads
+    texts from standard input, one a line. "Quotation marks" within a TEXT ask for a phrase, -word excludes.
 
     --where takes =, !=, <, <=, >, >= and may be given several times, all of which must hold; values of one field
     separated by | stand for any of them: --where 'team=billing|sales' --where 'created>=2024-01-01'.
@@ -67,7 +69,7 @@ def search(
     if len(conditions) > len(where or {}):
         raise click.UsageError("--where names the same field and comparison twice; use | for several values")
     model = load_model(folder)
-    results = model.search(queries, among, top, where=where, mode=mode, subwords=subwords)
+    results = model.search(queries, among, top, where=where, mode=mode, subwords=subwords, explain=explain)
     if not any(len(result) for result in results) and all(result.note for result in results):
         raise CorpusError(results[0].note)
     if as_json:
