@@ -206,7 +206,8 @@ def _open_terms(data: bytes, folder: Path) -> None:
     terms = DocumentTerms.open(path, memory_map=len(data) % 2 == 0)
     with np.errstate(all="ignore"):
         if terms.n_words:
-            LexicalIndex(terms).scores(np.arange(min(terms.n_words, 9), dtype=np.int32), ["rare", "zz"])
+            index = LexicalIndex(terms)
+            index.scores(index.matches(np.arange(min(terms.n_words, 9), dtype=np.int32), ["rare", "zz"]))
         counts = terms.counts
         assert counts.shape == (terms.n_documents, terms.n_words)
         counts.sum(axis=0)

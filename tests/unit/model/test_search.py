@@ -218,3 +218,14 @@ def test_a_filter_that_nothing_passes_names_the_values(model):
     found = model.search("refund", where={"team": "support"})
     assert len(found) == 0
     assert found.note == "no document has team 'support'; team is one of 'billing', 'login', 'none'"
+
+
+def test_a_title_is_part_of_what_is_found():
+    records = [{"subject": f"heading{i % 4} of ticket", "text": text} for i, text in enumerate(TEXTS)]
+    model = spherevec.train(
+        records, text_field="text", title_field="subject", min_count=2, vector_size=8, epochs=2, threads=1
+    )
+    found = model.search("heading2", topn=6)
+    assert [hit.row % 4 for hit in found] == [2] * 6
+    assert found[0].title == "heading2 of ticket" and found[0].snippet == TEXTS[found[0].row]
+    assert [hit.row % 4 for hit in model.search('"heading1 of"', topn=6)] == [1] * 6

@@ -33,16 +33,18 @@ class Fields(NamedTuple):
     ) -> Row:
         """A document from its cells by their names; those that are not there are missing.
 
+        A title is part of the text, so that it is searched and learned from.
+
         Args:
             where: the source of the cells, for messages.
             text, title: where these are known without a field.
         """
         if text is None:
-            name = self.text[0]
-            text = _text(cells.get(name), where, number, name)
-            for name in self.text[1:]:
-                more = _text(cells.get(name), where, number, name)
-                text = f"{text}\n{more}" if text and more else text or more
+            parts = [_text(cells.get(name), where, number, name) for name in self.text]
+            heading = cells.get(self.title) if self.title is not None and self.title not in self.text else None
+            if heading is not None and not is_missing(heading):
+                parts.insert(0, str(heading))
+            text = "\n".join(filter(None, parts))
         return Row(
             text,
             None if self.id is None else cells.get(self.id),

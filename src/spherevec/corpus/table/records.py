@@ -113,7 +113,10 @@ class RecordBuilder:
         elif self._has_title:
             self._titles.append("")
         if self._texts is not None:
-            self._texts.append(self._beginning(row.text))
+            text = row.text
+            if isinstance(text, str) and isinstance(row.title, str):
+                text = text.removeprefix(row.title).lstrip()  # the title has a column of its own
+            self._texts.append(self._beginning(text))
         for (writer, finder), kept, value in zip(self._fields, self.columns.keep, row.values, strict=True):
             try:
                 writer.append(finder.text_of(value, spelled))
