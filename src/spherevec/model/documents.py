@@ -247,7 +247,7 @@ class DocumentTable:
         Args:
             conditions: a value for each field; a list stands for any of its values. A field's name may end with a
                 comparison: `{"created>=": "2024-01-01", "length<": 100, "team!=": "sales"}`. `id` is a field as well.
-                A date without a day or a month is that whole year or month.
+                A date without a day or a month is that whole year or month, and `2024-01..2024-03` is a range.
 
         >>> DocumentTable.of(3, fields={"size": [1, 20, 3]}).rows_where({"size>": 2}).tolist()
         [1, 2]
@@ -414,8 +414,11 @@ def _number(name: str, value: Any) -> Any:
 
 
 def _period(name: str, value: Any) -> tuple[int, int]:
-    """The first microsecond of a year, a month, a day or a moment, and the first one after it."""
+    """The first microsecond of a year, a month, a day, a moment or a range, and the first one after it."""
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, str) and ".." in value:
+        first, _, last = value.partition("..")
+        return _period(name, first)[0], _period(name, last)[1]
     moment = as_microseconds(value, months=True)
     if moment is None:
         raise ConfigError(f"field {name!r} holds dates; {value!r:.40} is none: write 2024-11-30")

@@ -188,6 +188,7 @@ def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
         ({"day>": "2024"}, [5]),
         ({"day<=": "2024"}, [0, 1, 2, 3, 4]),
         ({"day": ["2023", "2024-12"]}, [0, 4]),
+        ({"day": "2024-01-31..2024-12"}, [2, 3, 4]),
         ({"day": ""}, [6]),
     ],
 )
