@@ -59,10 +59,6 @@ def _raise_csv_limit() -> Callable[[], object]:
     return lambda: csv.field_size_limit(before)
 
 
-def _blas_threads() -> list[int]:
-    return [library["num_threads"] for library in _blas_controller().info() if library["user_api"] == "blas"]
-
-
 class _OneBlasThread:
     """BLAS uses one thread meanwhile.
 

@@ -20,11 +20,16 @@ import spherevec
 from spherevec import process
 
 
+def blas_threads() -> list[int]:
+    found = process._blas_controller().info()
+    return [library["num_threads"] for library in found if library["user_api"] == "blas"]
+
+
 @pytest.mark.parametrize(
     ("borrow", "state", "meanwhile"),
     [
         (process.long_csv_cells, csv.field_size_limit, lambda now: now >= process.LONGEST_CELL),
-        (process.one_blas_thread, process._blas_threads, lambda now: set(now) <= {1}),
+        (process.one_blas_thread, blas_threads, lambda now: set(now) <= {1}),
     ],
     ids=["csv", "blas"],
 )
@@ -88,7 +93,7 @@ def state_of_the_process():
 
     return {
         "csv": csv.field_size_limit(),
-        "blas": process._blas_threads(),
+        "blas": blas_threads(),
         "signals": [signal.getsignal(number) for number in process.ENDING_SIGNALS],
         "locale": [locale.setlocale(kind) for kind in (locale.LC_ALL, locale.LC_NUMERIC, locale.LC_CTYPE)],
         "warnings": (list(warnings.filters), warnings.showwarning),

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from spherevec.cli.display import tell
+from spherevec.config import OTHER_NAMES
 from spherevec.errors import SpherevecError
 from spherevec.process import ENDING_SIGNALS
 
@@ -31,6 +32,19 @@ _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't 
 
 # Python's spelling in a message: text_field=NAME or text_field 'body'; here it is --text-field.
 _OPTION = re.compile(r"\b(text_field|id_field|title_field|keep|delimiter|encoding)(?:=(?=NAMES?\b|X\b)| (?='))")
+
+# What other programs call options that are not training settings.
+_OTHER_OPTIONS = {
+    **dict.fromkeys(("n_topics", "nr_topics", "num_topics", "n_components", "n_clusters", "topics"), "k"),
+    **dict.fromkeys(("topn", "top_k", "top_n", "limit", "n_results", "num_results"), "top"),
+    **dict.fromkeys(("output", "out_file", "output_dir", "o"), "out"),
+    **dict.fromkeys(("text_column", "text_col", "text"), "text_field"),
+    **dict.fromkeys(("id_column", "id_col"), "id_field"),
+    **dict.fromkeys(("filter", "filters"), "where"),
+    **dict.fromkeys(("overwrite", "yes"), "force"),
+    **dict.fromkeys(("silent", "no_progress"), "quiet"),
+    "sep": "delimiter",
+}
 
 
 class Ended(KeyboardInterrupt):
@@ -115,6 +129,8 @@ def _message(error: Exception) -> str | None:
     match error:
         case SpherevecError():
             return _OPTION.sub(_as_typed, str(error))
+        case click.NoSuchOption() if _our_name(error) is not None:
+            return f"No such option: {error.option_name}; here it is called {_our_name(error)}"
         case click.UsageError():
             command = error.ctx.command_path if error.ctx else "spherevec"
             return f"{error.format_message().rstrip('.')}; see '{command} --help'"
@@ -129,6 +145,14 @@ def _message(error: Exception) -> str | None:
             return f"{error.filename or 'reading or writing failed'}: {error.strerror or error}"
         case _:
             return None
+
+
+def _our_name(error: click.NoSuchOption) -> str | None:
+    """The option of the command that goes by another name elsewhere."""
+    name = error.option_name.lstrip("-").replace("-", "_")
+    ours = [_OTHER_OPTIONS.get(name), OTHER_NAMES.get(name)]
+    flags = {flag for param in error.ctx.command.params for flag in param.opts} if error.ctx is not None else set()
+    return next((flag for one in ours if one and (flag := "--" + one.replace("_", "-")) in flags), None)
 
 
 def _as_typed(found: re.Match[str]) -> str:

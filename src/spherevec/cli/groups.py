@@ -35,14 +35,3 @@ def option_group(name: str, make: Callable[..., Any], *options: Callable[[Any], 
         return grouped  # type: ignore[return-value]
 
     return decorate
-
-
-def all_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """A decorator that adds `options` as they are, in this order."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate

@@ -12,7 +12,7 @@ import click
 
 from spherevec.cli.console import Console
 from spherevec.cli.groups import Command, option_group
-from spherevec.config import COMMON, KEEP_TEXT, OTHER_NAMES, TrainConfig
+from spherevec.config import COMMON, KEEP_TEXT, TrainConfig
 from spherevec.devices import DEVICES
 
 PATH = click.Path(path_type=Path)
@@ -141,20 +141,7 @@ class SettingOption(click.Option):
 
 
 class TrainingCommand(click.Command):
-    """A command with training settings: `--help` shows those that people change first, `--help-all` all of them.
-
-    A setting by the name that another library has for it is answered with ours.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name.lstrip("-").replace("-", "_")
-            if name in OTHER_NAMES:
-                flag = "--" + OTHER_NAMES[name].replace("_", "-")
-                raise click.UsageError(f"No such option: {error.option_name}; here it is called {flag}", ctx) from None
-            raise
+    """A command with training settings: `--help` shows those that people change first, `--help-all` all of them."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         everything = ctx.meta.get("spherevec.help_all", False)
