@@ -43,23 +43,29 @@ def _model(folder: str) -> Model:
     return Model.load(folder)
 
 
-def infer_part(
-    folder: str,
-    pieces: list[Piece],
-    reading: Mapping[str, Any],
-    tokenizer: Any,
-    threads: int,
-    device: str,
-    subwords: bool,
-    with_ids: bool,
-) -> InferredPart:
+class InferenceJob(NamedTuple):
+    """What every worker is told.
+
+    Attributes:
+        model: a folder that all machines see under this name.
+        reading: the fields of `ReadOptions`.
+        with_ids: the ids of the documents are wanted.
+    """
+
+    model: str
+    options: InferenceOptions
+    reading: Mapping[str, Any]
+    with_ids: bool = False
+
+
+def infer_part(job: InferenceJob, pieces: list[Piece]) -> InferredPart:
     """Read a part of the source, and fit its documents; runs on any machine that sees the model."""
     with tempfile.TemporaryDirectory() as place, staged_pieces(pieces, Path(place)) as stage:
         if not stage.given:
             return InferredPart([], PartAbout(CorpusSummary(0, 0, 0, 0, 0), [0] * len(pieces)), {})
-        source = open_source(stage.given, ReadOptions(**reading), records_in=Path(place) if with_ids else None)
-        options = InferenceOptions(threads=threads, device=device, tokenizer=tokenizer, subwords=subwords)
-        blocks = list(infer_batches(_model(folder), source.all(), options))
+        records_in = Path(place) if job.with_ids else None
+        source = open_source(stage.given, ReadOptions(**job.reading), records_in=records_in)
+        blocks = list(infer_batches(_model(job.model), source.all(), job.options))
         columns: dict[str, NDArray[Any]] = {}
         if source.records is not None:
             with source.records as records:
@@ -71,28 +77,19 @@ def infer_part(
 
 
 def infer_files(
-    model: Path,
+    job: InferenceJob,
     source: Sequence[Any],
     out: Path,
-    ids_file: Path | None,
-    counts: InferenceCounts,
     *,
+    ids_file: Path | None = None,
+    overwrite: bool = False,
     ray: str,
     workers: int | None = None,
-    cluster: Mapping[str, Any] | None = None,
-    tokenizer: Any = None,
-    threads: int = 0,
-    device: str = "cpu",
-    subwords: bool = False,
-    overwrite: bool = False,
-    **reading: Any,
-) -> tuple[int, list[str]]:
+) -> tuple[int, CorpusSummary]:
     """Infer the documents of files on a cluster, and write their vectors, in their order, as a NumPy file.
 
     Args:
-        model: a folder that all machines see under this name.
         ids_file: where to write the ids of the documents, one a line.
-        counts: what was read is added here.
         ray, workers: as for `spherevec.train`.
 
     Returns:
@@ -100,39 +97,51 @@ def infer_files(
     """
     count = check_workers(ray, workers)
     notes: list[str] = []
-    parts = find_parts(list(source), count, str(reading.get("encoding", "auto")), notes, small=True)
+    parts = find_parts(list(source), count, str(job.reading.get("encoding", "auto")), notes, small=True)
     assert parts is not None
-    abouts: list[PartAbout] = []
-    tables: list[tuple[int, Mapping[str, NDArray[Any]]]] = []
-    with connected(ray, count, device) as module:
-        each = threads or threads_a_worker(module, count)
-        options: dict[str, Any] = {"num_cpus": 1, "max_retries": MOST_DEATHS, "scheduling_strategy": "SPREAD"}
-        options["num_gpus"] = DEVICES[device].gpus
-        task = module.remote(infer_part).options(**options)
-        folder = str(model.absolute())
-
-        def blocks() -> Iterator[Floats]:
-            asked = (
-                task.remote(folder, part, reading, tokenizer, each, device, subwords, ids_file is not None)
-                for part in parts
-            )
-            waiting = list(islice(asked, 2 * count))
-            while waiting:
-                try:
-                    found: InferredPart = module.get(waiting.pop(0))
-                except Exception as error:
-                    raise worker_error(error, "inference") from error
-                waiting += islice(asked, 1)
-                abouts.append(found.about)
-                tables.append((found.about.summary.documents, found.columns))
-                for block in found.blocks:
-                    counts.add(block)
-                    yield block.vectors
-
-        rows = write_rows(out, blocks(), Model.load(model).vector_size, overwrite=overwrite)
+    with connected(ray, count, job.options.device) as module:
+        threads = job.options.threads or threads_a_worker(module, count)
+        told = job._replace(options=job.options._replace(threads=threads), with_ids=ids_file is not None)
+        results = _Results(_inferred(module, told, parts, ahead=2 * count))
+        rows = write_rows(out, results.vectors(), Model.load(job.model).vector_size, overwrite=overwrite)
     if ids_file is not None:
-        columns = joined_columns(tables)
+        columns = joined_columns(results.tables)
         if columns_role(columns, 0) != "id":
-            columns |= source_columns(parts, [about.rows for about in abouts])
+            columns |= source_columns(parts, results.rows)
         write_ids(ids_file, DocumentTable(columns).ids, overwrite=overwrite)
-    return rows, [*notes, *(note for about in abouts for note in about.summary.notes)]
+    return rows, results.counts.summary([*notes, *results.notes])
+
+
+def _inferred(module: Any, job: InferenceJob, parts: Sequence[list[Piece]], ahead: int) -> Iterator[InferredPart]:
+    """What the workers find, in the order of the parts, some of which are asked for ahead."""
+    options: dict[str, Any] = {"num_cpus": 1, "max_retries": MOST_DEATHS, "scheduling_strategy": "SPREAD"}
+    task = module.remote(infer_part).options(**options, num_gpus=DEVICES[job.options.device].gpus)
+    asked = (task.remote(job, part) for part in parts)
+    waiting = list(islice(asked, ahead))
+    while waiting:
+        try:
+            found: InferredPart = module.get(waiting.pop(0))
+        except Exception as error:
+            raise worker_error(error, "inference") from error
+        waiting += islice(asked, 1)
+        yield found
+
+
+class _Results:
+    """The vectors of all parts, and what is known of their documents when these are read."""
+
+    def __init__(self, parts: Iterator[InferredPart]) -> None:
+        self._parts = parts
+        self.counts = InferenceCounts()
+        self.tables: list[tuple[int, Mapping[str, NDArray[Any]]]] = []
+        self.rows: list[list[int]] = []
+        self.notes: list[str] = []
+
+    def vectors(self) -> Iterator[Floats]:
+        for part in self._parts:
+            self.tables.append((part.about.summary.documents, part.columns))
+            self.rows.append(part.about.rows)
+            self.notes += part.about.summary.notes
+            for block in part.blocks:
+                self.counts.add(block)
+                yield block.vectors

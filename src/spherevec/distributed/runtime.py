@@ -44,11 +44,13 @@ class RayRuntime:
     layout: Layout | None = None
     costs: Costs = field(default_factory=Costs)
 
-    def encode(self, source: Any, folder: Path, **how: Any) -> EncodedCorpus:
+    def encode(
+        self, source: Any, folder: Path, *, phrases: bool = False, threads: int = 1, **options: Any
+    ) -> EncodedCorpus:
         """As `spherevec.corpus.encode`, on the workers where they can read the source and it is worth it."""
-        read = None if how.get("phrases") else read_on_workers(self.pool, source, folder, **how)
+        read = None if phrases else read_on_workers(self.pool, source, folder, **options)
         if read is None:
-            return encode(source, folder, **how)
+            return encode(source, folder, phrases=phrases, threads=threads, **options)
         corpus, self.layout = read
         return corpus
 

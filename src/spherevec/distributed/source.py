@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spherevec.config import default_min_count
 from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.corpus.count import encoded
-from spherevec.corpus.count.rare import RareCounts, RareWords
+from spherevec.corpus.count.rare import RareWords
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.writing import write_words
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece, find_parts, source_columns
-from spherevec.corpus.table.records import Arrays, KeptField, columns_role, joined_columns
+from spherevec.corpus.table.records import Arrays, columns_role, joined_columns
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import threads_a_worker
 from spherevec.distributed.counting import BUCKET, choose, merge_counts, merged_as_a_tree, vocabulary_of
@@ -36,148 +36,146 @@ def read_on_workers(
     min_count: int | None,
     max_vocab: int | None,
     tokenizer: TokenizerLike,
-    threads: int,
     progress: Callable[[int, int | None], object] | None = None,
-    phrases: bool = False,
-    ids: Any = False,
     **reading: Any,
 ) -> tuple[EncodedCorpus, Layout] | None:
     """Encode a source on the workers, which keep what they have read; None where the driver had better read it.
 
     The arguments are those of `spherevec.corpus.encode`. The corpus in `folder` is a copy on the driver's machine.
     """
-    assert not phrases
     notes: list[str] = []
     parts = find_parts(source, pool.workers, reading.get("encoding", "auto"), notes)
     if parts is None:
         return None
-    if ids is not False:
+    options = ReadOptions(**reading)
+    if options.ids is not False:
         raise ConfigError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
     splitter = tokenizer_of(tokenizer)
-    workers = pool.workers
-    rounds = [parts[start : start + workers] for start in range(0, len(parts), workers)]
-    how = (splitter, threads_a_worker(pool.ray, workers), reading)
-
-    def pieces(number: int, step: int) -> list[Piece]:
-        return rounds[step][number] if number < len(rounds[step]) else []
-
-    done = 0
-
-    def read_again(number: int) -> None:
-        for step in range(done):
-            pool.ray.get(pool.call(number, "read_part", pieces(number, step), *how))
-
-    def read(number: int) -> Any:
-        return pool.call(number, "read_part", pieces(number, done), *how)
-
-    pool.bring_up = read_again
-    abouts: list[PartAbout] = []
-    for step in range(len(rounds)):
-        abouts += pool.ask(read)[: len(rounds[step])]
-        done += 1
-        if progress:
-            progress(done, len(rounds))
-    distinct = sum(about.summary.distinct_words or 0 for about in abouts)
-    if min_count is None:
-        min_count = default_min_count(sum(about.summary.tokens for about in abouts))
-    chosen = _counted(pool, max(1, -(-distinct // BUCKET)), min_count)
-    vocabulary, rare, total = vocabulary_of(chosen, min_count, max_vocab)
-    sent = pool.put(vocabulary)
-
-    numbered = 0
-
-    def numbered_parts() -> Iterator[EncodedPart]:
-        nonlocal numbered
-        for numbered, some in enumerate(rounds):
-            yield from pool.do("renumber", numbered, sent)[: len(some)]
-
-    def renumber_again(number: int) -> None:
-        read_again(number)
-        for step in range(numbered):
-            pool.ray.get(pool.call(number, "renumber", step, sent))
-
-    pool.bring_up = renumber_again
-    notes += [note for about in abouts for note in about.summary.notes]
-    figures = {"min_count": min_count, "distinct_words": total, "notes": notes}
-    keep = ReadOptions(**reading).kept
-    corpus = _gather(folder, numbered_parts(), abouts, parts, vocabulary, rare, splitter, figures, keep)
-    sizes = [about.summary.documents for about in abouts]
-    return corpus, Layout(workers, sizes)
-
-
-def _counted(pool: WorkerPool, buckets: int, min_count: int) -> Iterator[Any]:
-    """What is left of each bucket of words, one after the other."""
-    for bucket in range(buckets):
-        counts = pool.do("counts", bucket, buckets)
-        total = merged_as_a_tree(counts, lambda number, *parts: pool.merge(number, merge_counts, *parts))
-        yield pool.ray.get(pool.merge(bucket, choose, total, min_count))
-
-
-def _gather(
-    folder: Path,
-    parts: Iterable[EncodedPart],
-    abouts: Sequence[PartAbout],
-    pieces: Sequence[Sequence[Piece]],
-    vocabulary: Vocabulary,
-    rare_counts: RareCounts,
-    tokenizer: Tokenizer,
-    figures: Mapping[str, Any],
-    keep: Sequence[KeptField],
-) -> EncodedCorpus:
-    """Write an encoded corpus on the driver's machine, as if that had read the text.
-
-    Args:
-        parts: in the order of the text.
-        figures: `min_count`, `distinct_words` and `notes`.
-        keep: further fields of the documents.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    n_tokens = n_documents = unknown = 0
-    tables: list[tuple[int, Arrays]] = []
-    with RareWords(folder) as rare:
-        with (
-            explain_os_errors(writing=folder, kind=CorpusError),
-            (folder / encoded.IDS).open("wb") as ids,
-            (folder / encoded.OFFSETS).open("wb") as ends,
-        ):
-            ends.write(np.zeros(1, encoded.OFFSET_TYPE).data)
-            for part in parts:
-                ids.write(part.ids.astype(encoded.ID_TYPE, copy=False).data)
-                ends.write((np.cumsum(part.lengths) + n_tokens).astype(encoded.OFFSET_TYPE).data)
-                rare.add(np.ascontiguousarray(part.hashes), (part.rows + n_documents).astype(np.int32))
-                tables.append((len(part.lengths), part.columns))
-                n_tokens += len(part.ids)
-                n_documents += len(part.lengths)
-                unknown += part.unknown
-        with explain_os_errors(writing=folder, kind=CorpusError):
-            rare.write(folder / encoded.RARE)
-            rare_counts.save(folder / encoded.RARE_COUNTS)
-            columns = joined_columns(tables, keep)
-            if columns_role(columns, 0) != "id":
-                columns |= source_columns(pieces, [about.rows for about in abouts])
-            write_tensors(folder / encoded.DOCUMENTS, columns)
-    raw_tokens = sum(about.summary.tokens for about in abouts)
+    reader = _SourceReader(pool, parts, splitter, reading)
+    abouts = reader.read(progress)
+    read = [about.summary for about in abouts]
+    raw_tokens = sum(one.tokens for one in read)
+    min_count = default_min_count(raw_tokens) if min_count is None else min_count
+    buckets = max(1, -(-sum(one.distinct_words or 0 for one in read) // BUCKET))
+    vocabulary, rare_counts, distinct = vocabulary_of(reader.counted(buckets, min_count), min_count, max_vocab)
+    written = _write_parts(folder, reader.renumbered(vocabulary))
+    with explain_os_errors(writing=folder, kind=CorpusError):
+        rare_counts.save(folder / encoded.RARE_COUNTS)
+        columns = joined_columns(written.tables, options.kept)
+        if columns_role(columns, 0) != "id":
+            columns |= source_columns(parts, [about.rows for about in abouts])
+        write_tensors(folder / encoded.DOCUMENTS, columns)
     summary = CorpusSummary(
-        n_documents,
-        sum(about.summary.empty for about in abouts),
-        unknown,
+        written.n_documents,
+        sum(one.empty for one in read),
+        written.n_unknown,
         raw_tokens,
-        raw_tokens - n_tokens,
-        figures["distinct_words"],
+        raw_tokens - written.n_tokens,
+        distinct,
         len(vocabulary),
-        figures["min_count"],
-        tuple(figures["notes"]),
+        min_count,
+        (*notes, *(note for one in read for note in one.notes)),
     )
     about = {
         "format": encoded.FORMAT,
-        "tokenizer": tokenizer.description(),
+        "tokenizer": splitter.description(),
         "phrases": False,
         "raw_tokens": raw_tokens,
-        "n_tokens": n_tokens,
-        "n_documents": n_documents,
+        "n_tokens": written.n_tokens,
+        "n_documents": written.n_documents,
         "summary": summary.as_dict(),
     }
     write_words(folder, about, vocabulary)
     corpus = EncodedCorpus.open(folder)
-    corpus.tokenizer = tokenizer
-    return corpus
+    corpus.tokenizer, corpus.reading = splitter, options.named
+    return corpus, Layout(pool.workers, [one.documents for one in read])
+
+
+class _SourceReader:
+    """Reads the parts of a source on the workers: part p on worker p modulo their number, round by round.
+
+    Args:
+        reading: the fields of `ReadOptions`.
+    """
+
+    def __init__(
+        self, pool: WorkerPool, parts: Sequence[list[Piece]], tokenizer: Tokenizer, reading: Mapping[str, Any]
+    ) -> None:
+        self._pool = pool
+        self._rounds = [parts[start : start + pool.workers] for start in range(0, len(parts), pool.workers)]
+        self._arguments = (tokenizer, threads_a_worker(pool.ray, pool.workers), reading)
+        self._read = self._renumbered = 0  # rounds that are done
+
+    def read(self, progress: Callable[[int, int | None], object] | None) -> list[PartAbout]:
+        """Have all parts read."""
+        self._pool.bring_up = self._read_again
+        abouts: list[PartAbout] = []
+        for some in self._rounds:
+            abouts += self._pool.ask(lambda number: self._read_part(number, self._read))[: len(some)]
+            self._read += 1
+            if progress:
+                progress(self._read, len(self._rounds))
+        return abouts
+
+    def counted(self, buckets: int, min_count: int) -> Iterator[Any]:
+        """What is left of each bucket of words, one after the other."""
+        pool = self._pool
+        for bucket in range(buckets):
+            counts = pool.do("counts", bucket, buckets)
+            total = merged_as_a_tree(counts, lambda number, *parts: pool.merge(number, merge_counts, *parts))
+            yield pool.ray.get(pool.merge(bucket, choose, total, min_count))
+
+    def renumbered(self, vocabulary: Vocabulary) -> Iterator[EncodedPart]:
+        """The parts in the words of the whole text, which the workers keep, too."""
+        sent = self._pool.put(vocabulary)
+
+        def renumber_again(number: int) -> None:
+            self._read_again(number)
+            for step in range(self._renumbered):
+                self._pool.ray.get(self._pool.call(number, "renumber", step, sent))
+
+        self._pool.bring_up = renumber_again
+        for step, some in enumerate(self._rounds):
+            self._renumbered = step
+            yield from self._pool.do("renumber", step, sent)[: len(some)]
+
+    def _read_part(self, number: int, step: int) -> Any:
+        pieces = self._rounds[step][number] if number < len(self._rounds[step]) else []
+        return self._pool.call(number, "read_part", pieces, *self._arguments)
+
+    def _read_again(self, number: int) -> None:
+        for step in range(self._read):
+            self._pool.ray.get(self._read_part(number, step))
+
+
+class _Written(NamedTuple):
+    """What was written of the parts of a text."""
+
+    n_tokens: int
+    n_documents: int
+    n_unknown: int  # documents that have words, but none that is kept
+    tables: list[tuple[int, Arrays]]  # of the documents of each part
+
+
+def _write_parts(folder: Path, parts: Iterable[EncodedPart]) -> _Written:
+    """Write the numbers of all parts on the driver's machine, as if that had read the text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    n_tokens = n_documents = n_unknown = 0
+    tables: list[tuple[int, Arrays]] = []
+    with (
+        RareWords(folder) as rare,
+        explain_os_errors(writing=folder, kind=CorpusError),
+        (folder / encoded.IDS).open("wb") as ids,
+        (folder / encoded.OFFSETS).open("wb") as ends,
+    ):
+        ends.write(np.zeros(1, encoded.OFFSET_TYPE).data)
+        for part in parts:
+            ids.write(part.ids.astype(encoded.ID_TYPE, copy=False).data)
+            ends.write((np.cumsum(part.lengths) + n_tokens).astype(encoded.OFFSET_TYPE).data)
+            rare.add(np.ascontiguousarray(part.hashes), (part.rows + n_documents).astype(np.int32))
+            tables.append((len(part.lengths), part.columns))
+            n_tokens += len(part.ids)
+            n_documents += len(part.lengths)
+            n_unknown += part.unknown
+        rare.write(folder / encoded.RARE)
+    return _Written(n_tokens, n_documents, n_unknown, tables)

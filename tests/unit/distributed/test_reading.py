@@ -17,7 +17,7 @@ from spherevec.errors import ConfigError, CorpusError
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.text_column import TextColumn
 
-HOW = {"min_count": 2, "max_vocab": None, "tokenizer": "words", "threads": 1}
+HOW = {"min_count": 2, "max_vocab": None, "tokenizer": "words"}
 
 
 @pytest.fixture(autouse=True)

@@ -82,20 +82,18 @@ def infer(
             if path is not None:
                 stack.enter_context(output(path, files.force))
         if ray:
-            rows, summary = _infer_with_ray(folder, corpus, files, **ray, **fitting, **reading)
+            from spherevec.distributed.inference import InferenceJob, infer_files
+            from spherevec.model.inference import InferenceOptions
+
+            job = InferenceJob(str(folder.absolute()), InferenceOptions(**fitting), reading)
+            machines = {"ray": ray["ray"], "workers": ray.get("workers")}
+            rows, summary = infer_files(
+                job, corpus, files.out, ids_file=files.ids_file, overwrite=files.force, **machines
+            )
         else:
             rows, summary = _infer(folder, corpus, files, fitting, reading)
     console.summary(summary)
     console.written(f"{files.out}: {rows:,} document{'s' * (rows != 1)}", {"file": str(files.out), "documents": rows})
-
-
-def _infer_with_ray(folder: Path, corpus: tuple[Path, ...], files: _Files, **options: Any) -> tuple[int, CorpusSummary]:
-    from spherevec.distributed.inference import infer_files
-    from spherevec.model.inference import InferenceCounts
-
-    counts = InferenceCounts()
-    rows, notes = infer_files(folder, corpus, files.out, files.ids_file, counts, overwrite=files.force, **options)
-    return rows, counts.summary(notes)
 
 
 def _infer(
