@@ -37,9 +37,12 @@ def model_files() -> dict[str, bytes]:
         "directions": rows[:2],
         "weights": np.full(2, 0.5, np.float32),
         "topic_of": np.arange(2),
+        "cell_of": np.arange(2),
+        "above0": np.zeros(2, np.int64),
     }
-    listed = [{"number": i, "title": None, "parent": ""} for i in range(2)]
-    kept = StoredTopics({"format": 1, "concentration": 5.0, "topics": listed, "levels": []}, topics)
+    listed = [{"number": i, "title": None} for i in range(2)]
+    about_topics = {"format": 2, "concentration": 5.0, "titles": "coverage", "topics": listed, "above": [listed[:1]]}
+    kept = StoredTopics({**about_topics, "levels": []}, topics)
     about: dict[str, Any] = {"config": {"objective": "vmf", "sample": 1e-3}, "parameters": {"document_bias": 1.5}}
     table = _a_table()
     parts: dict[str, Any] = {
@@ -50,7 +53,8 @@ def model_files() -> dict[str, bytes]:
         "fit": FitTables(np.ones(3, np.float32), rows[0], np.eye(2, dtype=np.float32)),
     }
     docs = KeyedVectors(table.ids, rows[:2])
-    model = Model(words, words, docs, inputs=words, record=[{"loss": 0.5}], **parts, **about)
+    inputs = KeyedVectors(["a", "b", "é"], rows[[2, 0, 1]])
+    model = Model(words, words, docs, inputs=inputs, record=[{"loss": 0.5}], **parts, **about)
     with tempfile.TemporaryDirectory() as scratch:
         model.save(Path(scratch) / "m")
         return files_of(Path(scratch) / "m")
