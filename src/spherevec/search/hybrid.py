@@ -1,6 +1,6 @@
 """Rank documents by direction, by their words (BM25), or by both.
 
-Hybrid search ranks by the cosine to the query plus what its words give. A word gives a document up to 0.5 · rarity⁴,
+Hybrid search ranks by the cosine to the query plus what its words give. A word gives a document up to 0.5 · rarity³,
 rarity being its inverse document frequency as a share of the most that it can be: common words are left to direction,
 a rare, decisive one lifts every document that holds it. Documents that match the words nearly as well as the best one
 get up to 0.25 more, times the eighth power of their share of the best BM25 score; this weight grows with queries of
@@ -28,7 +28,7 @@ Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
 WORD_WEIGHT = 0.5  # of a word that one document holds, in cosines
-RARITY_POWER = 4
+RARITY_POWER = 3
 BEST_MATCH_WEIGHT = 0.25  # of the document with the best BM25 score, for a query of up to so many different words:
 SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
 SQUARINGS = 3  # of the share of the best score: the eighth power

@@ -27,7 +27,11 @@ ASKED = {
     "a misspelled query": "from spherevec.model.search import prepared_queries as q; q(model, ['herron'], None, True)",
     "queries": "from spherevec.model.search import prepared_queries; prepared_queries(model, ['the heron', 'a fish'])",
 }
-COMMANDS = {"info": [], "neighbors": ["heron"], "analogy": ["heron", "fish", "boat"]}
+ASKED |= {
+    f"search, {query}": f"assert len(model.search({query!r}, explain=True))"
+    for query in ("the heron", "herron", 'fish "takes the" -boat')
+}
+COMMANDS = {"info": [], "neighbors": ["heron"], "analogy": ["heron", "fish", "boat"], "search": ["the heron"]}
 
 
 @pytest.fixture(scope="module")

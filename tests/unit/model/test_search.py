@@ -60,7 +60,7 @@ def lexical_part(model, query):
     part = 0.25 * (words / words.max()) ** 8
     for word in query.split():
         share, idf = saturation(model, word)
-        part += 0.5 * (idf / math.log1p((len(TEXTS) - 0.5) / 1.5)) ** 4 * share
+        part += 0.5 * (idf / math.log1p((len(TEXTS) - 0.5) / 1.5)) ** 3 * share
     return part
 
 
