@@ -86,24 +86,27 @@ def page_data(
     embedded = min(vocabulary, max(1, WORD_BYTES // dim) if words is None else words)
     inputs = np.asarray(model.inputs.vectors)
     names = list((model.words.names or [])[:vocabulary])
-    found = topic_table(model, topics, seed, threads)
-    place_names = telling_words(docs, inputs, names, name_weights(model), seed, threads)
+    shown = topics_to_show(model, topics, seed, threads)
+    found = None if shown is None else TopicTable(shown)
+    topic_vectors = np.zeros((0, dim), np.float32) if found is None else found.vectors
+    place_names = place_name_words(docs, inputs, names, name_weights(model), seed, threads)
     place_names = place_names[place_names < embedded] if embedded else place_names[:0]
-    places = place_on_globe(docs, inputs[place_names], found.vectors, seed=seed, threads=threads)
+    places = place_on_globe(docs, inputs[place_names], topic_vectors, seed=seed, threads=threads)
     table = model.documents
     n = len(docs)
     return PageData(
         title=title or (f"A map of {n:,} documents" if n else f"A map of {vocabulary:,} words"),
         doc_places=places.docs,
         doc_vectors=docs,
-        doc_topics=found.labels,
+        doc_topics=np.full(n, -1, np.int32) if found is None else found.labels,
         ids=None if table is None or not table.named else list(table.ids),
         titles=None if table is None else _kept(table.title(row) for row in range(n)),
         snippets=None if table is None else _kept(table.snippet(row) for row in range(n)),
         fields=[] if table is None else [kept_field(table, name, kind) for name, kind in table.fields.items()],
-        topics=found.topics,
+        topics=() if found is None else found.topics,
+        parents=() if found is None else found.parents,
         topic_places=places.topics,
-        topic_vectors=found.vectors,
+        topic_vectors=topic_vectors,
         words=names[:embedded],
         word_vectors=inputs[:embedded],
         word_counts=None if model.counts is None else model.counts[:embedded],
@@ -119,33 +122,33 @@ def page_data(
 
 
 class TopicTable:
-    """Topics as the page needs them, the largest first: k of them."""
+    """Topics as the page needs them, the largest first, with the broad ones above them."""
 
-    def __init__(self, names: Sequence[str], words: Sequence[Sequence[str]], vectors: Floats, labels: Rows) -> None:
-        sizes = np.bincount(labels[labels >= 0], minlength=len(names))
-        order = np.argsort(-sizes, kind="stable")
-        new = np.full(len(names) + 1, -1, np.int32)  # the last one is for documents without a topic
-        new[order] = np.arange(len(names), dtype=np.int32)
-        self.topics = [PageTopic(names[row], words[row], int(sizes[row])) for row in order]
-        self.vectors: Floats = np.ascontiguousarray(vectors[order], np.float32)
-        self.labels: Rows = new[labels]
+    def __init__(self, topics: Topics) -> None:
+        broad = sorted(topics.parents if topics.state.above else (), key=lambda topic: -topic.size)
+        rows: dict[int | None, int] = {topic.number: row for row, topic in enumerate(broad)}
+        found = [PageTopic(one.title, one.words, one.size, rows.get(one.parent, -1)) for one in topics]
+        order = sorted(range(len(found)), key=lambda row: -found[row].size)
+        new = np.full(len(found) + 1, -1, np.int32)  # the last one is for documents without a topic
+        new[order] = np.arange(len(found), dtype=np.int32)
+        self.topics = [found[row] for row in order]
+        self.parents = [PageTopic(one.title, one.words, one.size) for one in broad]
+        self.vectors: Floats = np.ascontiguousarray(topics.components.directions_of_topics()[order], np.float32)
+        self.labels: Rows = new[topics.labels]
 
 
-def topic_table(model: Model, topics: Topics | None, seed: int, threads: int) -> TopicTable:
-    """The topics of a page; found anew where none are given. Too few documents for topics have none."""
+def topics_to_show(model: Model, topics: Topics | None, seed: int, threads: int) -> Topics | None:
+    """The given topics, those kept with the model, or new ones; None for too few documents to have any."""
     n = 0 if model.docs is None else len(model.docs)
     if topics is None and n >= FEWEST_DOCUMENTS:
         kept = model.kept_topics is not None
         topics = topics_of(model, threads=threads) if kept else find_topics(model, seed=seed, threads=threads)
-    if topics is None:
-        return TopicTable([], [], np.zeros((0, model.vector_size), np.float32), np.full(n, -1, np.int32))
-    if len(topics.labels) != n:
+    if topics is not None and len(topics.labels) != n:
         raise ConfigError(f"the topics are of {len(topics.labels)} documents, the model has {n}; find them anew")
-    directions = np.asarray(topics.components.directions_of_topics(), np.float32)
-    return TopicTable(topics.titles, topics.words_by_place, directions, topics.labels.astype(np.int32))
+    return topics
 
 
-def telling_words(
+def place_name_words(
     docs: Floats, inputs: Floats, names: Sequence[str], weights: NDArray[np.float64], seed: int, threads: int
 ) -> Rows:
     """Rows of the words that make good place names, best first: frequent, and at the heart of some documents.

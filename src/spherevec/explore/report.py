@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ class ReportTopic:
         number, title, words, size: as of the topic.
         examples: id, title and beginning of documents that stand for it.
         course: its share of the documents of each period; empty without a date.
+        parent: title of the broad topic that it is part of, "" for none.
     """
 
     number: int
@@ -38,6 +41,7 @@ class ReportTopic:
     size: int
     examples: Sequence[tuple[str, str, str]] = ()
     course: Sequence[float] = ()
+    parent: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,10 +97,17 @@ def report_data(topics: Topics, title: str | None = None) -> ReportData:
             topic.size,
             [_example(topics, row) for row in topics.examples(topic.number, EXAMPLES)],
             [] if breakdown is None else breakdown.shares[:, place].tolist(),
+            "" if topic.parent is None else topics.parents[topic.parent].title,
         )
         for place, topic in enumerate(topics)
     ]
+    broad = Counter[str]()
+    for entry in entries:
+        broad[entry.parent] += entry.size
+    entries.sort(key=lambda entry: (-broad[entry.parent], entry.parent, -entry.size))
     notes = []
+    if topics.n_unknown:
+        notes.append(f"{topics.n_unknown:,} documents without a known word belong to no topic.")
     if breakdown is not None:
         for name, titles in (("Rising", breakdown.rising()), ("Falling", breakdown.falling())):
             if titles:
@@ -133,7 +144,6 @@ def report_html(data: ReportData) -> str:
     """The report as text; every word of the corpus is escaped."""
     style = template("report.css")
     title = html.escape(clean_title(data.title))
-    most = max((topic.size for topic in data.topics), default=0)
     return fill(
         template("report.html"),
         policy=policy("", style),
@@ -141,17 +151,28 @@ def report_html(data: ReportData) -> str:
         title=title,
         style=style,
         notes="\n".join(f"<p>{_shown(note)}</p>" for note in data.notes),
-        rows="\n".join(_row(topic, data, most) for topic in data.topics),
+        rows="\n".join(_rows(data)),
         topics="\n".join(_section(topic, data) for topic in data.topics),
     )
 
 
-def _row(topic: ReportTopic, data: ReportData, most: int) -> str:
-    share = topic.size / max(data.documents, 1)
-    width = round(_BAR * topic.size / max(most, 1), 1)
+def _rows(data: ReportData) -> Iterator[str]:
+    """The rows of the table: broad topics in their order, each with its finer ones below it."""
+    groups = [(parent, list(topics)) for parent, topics in groupby(data.topics, lambda topic: topic.parent)]
+    most = max((sum(topic.size for topic in topics) for _, topics in groups), default=0)
+    for parent, topics in groups:
+        if parent and len(topics) > 1:
+            yield _row(_shown(parent), sum(topic.size for topic in topics), data, most, "broad")
+        for topic in topics:
+            level = "finer" if parent and len(topics) > 1 else ""
+            yield _row(f'<a href="#topic-{topic.number}">{_shown(topic.title)}</a>', topic.size, data, most, level)
+
+
+def _row(title: str, size: int, data: ReportData, most: int, level: str) -> str:
+    width = round(_BAR * size / max(most, 1), 1)
     return (
-        f'<tr><th scope="row"><a href="#topic-{topic.number}">{_shown(topic.title)}</a></th>'
-        f'<td class="number">{topic.size:,}</td><td class="number">{share:.1%}</td>'
+        f'<tr class="{level}"><th scope="row">{title}</th>'
+        f'<td class="number">{size:,}</td><td class="number">{size / max(data.documents, 1):.1%}</td>'
         f'<td><svg class="bar" width="{_BAR}" height="12" aria-hidden="true">'
         f'<rect width="{width}" height="12" rx="2"/></svg></td></tr>'
     )

@@ -15,7 +15,7 @@ from helpers import written_text
 from spherevec.cli import main
 from spherevec.errors import ConfigError
 from spherevec.explore import page_data
-from spherevec.explore.from_model import fit_of, kept_field, telling_words
+from spherevec.explore.from_model import fit_of, kept_field, place_name_words
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
 
@@ -108,7 +108,7 @@ def test_kept_fields_of_every_kind():
 def test_place_names_are_words_of_their_documents():
     docs = np.eye(3, dtype=np.float32)[[0] * 20 + [1] * 20]
     inputs = np.asarray([[1, 0, 0], [0.6, 0.6, 0.53], [0, 1, 0], [0, 0, 1]], np.float32)
-    rows = telling_words(docs, inputs, ["alpha", "the", "beta", "12345"], np.ones(4), 1, 1)
+    rows = place_name_words(docs, inputs, ["alpha", "the", "beta", "12345"], np.ones(4), 1, 1)
     assert rows.tolist()[:2] == [0, 2]
     assert 3 not in rows
 
@@ -129,6 +129,18 @@ def test_given_topics_are_the_ones_of_the_page(model):
     other = spherevec.train(["a b c d"] * 6, vector_size=24, min_count=1, epochs=1, threads=1)
     with pytest.raises(ConfigError, match="the topics are of 240 documents, the model has 6"):
         page_data(other, topics=topics)
+
+
+def test_a_page_shows_both_levels(model):
+    topics = model.topics(levels=[2, 5])
+    data = page_data(model, topics=topics, threads=1)
+    assert [parent.name for parent in data.parents] == [
+        topic.title for topic in sorted(topics.parents, key=lambda topic: -topic.size)
+    ]
+    for row, parent in enumerate(data.parents):
+        assert parent.size == sum(topic.size for topic in data.topics if topic.parent == row)
+    names = {topic.title: topics.parents[topic.parent].title for topic in topics}
+    assert {topic.name: data.parents[topic.parent].name for topic in data.topics} == names
 
 
 def test_the_report_of_topics(model, table, tmp_path):
