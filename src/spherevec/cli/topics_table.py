@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from spherevec.topics.fields import Breakdown
     from spherevec.topics.result import Topics
 
-_BAR = 12
+_BAR = 8
+_LONGEST_NAME = 44
 _WORDS = 5
 _TYPICAL = 3
 
@@ -25,26 +26,23 @@ def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
 
     from spherevec.topics.tree import further_words
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("topic", justify="right", no_wrap=True)
-    table.add_column("documents", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("name", no_wrap=True, overflow="ellipsis", ratio=3)
-    table.add_column("further words", no_wrap=True, overflow="ellipsis", ratio=3)
-    table.add_column("example", no_wrap=True, overflow="ellipsis", ratio=2)
     tree = list(topics.tree)
+    names = [_cell("   " * depth + topic.title, "" if finest else "bold") for depth, topic, finest in tree]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("topic", justify="right", no_wrap=True, min_width=5)
+    table.add_column("documents", justify="right", no_wrap=True, min_width=9)
+    table.add_column("", no_wrap=True, min_width=_BAR)
+    longest = min(max((name.cell_len for name in names), default=4), _LONGEST_NAME)
+    table.add_column("name", no_wrap=True, overflow="ellipsis", min_width=longest)
+    table.add_column("further words", no_wrap=True, overflow="ellipsis", ratio=1)
     most = max((topic.size for _, topic, _ in tree), default=1)
-    for depth, topic, finest in tree:
-        examples = topics.examples(topic.number, 1) if finest else []
-        document = topics.document(examples[0]) if examples else None
+    for name, (_, topic, finest) in zip(names, tree, strict=True):
         bar = "█" * max(1, round(_BAR * topic.size / max(most, 1))) if topic.size else ""
-        name = _cell("   " * depth + topic.title, "" if finest else "bold")
         words = _cell(", ".join(further_words(topic, _WORDS)))
-        example = _cell("" if document is None else document.title or document.id)
-        table.add_row(str(topic.number) if finest else "", f"{topic.size:,}", bar, name, words, example)
+        table.add_row(str(topic.number) if finest else "", f"{topic.size:,}", bar, name, words)
     for count, what in ((topics.n_other, "other"), (topics.n_unknown, "no known word")):
         if count:
-            table.add_row("-1", f"{count:,}", "", _cell(what, "italic"), "", "")
+            table.add_row("-1", f"{count:,}", "", _cell(what, "italic"), "")
     display.show(table)
     display.echo(summary(topics))
     for found in breakdowns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 # the most frequent ones: "die" and "war" are no German in English text.
 _LEAST_SHARE, _LEFT_OUT = 0.005, 2
 
+# cs.pitt.edu, example.com; not node.js.
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
 # Words of questions and requests that are no function words, yet say nothing of the subject.
 _QUESTIONS = {
     "English": (
@@ -41,7 +44,7 @@ _QUESTIONS = {
 
 
 def manner_words(model: Model) -> NDArray[np.bool_]:
-    """(V,), which words of a model found no topic: function words of the languages used, and words of questions."""
+    """(V,), which words found no topic: function words of the languages used, words of questions, hosts, and marks."""
     words = model.words.names or []
     counts = np.ones(len(words)) if model.counts is None else np.asarray(model.counts, np.float64)
     share = dict(zip(words, (counts / max(counts.sum(), 1)).tolist(), strict=True))
@@ -50,4 +53,9 @@ def manner_words(model: Model) -> NDArray[np.bool_]:
         others = frozenset().union(*(other for name, other in BY_LANGUAGE.items() if name != language))
         if sum(sorted(share.get(word, 0.0) for word in listed - others)[:-_LEFT_OUT]) >= _LEAST_SHARE:
             manner.update(listed, _QUESTIONS.get(language, "").split())
-    return np.array([word in manner or not any(map(str.isalnum, word)) for word in words], np.bool_)
+    return np.array([word in manner or _is_sign(word) for word in words], np.bool_)
+
+
+def _is_sign(word: str) -> bool:
+    """Whether a word is a mark without letters and digits, or a host, as in addresses and signatures."""
+    return not any(map(str.isalnum, word)) or _HOST.fullmatch(word) is not None

@@ -27,7 +27,8 @@ _TITLE_WORDS = 3
 # Words that a title is made of where topics are alike in the first three.
 _MOST_WORDS = 6
 # What a document outside the topic costs, in documents inside.
-_COST = 3.0
+_COST = 2.0
+_FEWEST_WRITTEN = 2
 _SENTENCE_END = ".!?:;\"'“”«»([{-–—|>*#"
 
 
@@ -148,8 +149,8 @@ def titles_of(
 class Spelling:
     """Words as they are usually written, by the beginnings of documents, which keep upper case.
 
-    Words are stored in lower case. A word counts as written where a word in lower case stands before it: at the start
-    of a sentence and in headlines every word may begin with a capital.
+    Words are stored in lower case. The start of a sentence and headlines do not count, where every word may begin with
+    a capital.
 
     Args:
         texts: gives beginnings of documents that hold a word.
@@ -169,14 +170,16 @@ class Spelling:
             rf"(\S+)\s+(?<!\w)({re.escape(word).replace(chr(92) + ' ', r'[ -]')})(?!\w)", re.IGNORECASE
         )
         written: Counter[str] = Counter()
-        for text in self._texts(word):
-            for before, found in pattern.findall(text):
-                if before[-1] not in _SENTENCE_END and before[:1].islower():
-                    written[found] += 1
-        if not written:
-            return word
-        best, count = max(written.items(), key=lambda item: (item[1], item[0] == word, item[0]))
-        return best if 2 * count > written.total() else word
+        for text in filter(_is_prose, self._texts(word)):
+            written.update(found for before, found in pattern.findall(text) if before[-1] not in _SENTENCE_END)
+        best, count = max(written.items(), key=lambda item: (item[1], item[0] == word, item[0]), default=(word, 0))
+        return best if count >= _FEWEST_WRITTEN and 2 * count > written.total() else word
+
+
+def _is_prose(text: str) -> bool:
+    """Whether most words begin with a small letter, as in no headline."""
+    initials = [word[0] for word in text.split() if word[0].isalpha()]
+    return 2 * sum(map(str.islower, initials)) > len(initials)
 
 
 def candidate_words(

@@ -37,7 +37,7 @@ def test_greedy_coverage_against_the_definition() -> None:
     covered, left, wanted = np.zeros(60, bool), list(range(12)), []
     for _ in range(3):
         new = {i: holds[:, i] & ~covered for i in left}
-        worth = {i: new[i][inside].mean() - 3 * new[i][~inside].mean() for i in left}
+        worth = {i: new[i][inside].mean() - 2 * new[i][~inside].mean() for i in left}
         best = max(left, key=lambda i: worth[i])
         wanted.append(words[best])
         covered |= holds[:, best]
@@ -69,16 +69,11 @@ def test_a_function_may_title_and_its_titles_count_as_given(model: Model) -> Non
 
 
 def test_words_are_written_as_in_the_text() -> None:
-    texts = [
-        "Rocket by NASA. Iraq said it",
-        "NASA and then iraq",
-        "the launch by NASA, in Iraq",
-        "of Iraq",
-        "A NASA Plan",
-    ]
+    texts = ["Rocket by NASA. Iraq said it", "they saw NASA and then Iraq", "the launch by NASA, in Iraq", "of Iraq",
+             "Plan Of Launch To Mars", "Rocket again: Rocket", "saw the Launch To Mars And Back"]  # fmt: skip
     spell = Spelling(lambda word: texts)
-    assert spell("nasa") == "NASA" and spell("iraq") == "Iraq" and spell("launch") == "launch"
-    assert spell("rocket") == "rocket"  # only at the start of a sentence
+    assert spell("nasa") == "NASA" and spell("iraq") == "Iraq"
+    assert spell("launch") == "launch" and spell("rocket") == "rocket"  # headlines and starts of sentences
 
 
 def test_phrases_and_underscores_are_told_apart() -> None:
