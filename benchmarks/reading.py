@@ -33,7 +33,7 @@ PARTS = {
     "renumber": "spherevec.corpus.count.encoder:write_numbers",
     "rare": "spherevec.corpus.count.rare:RareWords.write",
     "warn": "spherevec.corpus.count.encoder:_looks",
-    "json": "spherevec.corpus.count.encoder:write_words",
+    "json": "spherevec.corpus.count.encoder:finish_corpus",
 }
 
 

@@ -34,7 +34,7 @@ PARTS = {
     "· rare": "spherevec.corpus.count.rare:RareWords.write",
     "· records": "spherevec.corpus.table.records:RecordBuilder.write",
     "· warnings": "spherevec.corpus.count.encoder:_looks",
-    "· words": "spherevec.corpus.count.encoder:write_words",
+    "· words": "spherevec.corpus.count.encoder:finish_corpus",
     "prepare": "spherevec.training.runtime:prepare",
     "backend": "spherevec.training.runtime:make_backend",
     "random vectors": "spherevec.training.trainer:TrainingRun.initialise",

@@ -13,7 +13,7 @@ from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.corpus.count import encoded
 from spherevec.corpus.count.rare import RareWords
 from spherevec.corpus.count.summary import CorpusSummary
-from spherevec.corpus.count.writing import write_words
+from spherevec.corpus.count.writing import finish_corpus
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece, find_parts, source_columns
 from spherevec.corpus.table.records import Arrays, columns_role, joined_columns
@@ -76,16 +76,7 @@ def read_on_workers(
         min_count,
         (*notes, *(note for one in read for note in one.notes)),
     )
-    about = {
-        "format": encoded.FORMAT,
-        "tokenizer": splitter.description(),
-        "phrases": False,
-        "raw_tokens": raw_tokens,
-        "n_tokens": written.n_tokens,
-        "n_documents": written.n_documents,
-        "summary": summary.as_dict(),
-    }
-    write_words(folder, about, vocabulary)
+    finish_corpus(folder, vocabulary, splitter, written.n_tokens, written.n_documents, summary)
     corpus = EncodedCorpus.open(folder)
     corpus.tokenizer, corpus.reading = splitter, options.named
     return corpus, Layout(pool.workers, [one.documents for one in read])

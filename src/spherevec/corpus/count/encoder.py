@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from spherevec.corpus.count.reading import Table, count, tables_and_batches
 from spherevec.corpus.count.spill import NumberedBlocks, Spill, SpilledBlock, new_folder
 from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, numbers_share, unspaced_share, warnings_about
 from spherevec.corpus.count.vocabulary import CountedWords, Vocabulary, choose_words
-from spherevec.corpus.count.writing import add_phrases, write_numbers, write_words
+from spherevec.corpus.count.writing import add_phrases, finish_corpus, write_numbers
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Source, open_source
 from spherevec.corpus.read.streams import BLOCK_SIZE
@@ -72,74 +73,90 @@ def encode(
             total, None where that is not known.
         **reading: the fields of `ReadOptions`: text_field, id_field, title_field, keep, ids, ….
     """
-    tokenizer = tokenizer_of(tokenizer)
-    for name, value, low in (("min_count", min_count, 1), ("max_vocab", max_vocab, 2), ("threads", threads, 1)):
-        if value is not None and value < low:
-            raise ConfigError(f"{name} must be at least {low}, not {value!r}")
-    if phrases and breaks:
-        raise ConfigError("breaks are kept of a text without phrases of its own; give one of phrases and breaks")
+    how = _Settings(min_count, max_vocab, tokenizer_of(tokenizer), phrases, breaks, threads, _block_size)
     options = ReadOptions(**reading)
     folder = Path(folder)
     with new_folder(folder), ExitStack() as stack:
         opened = open_source(source, options, _block_size, records_in=folder)
-        records = stack.enter_context(opened.records) if opened.records else None
+        if opened.records:
+            stack.enter_context(opened.records)
 
         def report() -> None:
             if progress:
                 progress(opened.meter.done, opened.meter.total)
 
-        # Each worker keeps two files open; the result is the same for any number of them.
-        workers = min(threads, max(1, files_to_spare() // 2))
-        counted = _count(opened, tokenizer, workers, _block_size, folder, stack, report)
-        raw_tokens = sum(block.n_ids for block in counted.spilled)
-        if min_count is None:
-            min_count = default_min_count(raw_tokens)
-        chosen, numbers = choose_words(counted.words, min_count, max_vocab)
+        counted = _count(opened, how, folder, stack, report)
         if opened.documents is not None:
-            tokenizer = Tokenizer(TOKENS)
-        # What is kept beside the ids is made and written while these are renumbered.
-        aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
-        beside = [aside.submit(_write_rare_counts, folder, counted.words, numbers)]
-        if records:
-            beside.append(aside.submit(records.write, folder / encoded.DOCUMENTS))
-        rare = stack.enter_context(RareWords(folder))
-        numbered = counted.numbered(numbers, rare, marks=phrases or breaks, threads=workers)
-        n_words = len(chosen)
-        looks = aside.submit(_looks, counted)
-        words = aside.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
-        if phrases:
-            vocabulary = words.result()
-            vocabulary, n_tokens, n_documents = add_phrases(folder, numbered, vocabulary, min_count, max_vocab, threads)
-        else:
-            marks = encoded.BREAKS if breaks else None
-            n_tokens, n_documents = write_numbers(folder, numbered, breaks=marks, threads=2 if workers > 2 else 1)
-            vocabulary = words.result()
-        summary = CorpusSummary(
-            n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
-            len(counted.words.counts), n_words, min_count, tuple(opened.notes),
-        )  # fmt: skip
-        if len(vocabulary) > n_words:
-            summary = summary.with_(notes=(*summary.notes, f"{len(vocabulary) - n_words:,} phrases found"))
-        with explain_os_errors(writing=folder, kind=CorpusError):
-            rare.write(folder / encoded.RARE, workers)
-            for written in beside:
-                written.result()
-        warnings = warnings_about(summary, **looks.result(), divided=tokenizer.divides_unspaced)
-        about = {
-            "format": encoded.FORMAT,
-            "tokenizer": tokenizer.description(),
-            "phrases": phrases,
-            "raw_tokens": raw_tokens,
-            "n_tokens": n_tokens,
-            "n_documents": n_documents,
-            "summary": summary.with_(warnings=tuple(warnings)).as_dict(),
-        }
-        write_words(folder, about, vocabulary)
-        # What was written a moment ago needs no check.
-        corpus = EncodedCorpus(folder, about, vocabulary)
-    corpus.tokenizer = tokenizer  # with the user's function, which no file holds
+            how = replace(how, tokenizer=Tokenizer(TOKENS))
+        corpus = _write(opened, counted, how, folder, stack)
+    corpus.tokenizer = how.tokenizer  # with the user's function, which no file holds
     corpus.reading = options.named
     return corpus
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What `encode` was told, apart from the source."""
+
+    min_count: int | None
+    max_vocab: int | None
+    tokenizer: Tokenizer
+    phrases: bool
+    breaks: bool
+    threads: int
+    block_size: int
+
+    def __post_init__(self) -> None:
+        for name, low in (("min_count", 1), ("max_vocab", 2), ("threads", 1)):
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ConfigError(f"{name} must be at least {low}, not {value!r}")
+        if self.phrases and self.breaks:
+            raise ConfigError("breaks are kept of a text without phrases of its own; give one of phrases and breaks")
+
+    @property
+    def workers(self) -> int:
+        """Each worker keeps two files open; the result is the same for any number of them."""
+        return min(self.threads, max(1, files_to_spare() // 2))
+
+
+def _write(opened: Source, counted: _Counted, how: _Settings, folder: Path, stack: ExitStack) -> EncodedCorpus:
+    """Choose the words, and write a counted text in them."""
+    raw_tokens = sum(block.n_ids for block in counted.spilled)
+    min_count = default_min_count(raw_tokens) if how.min_count is None else how.min_count
+    chosen, numbers = choose_words(counted.words, min_count, how.max_vocab)
+    # What is kept beside the ids is made and written while these are renumbered.
+    aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
+    rare_counts = folder / encoded.RARE_COUNTS
+    beside = [aside.submit(lambda: RareCounts.left_out(counted.words, numbers).save(rare_counts))]
+    if opened.records:
+        beside.append(aside.submit(opened.records.write, folder / encoded.DOCUMENTS))
+    rare = stack.enter_context(RareWords(folder))
+    numbered = counted.numbered(numbers, rare, marks=how.phrases or how.breaks, threads=how.workers)
+    looks = aside.submit(_looks, counted)
+    words = aside.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
+    notes = opened.notes
+    if how.phrases:
+        vocabulary, n_tokens, n_documents = add_phrases(
+            folder, numbered, words.result(), min_count, how.max_vocab, how.threads
+        )
+        notes = [*notes, f"{len(vocabulary) - len(chosen):,} phrases found"] if len(vocabulary) > len(chosen) else notes
+    else:
+        marks = encoded.BREAKS if how.breaks else None
+        n_tokens, n_documents = write_numbers(folder, numbered, breaks=marks, threads=2 if how.workers > 2 else 1)
+        vocabulary = words.result()
+    summary = CorpusSummary(
+        n_documents, numbered.n_empty, numbered.n_unknown, raw_tokens, raw_tokens - numbered.n_kept,
+        len(counted.words.counts), len(chosen), min_count, tuple(notes),
+    )  # fmt: skip
+    with explain_os_errors(writing=folder, kind=CorpusError):
+        rare.write(folder / encoded.RARE, how.workers)
+        for written in beside:
+            written.result()
+    warnings = warnings_about(summary, **looks.result(), divided=how.tokenizer.divides_unspaced)
+    summary = summary.with_(warnings=tuple(warnings))
+    about = finish_corpus(folder, vocabulary, how.tokenizer, n_tokens, n_documents, summary)
+    return EncodedCorpus(folder, about, vocabulary)  # what was written a moment ago needs no check
 
 
 class _Counted:
@@ -167,16 +184,9 @@ class _Counted:
         return NumberedBlocks(self.spilled, self._spills, of_tables, places, self.hashes, rare, marks, threads)
 
 
-def _count(
-    opened: Source,
-    tokenizer: Tokenizer,
-    workers: int,
-    size: int,
-    folder: Path,
-    stack: ExitStack,
-    report: Callable[[], object],
-) -> _Counted:
+def _count(opened: Source, how: _Settings, folder: Path, stack: ExitStack, report: Callable[[], object]) -> _Counted:
     """Read, count and spill a source; the spills are removed with `stack`."""
+    tokenizer, workers, size = how.tokenizer, how.workers, how.block_size
 
     def spills_of(tables: Sequence[Table]) -> list[Spill]:
         return [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
@@ -199,10 +209,6 @@ def _count(
 
     merged = MergedWords([table for table in tables if isinstance(table, WordTable)])
     return _Counted(spilled, spills, merged.counted, merged)
-
-
-def _write_rare_counts(folder: Path, words: CountedWords, numbers: npt.NDArray[np.int32]) -> None:
-    RareCounts.left_out(words, numbers).save(folder / encoded.RARE_COUNTS)
 
 
 def _looks(counted: _Counted) -> dict[str, Any]:

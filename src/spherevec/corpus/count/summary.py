@@ -6,17 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from spherevec.corpus.tokenize.characters import UNSPACED_RANGES, within
+
 LONG_WORD = 100  # characters
-# Scripts written without spaces: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x3040, 0x30FF),
-    (0x3400, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x3FFFF),
-)
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ def unspaced_share(words: Iterable[str], counts: Iterable[int]) -> float:
     for word, count in zip(words, counts, strict=True):
         total += count * len(word)
         if not word.isascii():
-            unspaced += count * sum(any(low <= ord(one) <= high for low, high in _UNSPACED) for one in word)
+            unspaced += count * sum(within(ord(character), UNSPACED_RANGES) for character in word)
     return unspaced / max(total, 1)
 
 

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from spherevec.corpus.count import encoded
 from spherevec.corpus.count.encoded import EncodedCorpus
 from spherevec.corpus.count.spill import NumberedBlock
+from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import Vocabulary, ranked
 from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.phrases import LEAST_COUNT, PhraseFinder, find_phrases
+from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.threads import in_order
@@ -187,16 +189,8 @@ def rewrite(parts: Sequence[Part], vocabulary: Vocabulary, folder: Path) -> Enco
                 n_documents += len(lengths)
                 n_raw += len(ids)
     first = parts[0].corpus
-    about = {
-        "format": encoded.FORMAT,
-        "tokenizer": first.tokenizer.description(),
-        "phrases": vocabulary.phrases,
-        "raw_tokens": n_raw,
-        "n_tokens": n_tokens,
-        "n_documents": n_documents,
-        "summary": first.summary.as_dict(),
-    }
-    write_words(folder, about, vocabulary)
+    summary = first.summary.with_(tokens=n_raw)
+    finish_corpus(folder, vocabulary, first.tokenizer, n_tokens, n_documents, summary)
     return EncodedCorpus.open(folder)
 
 
@@ -240,9 +234,21 @@ def numbered(part: Part) -> Iterator[tuple[Numbers, NDArray[np.int64], NDArray[n
         part.corpus.drop_pages()
 
 
-def write_words(folder: Path, about: dict[str, Any], vocabulary: Vocabulary) -> None:
-    """Finish an encoded corpus: its words and counts, then what it is."""
+def finish_corpus(
+    folder: Path, vocabulary: Vocabulary, tokenizer: Tokenizer, n_tokens: int, n_documents: int, summary: CorpusSummary
+) -> dict[str, Any]:
+    """Write the words and counts of a corpus, then what it is, which is returned."""
+    about = {
+        "format": encoded.FORMAT,
+        "tokenizer": tokenizer.description(),
+        "phrases": vocabulary.phrases,
+        "raw_tokens": summary.tokens,
+        "n_tokens": n_tokens,
+        "n_documents": n_documents,
+        "summary": summary.as_dict(),
+    }
     with explain_os_errors(writing=folder, kind=CorpusError):
         (folder / encoded.WORDS).write_text(json.dumps(vocabulary.words, ensure_ascii=False), "utf-8")
         (folder / encoded.COUNTS).write_bytes(vocabulary.counts.astype(encoded.OFFSET_TYPE).tobytes())
         (folder / encoded.ABOUT).write_text(json.dumps(about, indent=1), "utf-8")
+    return about

@@ -15,7 +15,7 @@ Columns are spilled to files as documents come, and written as one safetensors f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -224,11 +224,14 @@ def text_arrays(column: TextColumn) -> dict[str, NDArray[Any]]:
     return {"offsets": column.offsets, "bytes": column.arena}
 
 
-def category_arrays(cells: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Cells as numbers of their sorted names, -1 for an empty one."""
-    names = sorted({*cells} - {""})
-    code_of = {name: code for code, name in enumerate(names)} | {"": -1}
-    return {"codes": np.array([code_of[cell] for cell in cells], np.int32), **text_arrays(TextColumn.of(names))}
+def category_arrays(cells: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Cells as numbers of their sorted names, -1 for an empty one, and these names."""
+    met: dict[str, int] = {}
+    numbers = np.fromiter((met.setdefault(cell, len(met)) for cell in cells), np.int32)
+    names = sorted(name for name in met if name)
+    codes = np.full(len(met), -1, np.int32)
+    codes[[met[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+    return {"codes": codes[numbers], **text_arrays(TextColumn.of(names))}
 
 
 def _id_text(value: Any, name: str | None, place: str) -> str:
@@ -246,36 +249,22 @@ def _id_text(value: Any, name: str | None, place: str) -> str:
 
 def _typed(raw: TextColumn, finder: KindFinder) -> dict[str, NDArray[Any]]:
     """A column of text as the arrays of its kind."""
-    kind = finder.kind
+    kind, cells = finder.kind, _cells(raw)
     if kind == "text":
         return text_arrays(raw)
     if kind == "category":
-        codes = np.full(len(raw), -1, np.int32)
-        numbers: dict[str, int] = {}
-        for start, texts in _chunks(raw):
-            codes[start : start + len(texts)] = [numbers.setdefault(t, len(numbers)) if t else -1 for t in texts]
-        names = sorted(numbers)
-        rank = np.zeros(len(names) + 1, np.int32)
-        rank[[numbers[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-        rank[-1] = -1
-        return {"codes": rank[codes], **text_arrays(TextColumn.of(names))}
+        return category_arrays(cells)
     if kind == "date":
-        days = np.full(len(raw), MISSING_DATE, np.int64)
-        for start, texts in _chunks(raw):
-            found: list[Any] = [finder.date(text) if text else MISSING_DATE for text in texts]
-            days[start : start + len(texts)] = found
-        return {"values": days}
+        dates: Iterator[Any] = (finder.date(cell) if cell else MISSING_DATE for cell in cells)
+        return {"values": np.fromiter(dates, np.int64, len(raw))}
     whole = finder.whole and finder.n_filled == len(raw)
-    numbers_ = np.full(len(raw), 0 if whole else np.nan, np.int64 if whole else np.float64)
-    for start, texts in _chunks(raw):
-        cells: list[Any] = [as_number(text, finder.decimal) if text else np.nan for text in texts]
-        numbers_[start : start + len(texts)] = cells
-    return {"values": numbers_}
+    numbers: Iterator[Any] = (as_number(cell, finder.decimal) if cell else np.nan for cell in cells)
+    return {"values": np.fromiter(numbers, np.int64 if whole else np.float64, len(raw))}
 
 
-def _chunks(column: TextColumn) -> Iterator[tuple[int, list[str]]]:
+def _cells(column: TextColumn) -> Iterator[str]:
     for start in range(0, len(column), _ROWS_CONVERTED):
-        yield start, column[start : start + _ROWS_CONVERTED]
+        yield from column[start : start + _ROWS_CONVERTED]
 
 
 def columns_role(columns: Arrays, number: int) -> str:
