@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spherevec.errors import MissingExtraError
 from spherevec.explore.data import Field, PageData
-from spherevec.explore.flat import flatten
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -63,6 +63,28 @@ def draw_map(data: PageData, *, axes: Any = None, colour_by: str | None = None, 
     axes.set_aspect("equal")
     axes.set_axis_off()
     return axes
+
+
+def flatten(places: NDArray[np.floating], centre: tuple[float, float] = (0.0, 0.0)) -> NDArray[np.float64]:
+    """Hammer's equal-area projection, as the page draws it: unit rows (n, 3) to points (n, 2) inside an ellipse of
+    width 4√2 and height 2√2.
+
+    Args:
+        centre: longitude and latitude of the middle of the map, in radians.
+
+    >>> flatten(np.asarray([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])).round(3).tolist()
+    [[0.0, 0.0], [0.0, 1.414]]
+    """
+    lon, lat = centre
+    east = np.asarray([-math.sin(lon), math.cos(lon), 0.0])
+    north = np.asarray([-math.sin(lat) * math.cos(lon), -math.sin(lat) * math.sin(lon), math.cos(lat)])
+    out = np.asarray([math.cos(lat) * math.cos(lon), math.cos(lat) * math.sin(lon), math.sin(lat)])
+    rows = np.asarray(places, np.float64)
+    up = np.clip(rows @ north, -1, 1)
+    half = np.arctan2(rows @ east, rows @ out) / 2
+    level = np.sqrt(1 - up**2)
+    divisor = np.sqrt(np.maximum(1 + level * np.cos(half), 1e-12))
+    return np.stack([2 * math.sqrt(2) * level * np.sin(half) / divisor, math.sqrt(2) * up / divisor], axis=1)
 
 
 def _centre(data: PageData) -> tuple[float, float]:

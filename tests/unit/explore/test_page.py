@@ -15,11 +15,10 @@ import pytest
 from page_helpers import HOSTILE, small_page, unit_rows
 from spherevec.errors import ConfigError, SpherevecError
 from spherevec.explore.data import Budget, Field
-from spherevec.explore.flat import flatten, raise_from
 from spherevec.explore.notebook import NotebookPage
 from spherevec.explore.pack import main_directions, quantized
 from spherevec.explore.page import SCRIPTS, fill, joined_scripts, page_html, save_page
-from spherevec.explore.plots import COLOURS, draw_map
+from spherevec.explore.plots import COLOURS, draw_map, flatten
 
 
 class Tags(html.parser.HTMLParser):
@@ -191,12 +190,12 @@ def test_a_notebook_shows_the_page_in_a_closed_frame():
         NotebookPage(small_page(n=5, k=1, epochs=2), height=10)
 
 
-def test_the_flat_map_is_equal_area_and_has_an_inverse():
+def test_the_flat_map_is_equal_area():
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((4000, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     flat = flatten(rows)
-    np.testing.assert_allclose(raise_from(flat), rows, atol=1e-9)
+    assert len(np.unique(flat.round(9), axis=0)) == len(rows)
     assert ((flat[:, 0] / 8**0.5) ** 2 + (flat[:, 1] / 2**0.5) ** 2 <= 2.0000001).all()
     # Areas: a small patch of the globe keeps its area wherever it is.
     for lon, lat in ((0.3, 0.2), (2.5, -1.1), (-1.4, 0.9)):
