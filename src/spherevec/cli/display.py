@@ -79,7 +79,7 @@ def print_hits(results: Sequence[SearchResult]) -> None:
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The answers to one query: keys with their cosines, and the titles of documents.
+    """The answers to one query: keys with their cosines, the titles of documents, and other forms of words.
 
     A query is `guessed` when its vector is a guess.
     """
@@ -88,12 +88,13 @@ class Neighbors:
     answers: Sequence[tuple[Key, float]]
     titles: Mapping[Key, str] = field(default_factory=dict)
     guessed: bool = False
+    forms: Mapping[Key, Sequence[str]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        rows = [
-            {"key": key, "cosine": cosine, **({"title": self.titles[key]} if key in self.titles else {})}
-            for key, cosine in self.answers
-        ]
+        rows: list[dict[str, Any]] = [{"key": key, "cosine": cosine} for key, cosine in self.answers]
+        for row in rows:
+            row |= {"title": self.titles[row["key"]]} if row["key"] in self.titles else {}
+            row |= {"forms": list(self.forms[row["key"]])} if self.forms.get(row["key"]) else {}
         return {"query": self.query, **({"guessed": True} if self.guessed else {}), "neighbors": rows}
 
 
@@ -106,7 +107,8 @@ def print_neighbors(found: Sequence[Neighbors], console: Console) -> None:
                 echo()
             echo(f"{one.query} (guessed)" if one.guessed else one.query)
             for key, cosine in one.answers:
-                echo(f"  {cosine:6.3f}  {key}  {one.titles.get(key, '')}".rstrip(" "))
+                forms = f" ({', '.join(one.forms[key])})" if one.forms.get(key) else ""
+                echo(f"  {cosine:6.3f}  {key}{forms}  {one.titles.get(key, '')}".rstrip(" "))
 
     console.result([one.as_dict() for one in found], show)
 

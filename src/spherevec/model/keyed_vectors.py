@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
+from spherevec.model.families import CANDIDATES, Family, fold
 from spherevec.search.neighbors import BYTES_FROM_ROWS, ByteVectors, nearest_multiplicative, nearest_neighbors
 from spherevec.sphere import Floats
 
@@ -277,13 +278,25 @@ class KeyedVectors:
         restrict: int | None = None,
     ) -> Floats: ...
 
+    @overload
+    def most_similar(
+        self,
+        positive: Query | Sequence[Query] = (),
+        negative: Query | Sequence[Query] = (),
+        topn: int = 10,
+        restrict: int | None = None,
+        *,
+        families: Literal[True],
+    ) -> list[Family]: ...
+
     def most_similar(
         self,
         positive: Query | Sequence[Query] = (),
         negative: Query | Sequence[Query] = (),
         topn: int | None = 10,
         restrict: int | None = None,
-    ) -> list[tuple[Key, float]] | Floats:
+        families: bool = False,
+    ) -> list[tuple[Key, float]] | list[Family] | Floats:
         """The keys nearest to the mean direction of `positive` minus `negative`, with their cosines.
 
         Args:
@@ -291,6 +304,8 @@ class KeyedVectors:
             negative: the same, to be far from.
             topn: how many; None returns the cosines with all keys instead, (n,), in the order of the keys.
             restrict: look only among this many first (most frequent) keys.
+            families: count the forms of one word as one answer, with the others beside it, and leave out the forms of
+                the words given: a list of `Family` (key, cosine, forms).
         """
         wanted, unwanted = _as_list(positive), _as_list(negative)
         if not wanted and not unwanted:
@@ -299,6 +314,9 @@ class KeyedVectors:
         if topn is None:
             return np.asarray(np.clip(self._first(restrict) @ self.unit(total), -1, 1))
         given = self._positions_of(wanted + unwanted)
+        if families:
+            names = [str(self.index_to_key[row]) for row in given]
+            return fold(self.similar_by_vector(total, CANDIDATES * topn, exclude=given, restrict=restrict), names, topn)
         return self.similar_by_vector(total, topn, exclude=given, restrict=restrict)
 
     def similar_by_vector(

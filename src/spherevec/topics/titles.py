@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels
-from spherevec.topics.words import said_by_phrase, same_word
+from spherevec.topics.words import said_by_phrase
 
 if TYPE_CHECKING:
     from spherevec.search.terms import DocumentTerms

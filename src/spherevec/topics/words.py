@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.topics.components import centered
 from spherevec.topics.graph import Labels, Rows
 
@@ -24,8 +25,6 @@ _CHOICE, _COHERENCE, _ROUNDS, _WINDOW, _MOST_DOCUMENTS = 6, 8.0, 10, 10, 50_000
 _BLOCK = 1 << 16
 # A phrase takes the place of its parts where it is worth this share of them.
 _PHRASE = 0.7
-# What two forms of one word differ by, each with the shortest stem that it is taken off.
-_ENDINGS = {"'s": 2, "s": 3, "ies": 3, "y": 3, "es": 4, "e": 4, "ed": 4, "er": 4, "ers": 4, "ing": 4, "ly": 4}
 
 
 def word_cosines(inputs: Rows, directions: Rows, mean: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -179,28 +178,3 @@ class Together:
         both = both / self._windows.sum() + 1e-12
         alone = np.diagonal(both)
         return np.asarray(np.log(both / np.outer(alone, alone)) / -np.log(np.minimum(both, 1 - 1e-9)))
-
-
-def same_word(first: str, second: str) -> bool:
-    """Whether two words are forms of one, or one is part of the other as a phrase.
-
-    Phrases are joined by a space; "_" is a character of a word.
-
-    >>> same_word("share", "shares"), same_word("israel", "israeli's"), same_word("new york", "york")
-    (True, False, True)
-    >>> same_word("size_t", "wint_t")
-    False
-    """
-    if " " in first or " " in second:
-        return bool(set(first.split()) & set(second.split()))
-    return not _stems(first).isdisjoint(_stems(second))
-
-
-def _stems(word: str) -> set[str]:
-    """The word, and what is left when one ending is taken off."""
-    stems = {word}
-    for ending, shortest in _ENDINGS.items():
-        stem = word.removesuffix(ending)
-        if stem != word and len(stem) >= shortest:
-            stems.add(stem)
-    return stems

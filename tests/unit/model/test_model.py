@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from spherevec.cli import cli
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, UnknownKeyError
 
@@ -253,3 +256,20 @@ def test_it_says_what_it_is(model):
     assert described["words"] == 10 and described["documents"] == 30 and described["tokens"] == 55
     assert model.version == described["provenance"]["version"] and model.created.endswith("+00:00")
     np.testing.assert_array_equal(model.counts, np.arange(10, 0, -1))
+
+
+def test_forms_of_one_word_are_one_neighbour(tmp_path):
+    names = ["doctor", "doctors", "doctor's", "nurse", "nurses", "ward", "car"]
+    rows = np.array([[1, 0.1 * place] for place in range(len(names))], np.float32)
+    vectors = KeyedVectors(names, rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    found = vectors.most_similar("doctor", topn=2, families=True)
+    assert [(one.key, one.forms) for one in found] == [("nurse", ("nurses",)), ("ward", ())]
+    assert dict(vectors.most_similar("doctor", topn=7))["nurse"] == found[0].cosine
+    assert [key for key, _ in vectors.most_similar("doctor", topn=2)] == ["doctors", "doctor's"]
+    Model(vectors).save(tmp_path / "m")
+    run = partial(CliRunner().invoke, cli)
+    folded = run(["neighbors", str(tmp_path / "m"), "doctor", "--top", "2"]).stdout
+    assert "nurse (nurses)" in folded and "doctors" not in folded
+    (answer,) = json.loads(run(["neighbors", str(tmp_path / "m"), "doctor", "--json"]).stdout)
+    assert answer["neighbors"][0]["forms"] == ["nurses"] and "forms" not in answer["neighbors"][1]
+    assert "doctors" in run(["neighbors", str(tmp_path / "m"), "doctor", "--spellings"]).stdout

@@ -10,9 +10,9 @@ from scipy.sparse import csc_array
 
 import spherevec
 from spherevec import Model
+from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.topics import find_topics
 from spherevec.topics.titles import TITLES, Spelling, TopicContent, coverage
-from spherevec.topics.words import same_word
 
 
 def content(holds: list[list[int]], inside: list[int], words: list[str]) -> TopicContent:

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from spherevec import Model, load
+from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import KeyedVectors
 from spherevec.model.stored_topics import StoredTopics
@@ -21,7 +22,7 @@ from spherevec.topics.level import Level, choose_counts, finest_stable
 from spherevec.topics.named import priors, spread
 from spherevec.topics.names import name_directions
 from spherevec.topics.titles import titles_of
-from spherevec.topics.words import Together, best_words, same_word
+from spherevec.topics.words import Together, best_words
 
 NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"], "food": ["oven"]}
 

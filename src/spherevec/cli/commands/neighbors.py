@@ -12,7 +12,7 @@ from spherevec.cli import display
 from spherevec.cli.checks import documents_of, load_model
 from spherevec.cli.console import Console
 from spherevec.cli.options import model_argument, output_options, top_option
-from spherevec.model.keyed_vectors import UnknownKeyError
+from spherevec.model.keyed_vectors import Key, UnknownKeyError
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -24,14 +24,21 @@ if TYPE_CHECKING:
 @click.option("--doc", "documents", metavar="ID", multiple=True, help="Documents like this one.")
 @top_option
 @click.option("--subwords", is_flag=True, help="Guess the vector of an unknown word from its spelling.")
+@click.option("--spellings", is_flag=True, help="Give each form of a word a line of its own.")
 @output_options
 def neighbors(
-    folder: Path, words: tuple[str, ...], documents: tuple[str, ...], top: int, subwords: bool, console: Console
+    folder: Path,
+    words: tuple[str, ...],
+    documents: tuple[str, ...],
+    top: int,
+    subwords: bool,
+    spellings: bool,
+    console: Console,
 ) -> None:
     """Show the nearest words, or documents, with their cosines.
 
-    One list for each WORD: the words nearest to it. One list for each --doc: the documents nearest to it. Unknown words
-    are named, and the others are answered.
+    One list for each WORD: the words nearest to it, forms of one word in one line. One list for each --doc: the
+    documents nearest to it. Unknown words are named, and the others are answered.
     """
     if not words and not documents:
         raise click.UsageError("give a word, or a document with --doc")
@@ -41,8 +48,7 @@ def neighbors(
     unknown: list[UnknownKeyError] = []
     for word in words:
         try:
-            answers = model.words.most_similar(word, topn=top)
-            found.append(display.Neighbors(word, answers, guessed=subwords and word not in model.words))
+            found.append(_words_like(model, word, top, spellings))
         except UnknownKeyError as error:
             unknown.append(error)
     found += _documents_like(model, folder, documents, top)
@@ -54,6 +60,15 @@ def neighbors(
         if one.guessed:
             console.tell(f"{one.query!r} is not known to the model: its vector is a guess from its spelling")
     display.print_neighbors(found, console)
+
+
+def _words_like(model: Model, word: str, top: int, spellings: bool) -> display.Neighbors:
+    guessed = word not in model.words
+    if spellings:
+        return display.Neighbors(word, model.words.most_similar(word, topn=top), guessed=guessed)
+    families = model.words.most_similar(word, topn=top, families=True)
+    forms: dict[Key, tuple[str, ...]] = {family.key: family.forms for family in families}
+    return display.Neighbors(word, [(one.key, one.cosine) for one in families], guessed=guessed, forms=forms)
 
 
 def _documents_like(model: Model, folder: Path, ids: tuple[str, ...], top: int) -> Iterator[display.Neighbors]:
