@@ -126,15 +126,15 @@ def _write(opened: Source, counted: _Counted, how: _Settings, folder: Path, stac
     min_count = default_min_count(raw_tokens) if how.min_count is None else how.min_count
     chosen, numbers = choose_words(counted.words, min_count, how.max_vocab)
     # What is kept beside the ids is made and written while these are renumbered.
-    aside = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
+    background = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
     rare_counts = folder / encoded.RARE_COUNTS
-    beside = [aside.submit(lambda: RareCounts.left_out(counted.words, numbers).save(rare_counts))]
+    tasks = [background.submit(lambda: RareCounts.left_out(counted.words, numbers).save(rare_counts))]
     if opened.records:
-        beside.append(aside.submit(opened.records.write, folder / encoded.DOCUMENTS))
+        tasks.append(background.submit(opened.records.write, folder / encoded.DOCUMENTS))
     rare = stack.enter_context(RareWords(folder))
     numbered = counted.numbered(numbers, rare, marks=how.phrases or how.breaks, threads=how.workers)
-    looks = aside.submit(_looks, counted)
-    words = aside.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
+    looks = background.submit(_looks, counted)
+    words = background.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
     notes = opened.notes
     if how.phrases:
         vocabulary, n_tokens, n_documents = add_phrases(
@@ -151,8 +151,8 @@ def _write(opened: Source, counted: _Counted, how: _Settings, folder: Path, stac
     )  # fmt: skip
     with explain_os_errors(writing=folder, kind=CorpusError):
         rare.write(folder / encoded.RARE, how.workers)
-        for written in beside:
-            written.result()
+        for task in tasks:
+            task.result()
     warnings = warnings_about(summary, **looks.result(), divided=how.tokenizer.divides_unspaced)
     summary = summary.with_(warnings=tuple(warnings))
     about = finish_corpus(folder, vocabulary, how.tokenizer, n_tokens, n_documents, summary)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -78,9 +77,7 @@ class RareWords:
     def __enter__(self) -> RareWords:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for file, path in zip((self._hashes, self._rows), self._paths, strict=True):
             with suppress(OSError):  # on a full disk, closing tries to write; the folder goes with all that is in it
                 file.close()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,20 +108,13 @@ def _count(documents: Iterable[Document], tokenizer: TokenizerLike, threads: int
 
     size = BLOCK_SIZE if threads == 1 else _SHARED_BLOCK
     tables, batches = tables_and_batches(open_documents(documents), tokenizer_of(tokenizer), threads, size)
-    ahead = list(_taken(batches, 2))  # one block alone needs no threads
+    ahead = list(islice(batches, 2))  # one block alone needs no threads
     workers = len(tables) if len(ahead) > 1 else 1
 
     def work(worker: int, batch: Any) -> tuple[int, TokenizedBlock]:
         return worker, tables[worker].feed(batch)
 
     return _Counted(list(in_order(chain(ahead, batches), work, workers)), tables[:workers])
-
-
-def _taken(batches: Iterator[Any], count: int) -> Iterator[Any]:
-    for _ in range(count):
-        for batch in batches:
-            yield batch
-            break
 
 
 def _numbers(tables: Sequence[Table], vocabulary: Vocabulary, stand_ins: Callable[[list[str]], Ids] | None) -> Ids:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -100,18 +99,6 @@ class Vocabulary:
     def index(self, word: str) -> int:
         """The id of `word`; `KeyError` where the vocabulary does not hold it."""
         return self.word_to_id[word]
-
-
-def ranked(words: Sequence[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """The places of words, the most frequent first; equal counts in the order of their UTF-8 bytes.
-
-    Example:
-        >>> ranked(["b", "a", "c"], np.array([1, 1, 2])).tolist()
-        [2, 1, 0]
-    """
-    # Strings compare by code points, which is the order of their UTF-8 bytes.
-    by_spelling = np.array(sorted(range(len(words)), key=words.__getitem__), np.intp)
-    return by_spelling[np.argsort(-counts[by_spelling], kind="stable")]
 
 
 def choose_words(

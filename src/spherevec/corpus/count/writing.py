@@ -18,12 +18,13 @@ from spherevec.corpus.count import encoded
 from spherevec.corpus.count.encoded import EncodedCorpus
 from spherevec.corpus.count.spill import NumberedBlock
 from spherevec.corpus.count.summary import CorpusSummary
-from spherevec.corpus.count.vocabulary import Vocabulary, ranked
+from spherevec.corpus.count.vocabulary import CountedWords, Vocabulary
 from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.phrases import LEAST_COUNT, PhraseFinder, find_phrases
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 from spherevec.storage.os_errors import explain_os_errors
+from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
 
 MARKED, MARKED_OFFSETS = "marked.bin", "marked-offsets.bin"  # of the text before phrases, with marks of punctuation
@@ -100,7 +101,7 @@ def add_phrases(
         met = _met(found, ids, offsets, len(vocabulary))
         words = [*vocabulary.words, *(" ".join(vocabulary.words[word] for word in phrase) for phrase in found)]
         counts = np.concatenate([vocabulary.counts, met])
-        order = ranked(words, counts)[:max_vocab]
+        order = CountedWords(TextColumn.of(words), counts).ranked(np.arange(len(words)))[:max_vocab]
         if max_vocab is not None:
             order = _without_orphans(order, found, len(vocabulary))
         numbers = np.full(len(words), -1, np.int32)

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,9 +203,7 @@ class RecordBuilder:
     def __enter__(self) -> RecordBuilder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -277,7 +274,7 @@ def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptFiel
 
     A title or a kept field that some parts do not have is missing there.
     """
-    said = {("field", kept.name): kept.kind for kept in keep}
+    declared = {("field", kept.name): kept.kind for kept in keep}
     known = [(rows, table, schema_of(table)["columns"]) for rows, table in tables if rows]
     names = dict.fromkeys((one["role"], one["name"]) for _, _, described in known for one in described)
     schema: list[dict[str, str]] = []
@@ -289,7 +286,7 @@ def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptFiel
             prefix, kind = (f"{at[0]}.", described[at[0]]["kind"]) if at else ("", "missing")
             own = {key.removeprefix(prefix): array for key, array in table.items() if at and key.startswith(prefix)}
             parts.append((rows, "missing" if kind == "text" and not len(own["bytes"]) else kind, own))
-        kind, arrays = _joined(name, said.get((role, name), "text") if role == "field" else "text", parts)
+        kind, arrays = _joined(name, declared.get((role, name), "text") if role == "field" else "text", parts)
         joined.update({f"{len(schema)}.{key}": array for key, array in arrays.items()})
         schema.append({"role": role, "name": name, "kind": kind})
         if role == "id" and (twins := TextColumn(arrays["offsets"], arrays["bytes"]).first_duplicate()):
@@ -301,19 +298,19 @@ def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptFiel
 
 
 def _joined(
-    name: str, said: str | None, parts: Sequence[tuple[int, str, Arrays]]
+    name: str, declared: str | None, parts: Sequence[tuple[int, str, Arrays]]
 ) -> tuple[str, dict[str, NDArray[Any]]]:
     """One column: its kind, as one machine would find it, and its arrays.
 
     Args:
-        said: the kind, where the user says it.
+        declared: the kind, where the user says it.
         parts: rows, kind and arrays of each part.
     """
     kinds = {kind for _, kind, _ in parts} - {"missing"}
     if kinds <= {"text", "category"}:
         texts = [_texts(rows, kind, arrays) for rows, kind, arrays in parts]
-        finder = KindFinder(said)
-        cells = [finder.text_of(text, False) for column in texts for text in column] if said != "text" else []
+        finder = KindFinder(declared)
+        cells = [finder.text_of(text, False) for column in texts for text in column] if declared != "text" else []
         if finder.kind == "category":
             return "category", category_arrays(cells)
         starts = np.cumsum([0, *(len(text.arena) for text in texts)])
