@@ -4,10 +4,11 @@
         [--work FOLDER] [--seed 1]
 
 `20news:2000` is a collection of 2,000 of its documents with 300 queries. FOLDER keeps the tasks (`<name>.json`) and the
-trained models; with `<name>.npz` from encode_minilm.py there, MiniLM is measured too. Figures: the share of the first
-ten answers that have the query's class (class), and the mean reciprocal rank of the document that a query was cut out
-of, within ten (known item), each with twice its standard error over the queries; and what the hybrid gains over the
-others on the same queries, with twice the standard error of that difference.
+trained models; with `<name>.bm25s.json` from bm25s_answers.py or `<name>.npz` from encode_minilm.py there, these are
+measured too. Figures: the share of the first ten answers that have the query's class and its nDCG (class), and the
+mean reciprocal rank and nDCG of the document that a query was cut out of, within ten (known item), each with twice its
+standard error over the queries; and what the hybrid gains over the others on the same queries, with twice the standard
+error of that difference.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ Scores = dict[str, NDArray[np.float64]]  # of each query, by task
 
 def scores(task: Task, class_rows: list[list[int]], item_rows: list[list[int]]) -> Scores:
     """What each query gets from one way to search."""
-    right = [
-        np.mean([task.labels[row] == label for row in rows]) if rows else 0.0
-        for rows, label in zip(class_rows, task.class_labels, strict=True)
-    ]
-    reciprocal = [
-        1 / (1 + rows.index(target)) if target in rows else 0.0
-        for rows, target in zip(item_rows, task.targets, strict=True)
-    ]
-    return {"class": np.array(right), "known item": np.array(reciprocal)}
+    discounts = 1 / np.log2(np.arange(2, TOP + 2))
+    right = np.zeros((len(class_rows), TOP))
+    for own, rows, label in zip(right, class_rows, task.class_labels, strict=True):
+        own[: len(rows)] = [task.labels[row] == label for row in rows]
+    places = [rows.index(at) if at in rows else -1 for rows, at in zip(item_rows, task.targets, strict=True)]
+    return {
+        "class P@10": right.mean(axis=1),
+        "class nDCG@10": right @ discounts / discounts.sum(),
+        "known item MRR@10": np.array([1 / (1 + place) if place >= 0 else 0.0 for place in places]),
+        "known item nDCG@10": np.array([discounts[place] if place >= 0 else 0.0 for place in places]),
+    }
 
 
 def with_error(values: NDArray[np.float64]) -> list[float]:
@@ -75,6 +78,10 @@ def measure(name: str, data: Path, seed: int, work: Path) -> dict[str, Any]:
             for queries in (task.class_queries, task.item_queries)
         ]
         found[mode] = scores(task, *answers)
+    other = work / f"{name}.bm25s.json"
+    if other.is_file():
+        listed = json.loads(other.read_text(encoding="utf-8"))
+        found["bm25s"] = scores(task, listed["class_queries"], listed["item_queries"])
     encoded = work / f"{name}.npz"
     if encoded.is_file():
         vectors = np.load(encoded)

@@ -41,6 +41,8 @@ def row_runner(threads: int) -> Iterator[Runner]:
 class CellIndex:
     """Unit rows sorted into cells around centres; a query looks into the cells nearest to its own.
 
+    A map of all rows may miss a neighbour, and must not compare all pairs; `spherevec.search.neighbors` is exact.
+
     Attributes:
         rows: (n, dim) the rows in the order of their cells.
         order: (n,) the number that each sorted row had before.

@@ -11,7 +11,8 @@ from spherevec.compiling import njit
 def nearest_columns(cosines, first_row, columns, values):
     """Write the largest entries of each row of `cosines` (b, n), without the row itself, in falling order.
 
-    columns (b, k) int32 and values (b, k) float32 are filled; equal cosines keep the lower column.
+    columns (b, k) int32 and values (b, k) float32 are filled; equal cosines keep the lower column. A graph of all rows
+    needs no more than float32; `spherevec.search.neighbors` answers queries as float64 does.
     """
     n_rows, n_columns = cosines.shape
     k = columns.shape[1]

@@ -229,3 +229,20 @@ def test_a_title_is_part_of_what_is_found():
     assert [hit.row % 4 for hit in found] == [2] * 6
     assert found[0].title == "heading2 of ticket" and found[0].snippet == TEXTS[found[0].row]
     assert [hit.row % 4 for hit in model.search('"heading1 of"', topn=6)] == [1] * 6
+
+
+def test_many_documents_are_scanned_as_bytes_with_the_same_answers(model, monkeypatch):
+    def answers():
+        found = [
+            model.search(["refund order", "login", "zzz"], mode=mode, topn=7, where=where)
+            for mode in hybrid.MODES
+            for where in (None, {"team": "login"}, {"size<": 20})
+        ]
+        hits = [[(hit.id, hit.score) for hit in result] for results in found for result in results]
+        return hits, model.docs.most_similar("T-3", topn=5), model.docs.in_bytes
+
+    *plain, none = answers()
+    monkeypatch.setattr("spherevec.model.keyed_vectors.BYTES_FROM_ROWS", 20)
+    *scanned, in_bytes = answers()
+    assert none is None and in_bytes is not None and scanned == plain
+    model.docs._in_bytes = None
