@@ -168,7 +168,8 @@ def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
         else:
             from spherevec.search.lexical import LexicalIndex
 
-            LexicalIndex(DocumentTerms.open(folder / "t")).scores(np.array([0, 1], np.int32))
+            lexical = LexicalIndex(DocumentTerms.open(folder / "t"))
+            lexical.scores(lexical.matches(np.array([0, 1], np.int32)))
     except (FormatError, ConfigError):
         pass
 

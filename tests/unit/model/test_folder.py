@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spherevec.config import TrainConfig
 from spherevec.corpus.count.rare import RareCounts
 from spherevec.errors import FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model
@@ -45,7 +46,7 @@ def a_model(n=20, seed=0, **extra):
         KeyedVectors(names, unit(n, seed=seed + 1)),
         KeyedVectors(None, unit(7, seed=seed + 2)),
         inputs=KeyedVectors(names, unit(n, seed=seed + 3)),
-        config={"objective": "vmf", "epochs": 3},
+        config=TrainConfig(objective="vmf", epochs=3).as_dict(),
         record=[{"epoch": 1, "loss": 0.5}],
         rare_counts=RareCounts.of({"heron": 2, "egret": 1}),
         **extra,
