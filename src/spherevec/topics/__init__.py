@@ -5,8 +5,9 @@ from spherevec.topics.folder import load_topics
 from spherevec.topics.growth import TopicGrowth, carry_topics, compare_topics, grow_topics
 from spherevec.topics.keeping import topics_of
 from spherevec.topics.names import Name, read_names
-from spherevec.topics.result import Topic, Topics
+from spherevec.topics.result import Topics
 from spherevec.topics.search import search_topics
+from spherevec.topics.state import Topic
 
 __all__ = [
     "Name",

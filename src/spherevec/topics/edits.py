@@ -13,7 +13,8 @@ from spherevec.topics.graph import Labels
 from spherevec.topics.tree import cut, merge_order
 
 if TYPE_CHECKING:
-    from spherevec.topics.result import Grouping, Topics, TopicState
+    from spherevec.topics.result import Topics
+    from spherevec.topics.state import Grouping, TopicState
 
 
 def cut_topics(topics: Topics, k: int) -> Topics:

@@ -21,7 +21,8 @@ from spherevec.topics.graph import Labels, Rows, neighbor_graph
 from spherevec.topics.keeping import topics_of
 from spherevec.topics.level import NEIGHBORS, mean_directions, sample_of
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
-from spherevec.topics.result import NONE, Grouping, Topics, TopicState
+from spherevec.topics.result import NONE, Topics
+from spherevec.topics.state import Grouping, TopicState
 
 # The least share of new documents among the nearest of a document with a new subject; more where most are new.
 _NEW_NEIGHBORS = 0.6

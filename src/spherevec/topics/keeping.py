@@ -15,7 +15,8 @@ from spherevec.model.stored_topics import StoredTopics
 from spherevec.topics.components import Components
 from spherevec.topics.find import find_topics
 from spherevec.topics.level import Level
-from spherevec.topics.result import Grouping, Topics, TopicState
+from spherevec.topics.result import Topics
+from spherevec.topics.state import Grouping, TopicState
 from spherevec.topics.titles import title_function
 
 FORMAT = 2

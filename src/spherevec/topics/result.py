@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,110 +18,18 @@ from spherevec.topics.documents import TopicDocuments, documents_from, documents
 from spherevec.topics.fields import Breakdown, break_down, cell_texts, periods
 from spherevec.topics.graph import Labels
 from spherevec.topics.level import Level
-from spherevec.topics.manner import manner_words
-from spherevec.topics.titles import (
-    DEFAULT,
-    Spelling,
-    TopicContent,
-    candidate_words,
-    holds_matrix,
-    title_function,
-    titles_of,
-)
-from spherevec.topics.words import Together, best_words, word_cosines, word_scores
+from spherevec.topics.state import DocumentTopic, Grouping, Topic, TopicState
+from spherevec.topics.titles import DEFAULT, Spelling, TopicContent, title_function, titles_of
+from spherevec.topics.vocabulary import WORDS_KEPT, TopicVocabulary
 
 if TYPE_CHECKING:
     from spherevec.model import Model
     from spherevec.topics.tree import TopicTree
 
-_WORDS_KEPT = 10
-# Words of each topic that a title is chosen from; beginnings of documents that show how a word is written.
-_TITLE_CHOICE, _TEXTS_A_WORD = 60, 50
 # Steps of the distribution of cosines that "none fits" is judged by.
 _QUANTILES = np.linspace(0, 1, 101)
 NONE = -1
 OTHER = "other"
-
-
-@dataclass(frozen=True)
-class Topic:
-    """One topic.
-
-    Attributes:
-        number: stays when other topics are merged, split or renamed.
-        title: short, from its words, or given.
-        words: the best words, the best first.
-        size: documents that belong to it.
-        given: whether the title was given by the user.
-        parent: the number of the broader topic that it is part of, None where there is no broader level.
-        children: the numbers of the finer topics below it; empty, or at least two.
-    """
-
-    number: int
-    title: str
-    words: list[str]
-    size: int
-    given: bool
-    parent: int | None = None
-    children: tuple[int, ...] = ()
-
-    def _repr_html_(self) -> str:
-        from spherevec.topics.views import topic_html
-
-        return topic_html(self)
-
-
-class DocumentTopic(NamedTuple):
-    """A document and its topic; −1 and an empty name for a document without a known word."""
-
-    id: str
-    title: str
-    topic: int
-    name: str
-    parent: int
-    probability: float
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """A broader level: k topics in fewer groups.
-
-    Attributes:
-        group_of: (k,), the group that each topic is part of, from 0.
-        numbers: of the groups.
-        titles: that were given, None for groups that are called after their words.
-    """
-
-    group_of: Labels
-    numbers: list[int]
-    titles: list[str | None]
-
-
-@dataclass(frozen=True)
-class TopicState:
-    """All that topics are made of, besides the model; edits make a new one of it.
-
-    Attributes:
-        components: the directions that the topics are made of.
-        numbers: the number of each topic.
-        titles: that were given, None for topics that are called after their words.
-        above: broader levels, the nearest first.
-        levels: how well each number of topics was supported, if that was measured.
-        title_with: how other titles are made: a name of `spherevec.topics.titles.TITLES`, or a function.
-    """
-
-    components: Components
-    numbers: list[int]
-    titles: list[str | None]
-    above: tuple[Grouping, ...] = ()
-    levels: tuple[Level, ...] = ()
-    title_with: Any = DEFAULT
-
-    @classmethod
-    def of(cls, components: Components, **more: Any) -> TopicState:
-        """Topics numbered in their order, without titles."""
-        k = components.n_topics
-        return cls(components, **{"numbers": list(range(k)), "titles": [None] * k, **more})
 
 
 class Topics:
@@ -273,11 +181,6 @@ class Topics:
         first = self.state.above[0]
         return first.numbers[int(first.group_of[place])]
 
-    def only_child(self, parent: int) -> int:
-        """The position of the first topic below the broader topic with this number."""
-        first = self.state.above[0]
-        return int(np.flatnonzero(first.group_of == first.numbers.index(parent))[0])
-
     @property
     def tree(self) -> TopicTree:
         """The topics as a tree, which prints and draws as one: `print(topics.tree)`."""
@@ -293,77 +196,27 @@ class Topics:
         own = [place for place, given in known.items() if given is None]
         make = title_function(self.state.title_with)
         made = titles_of(
-            [make(content) for content in self._contents(own)],
+            [make(self.content(place)) for place in own],
             [self.numbers[place] for place in own],
             [given for given in known.values() if given is not None],
-            Spelling(self._texts_with),
+            Spelling(self._vocabulary.texts_with),
         )
         known.update(zip(own, made, strict=True))
         return [str(known[place]) for place in range(len(self))]
 
-    def _contents(self, places: Sequence[int]) -> Iterator[TopicContent]:
-        """What the titles of the topics at these positions can be made of."""
-        names = self.model.words.names or []
-        weights = np.ones(len(names), np.float32) if self.model.fit is None else np.minimum(self.model.fit.weights, 1)
-        cosines = self._cosines
-        for place in places:
-            near = [names[row] for row in np.argsort(-cosines[place], kind="stable")[:_WORDS_KEPT].tolist()]
-            rows = np.zeros(0, np.int64)
-            if self.model.terms is not None:
-                rows = candidate_words(self._scores[place], weights, self._manner, names, _TITLE_CHOICE)
-            yield TopicContent(
-                self.numbers[place],
-                int(self.sizes[place]),
-                self.words_by_place[place],
-                near,
-                [self._snippet(row) for row in self.examples(self.numbers[place])],
-                [names[row] for row in rows.tolist()],
-                holds_matrix(self.model.terms, rows, len(self.labels)),
-                self.labels == place,
-                weights[rows],
-            )
-
-    def _snippet(self, row: int) -> str:
-        table = self.model.documents
-        return "" if table is None else table.snippet(row)
-
-    def _texts_with(self, word: str) -> Iterator[str]:
-        """Beginnings of some documents that hold a word."""
-        if self.model.terms is not None:
-            rows, _ = self.model.terms.postings(self.model.words.key_to_index[word])
-            yield from (self._snippet(row) for row in rows[:_TEXTS_A_WORD].tolist())
+    def content(self, place: int) -> TopicContent:
+        """What the title of the topic at a position can be made of."""
+        number = self.numbers[place]
+        return self._vocabulary.content(place, number, self.examples(number))
 
     @cached_property
+    def _vocabulary(self) -> TopicVocabulary:
+        return TopicVocabulary(self.model, self.components, self.labels)
+
+    @property
     def words_by_place(self) -> list[list[str]]:
         """The ten best words of each topic, in the order of `numbers`."""
-        return [self._best_words(scores, _WORDS_KEPT) for scores in self._scores]
-
-    def _best_words(self, scores: NDArray[np.float32], topn: int) -> list[str]:
-        return best_words(scores, self.model.words.names or [], topn, self._together)
-
-    @cached_property
-    def _together(self) -> Together | None:
-        counts = self.model.document_terms
-        return None if counts is None else Together(counts)
-
-    @cached_property
-    def _manner(self) -> NDArray[np.bool_]:
-        return manner_words(self.model)
-
-    @cached_property
-    def _cosines(self) -> NDArray[np.float32]:
-        return word_cosines(
-            np.asarray(self.model.inputs.vectors, np.float32),
-            self.components.directions_of_topics(),
-            self.components.mean,
-        )
-
-    @cached_property
-    def _scores(self) -> NDArray[np.float32]:
-        found = word_scores(self.model.document_terms, self.labels, self._cosines)
-        # Words of manner name a topic where it has no others.
-        telling = np.where(self._manner, 0, found)
-        return np.where(telling.any(axis=1, keepdims=True), telling, found)
+        return self._vocabulary.words_by_place
 
     @cached_property
     def _fit_quantiles(self) -> NDArray[np.float32]:
@@ -388,12 +241,9 @@ class Topics:
             raise ConfigError(f"there is no topic {topic!r}; topics are {_shown(self.numbers)}")
         return self.numbers.index(topic)
 
-    def words(self, topic: int | str, topn: int = _WORDS_KEPT) -> list[tuple[str, float]]:
+    def words(self, topic: int | str, topn: int = WORDS_KEPT) -> list[tuple[str, float]]:
         """The best words of a topic with their scores."""
-        scores = self._scores[self.place(topic)]
-        names = self.model.words.names or []
-        rows = {name: row for row, name in enumerate(names)}
-        return [(word, float(scores[rows[word]])) for word in self._best_words(scores, topn)]
+        return self._vocabulary.best(self.place(topic), topn)
 
     def examples(self, topic: int | str, topn: int = 3) -> list[int]:
         """The rows of typical documents of a topic: the nearest to its direction among those sure of it."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from spherevec.topics.graph import Labels
 
 if TYPE_CHECKING:
-    from spherevec.topics.result import Topic, Topics
+    from spherevec.topics.result import Topics
+    from spherevec.topics.state import Topic
 
 _WORDS_SHOWN = 4
 
@@ -76,7 +77,7 @@ def _branches(topics: Topics) -> Iterator[Branch]:
             yield Branch(depth, topic, False)
             yield from (Branch(depth + 1, topics[number], True) for number in topic.children)
         else:
-            yield Branch(depth, topics[topics.numbers[topics.only_child(topic.number)]], True)
+            yield Branch(depth, next(one for one in topics if one.parent == topic.number), True)
 
 
 def further_words(topic: Topic, topn: int) -> list[str]:

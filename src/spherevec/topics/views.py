@@ -12,7 +12,8 @@ from spherevec.topics.tree import further_words
 
 if TYPE_CHECKING:
     from spherevec.topics.fields import Breakdown
-    from spherevec.topics.result import Topic, Topics
+    from spherevec.topics.result import Topics
+    from spherevec.topics.state import Topic
 
 _BAR = 120
 _WORDS_SHOWN = 6
