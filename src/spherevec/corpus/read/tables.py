@@ -217,7 +217,7 @@ def _ragged(row: Sequence[str], header: Sequence[str], where: str) -> CorpusErro
     begins = ", ".join(f"{cell!r:.30}" for cell in row[:3])
     return CorpusError(
         f"{where}: {len(row)} cells, but the header has {len(header)}; it begins with {begins}. Quote cells that hold "
-        "what separates them (delimiter=X), or choose ragged='skip' or ragged='pad' (--ragged)"
+        "what separates them (delimiter=X), or choose ragged='skip' or ragged='pad'"
     )
 
 
