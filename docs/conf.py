@@ -44,7 +44,7 @@ napoleon_use_rtype = False
 napoleon_custom_sections = [(group, "params_style") for group in {one.metadata["group"] for one in fields(TrainConfig)}]
 
 html_theme = "furo"
-html_title = f"spherevec {version}"
+html_title = "spherevec"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"  # drawn by the browser: the site opens without a network
