@@ -6,8 +6,10 @@ import numpy as np
 
 from spherevec.compiling import njit
 
+_FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # NaN and infinity stay visible
 
-@njit(nogil=True, cache=True)
+
+@njit(nogil=True, cache=True, fastmath=_FASTMATH)
 def to_bytes(vectors, first, last, rows, scales, errors):
     """Round the vectors `first` … `last` to bytes; returns a row that is not finite, or -1.
 
@@ -19,7 +21,8 @@ def to_bytes(vectors, first, last, rows, scales, errors):
     for i in range(first, last):
         largest, squares = np.float32(0), 0.0
         for j in range(vectors.shape[1]):
-            largest = max(largest, abs(vectors[i, j]))
+            size = abs(vectors[i, j])
+            largest = size if size > largest else largest
             squares += np.float64(vectors[i, j]) ** 2
         if not np.isfinite(squares):
             return i
@@ -27,13 +30,13 @@ def to_bytes(vectors, first, last, rows, scales, errors):
         if scale < 1e-36:  # too small for float32 to divide by: the whole vector is the error
             scale = 0.0
         scales[i] = scale
+        inverse = np.float32(0 if scale == 0 else 1 / scale)
+        for j in range(vectors.shape[1]):
+            byte = np.int32(vectors[i, j] * inverse + np.float32(128.5)) - 128  # to the nearest; at most 127
+            rows[i, j] = np.int8(min(byte, 127))
         difference = 0.0
         for j in range(vectors.shape[1]):
-            value = np.float64(vectors[i, j])
-            byte = 0.0 if scale == 0 else np.rint(value / scale)
-            byte = min(max(byte, -127.0), 127.0)
-            rows[i, j] = np.int8(byte)
-            difference += (value - byte * scale) ** 2
+            difference += (np.float64(vectors[i, j]) - np.float64(rows[i, j]) * scale) ** 2
         # Rounded up: float32 keeps 24 bits, and nothing below 1e-38.
         errors[i] = np.sqrt(difference) * (1 + 1e-6) + 1e-37
     return -1
