@@ -36,7 +36,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.engine.base import TrainingData
 from spherevec.engine.cpu import kernels as kernel
-from spherevec.engine.cpu.backend import kernel_of, settings_of
+from spherevec.engine.cpu.backend import scratch_of, settings_of
 from spherevec.engine.cpu.overlay_ops import OwnRows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.figures import SLOTS
@@ -121,7 +121,7 @@ class Experiment:
     def rate(self, name: str, threads: int, seconds: float) -> float:
         """Tokens a second of some threads."""
         config, units = self.config, self.data.units
-        train = kernel_of(config)
+        train = kernel.train_span
         settings = settings_of(config)._replace(word_bias=config.bias, document_bias=config.bias)
         shares = self.variant(name, threads)
         sums = np.zeros((threads, 64))
@@ -133,18 +133,20 @@ class Experiment:
         def work(t: int) -> None:
             corpus, tables = shares[t]
             batch = max(config.batch, ANCHOR_TILE)
-            scratch = kernel.BatchScratch.make(
+            scratch = scratch_of(config).make(
                 self.width, config.window, config.negative, batch, config.objective_info.code
             )
             inputs = OwnRows(tables["inputs"], self._padded(none), self._padded(none), np.zeros(0, np.int32), 1.0)
-            vectors = kernel.Vectors(inputs, tables["contexts"], tables["docs"])
+            vectors, docs = kernel.Vectors(inputs, tables["contexts"]), tables["docs"]
             span = kernel.Span(0, 0, units, np.uint64(1), np.uint64(5), alpha, alpha)
-            train(corpus, vectors, scratch, sums[t, : len(SLOTS)], span, settings)
+            train(corpus, vectors, docs, scratch, sums[t, : len(SLOTS)], span, settings)
             barrier.wait()
             at = t * units // threads
             while not stop.is_set():
                 last = min(at + UNITS, units)
-                train(corpus, vectors, scratch, sums[t, : len(SLOTS)], span._replace(first=at, last=last), settings)
+                train(
+                    corpus, vectors, docs, scratch, sums[t, : len(SLOTS)], span._replace(first=at, last=last), settings
+                )
                 at = last % units
 
         workers = [threading.Thread(target=work, args=(t,)) for t in range(threads)]

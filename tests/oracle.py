@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -80,16 +80,16 @@ def is_kept(word: int, place: int, key: int, keep_probability: NDArray[np.uint32
 class Randoms:
     """The random numbers of one unit, one after another."""
 
-    def __init__(self, start: int, data: TrainingData) -> None:
+    def __init__(self, start: int, data: TrainingData, peer: Callable[[int], int] = lambda word: word) -> None:
         self.state = start
-        self._data = data
+        self._data, self._peer = data, peer
 
     def number(self) -> int:
         self.state = (self.state + _GOLDEN) & _64_BITS
         return mix(self.state)
 
     def word(self) -> int:
-        return sample_negative(self.number(), self._data.alias_probability, self._data.alias_word)
+        return self._peer(sample_negative(self.number(), self._data.alias_probability, self._data.alias_word))
 
     def words(self, count: int) -> list[int]:
         return [self.word() for _ in range(count)]
@@ -158,17 +158,28 @@ class OracleBackend:
     def take(self) -> dict[str, Floats]:
         return {name: rows.astype(np.float32) for name, rows in self.vectors.items()}
 
-    def train(self, worker: int, block: Block) -> None:
+    def train(
+        self,
+        worker: int,
+        block: Block,
+        positions: Iterable[int] | None = None,
+        peer: Callable[[int], int] = lambda word: word,
+    ) -> None:
+        """Train a block, or some of its units.
+
+        Args:
+            peer: gives the negative that is taken in place of one that was drawn.
+        """
         config = self._config
         self._biases = {"contexts": block.word_bias, "docs": block.document_bias}
-        for position in range(block.first, block.last):
+        for position in range(block.first, block.last) if positions is None else positions:
             done = (position - block.first) / (block.last - block.first)
             alpha = block.alpha_first + (block.alpha_last - block.alpha_first) * done
             number = visited_unit(position, self._data.units, block.order_key) if block.order_key else position
             unit = self._read_unit(number, block.sample_key)
             self._sums["tokens"] += unit.tokens
             self._sums["words"] += len(unit.centers)
-            randoms = Randoms(mix(block.sample_key ^ ((number * _GOLDEN + 1) & _64_BITS)), self._data)
+            randoms = Randoms(mix(block.sample_key ^ ((number * _GOLDEN + 1) & _64_BITS)), self._data, peer)
             if config.objective == "joint":
                 self._train_joint(unit, randoms, alpha)
             elif config.objective == "hinge" and config.batch == 1:

@@ -113,13 +113,13 @@ class _StampedCache(FunctionCache):  # type: ignore[misc]
             super().save_overload(signature, result)
 
 
-def is_compiled(dispatcher: Any) -> bool:
-    """Whether some compiled form of a function is in the cache; also if none could be kept there."""
+def is_compiled(dispatcher: Any, kind: type) -> bool:
+    """Whether a form of a function for arguments of some type is in the cache; also if none could be kept there."""
     cached = getattr(dispatcher, "_cache", None)
     if not isinstance(cached, _StampedCache):
         return True
     try:
-        return bool(cached._cache_file._load_index())
+        return any(kind.__name__ in str(key) for key in cached._cache_file._load_index())
     except Exception:  # damaged
         return False
 

@@ -126,12 +126,12 @@ class TrainConfig:
         low=1,
         group=COMMON,
     )
-    seed: int = setting(
-        1, "Random seed; with one thread, the same seed gives the same bits.", low=0, high=2**63 - 1, group=COMMON
-    )
+    seed: int = setting(1, "Random seed: the same one gives the same bits.", low=0, high=2**63 - 1, group=COMMON)
     threads: int = setting(0, "Threads; 0 = all cores.", low=0, high=1024, group=COMMON)
-    deterministic: bool = setting(
-        False, "The same seed gives the same bits with any number of threads; slower.", group=COMMON
+    deterministic: bool | None = setting(
+        None,
+        "The same seed gives the same bits with any number of threads; off: faster. By default on, but for a GPU.",
+        group=COMMON,
     )
     device: str = setting(
         "cpu", "Where to train: on the processor, or on an NVIDIA GPU.", choices=tuple(DEVICES), group=COMMON
@@ -292,6 +292,11 @@ class TrainConfig:
         )
 
     @property
+    def is_deterministic(self) -> bool:
+        """`deterministic`, by default on where the device can."""
+        return DEVICES[self.device].deterministic if self.deterministic is None else self.deterministic
+
+    @property
     def objective_info(self) -> Objective:
         """The description of `objective`."""
         return OBJECTIVES[self.objective]
@@ -356,7 +361,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         # For people who want words first: near contexts, frequent words kept, more negatives. Documents lose a little.
         "words": MappingProxyType({"window": 5, "sample": 1e-3, "negative": 15}),
         # The paper's section 5 and the authors' program, to the letter: one hinge a pair, one triple at a time,
-        # negatives pushed by 2h, documents visited in the order of the file.
+        # negatives pushed by 2h, documents visited in the order of the file, threads without locks.
         "paper": MappingProxyType(
             {
                 "objective": "hinge",
@@ -371,6 +376,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "vector_size": 100,
                 "min_count": 5,
                 "order": "file",
+                "deterministic": False,
                 "refit": False,
                 "add_contexts": False,
                 "smooth_rare_words": False,
@@ -385,7 +391,7 @@ def _checked(spec: Field[Any], value: Any) -> Any:
     meta, name, kind = spec.metadata, spec.name, str(spec.type)
     if value is None and "None" in kind:
         return None
-    if kind == "bool":
+    if kind.startswith("bool"):
         if not isinstance(value, bool):
             raise ConfigError(f"{name} must be True or False, not {value!r}")
         return value

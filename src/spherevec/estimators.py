@@ -125,7 +125,7 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         tags.transformer_tags.preserves_dtype = []  # always float32
-        tags.non_deterministic = not self.deterministic  # on more than one thread
+        tags.non_deterministic = self.deterministic is False  # on more than one thread
         return tags
 
 

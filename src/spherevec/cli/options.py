@@ -178,7 +178,7 @@ def _option(spec: Field[Any]) -> Callable[[Command], Command]:
     flag = spec.name.replace("_", "-")
     text = meta["help"] if spec.default is None else f"{meta['help']} Default: {_shown(spec.default)}."
     shared: dict[str, Any] = {"default": None, "help": text, "cls": SettingOption, "group": meta["group"]}
-    if spec.type == "bool":
+    if str(spec.type).startswith("bool"):
         aliases = [_OFF_ALIASES[spec.name]] if spec.name in _OFF_ALIASES else []
         return click.option(f"--{flag}/--no-{flag}", *aliases, spec.name, **shared)
     metavar = None if meta["choices"] else "N" if str(spec.type).startswith("int") else "X"

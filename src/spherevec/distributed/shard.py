@@ -28,9 +28,9 @@ from spherevec.training.run import refit_plan
 from spherevec.training.runtime import training_data
 from spherevec.training.workers import BlockQueue, BlockTrainer
 
-# Shards of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
+# Rounds of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
 # and smaller rounds between two exchanges.
-_SMALLEST_EPOCH = 512
+_SMALLEST_EPOCH = 32
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -92,7 +92,6 @@ class Shard:
         self._config = config.with_(seed=seed_of(config.seed, number))
         self._backend = make_backend(self._data, config, workdir)
         self._biases = Biases(config.bias, config.concentration)
-        self._counted: dict[str, NDArray[np.int32]] | None = None
         self.finding = 0.0  # CPU seconds that it took last to find what has moved
         # What the workers agreed on last; a worker alone agrees with itself.
         self._agreed: dict[str, Floats] = {}
@@ -103,18 +102,11 @@ class Shard:
         if workers > 1:
             room = available_memory()  # a mapped file holds them where that is short
             self._agreed = {name: document_rows(self._data.words, config.vector_size, room, workdir) for name in SHARED}
-            if self._backend.rounds is not None:
-                self._counted = self._backend.rounds.count_moves()
 
     @property
     def rounds(self) -> int:
-        """Rounds of blocks that an epoch has here, at the end of which an exchange may be."""
-        return -(-len(self._blocks(0)) // self._blocks_a_round)
-
-    @property
-    def _blocks_a_round(self) -> int:
-        rounds = self._backend.rounds
-        return 1 if rounds is None else rounds.shards
+        """Blocks that an epoch has here, at the end of which an exchange may be."""
+        return len(self._blocks(0))
 
     def _blocks(self, epoch: int) -> list[Block]:
         if self._epoch != epoch:
@@ -158,7 +150,7 @@ class Shard:
         for number, part in enumerate(agreed):
             for table, whole in part.items():
                 for moved in _some_rows(whole):
-                    late = self._trained_since(table, moved.rows)
+                    late = np.arange(len(moved.rows) if self._ahead else 0)  # may have moved since they were sent
                     rows, before = moved.rows[late], self._agreed[table][moved.rows[late], :width]
                     ended = go_on(self._agreed[table], moved, threads)
                     if len(rows):
@@ -166,12 +158,6 @@ class Shard:
                         ended[late] = followed(now, before, ended[late], rows, self._sent[number][table], threads)
                     self._backend.load_rows(table, moved.rows, ended)
         self._sent, self._ahead = [], False
-
-    def _trained_since(self, table: str, rows: NDArray[np.int32]) -> NDArray[np.intp]:
-        """Which of some rows may have moved since this worker sent what it had learned."""
-        if self._ahead and self._counted is not None:
-            return np.flatnonzero(self._counted[table][rows])
-        return np.arange(len(rows) if self._ahead else 0)
 
     def train(self, task: Task, *agreed: Slice) -> tuple[Slice | None, ...]:
         """Begin a task, from what the workers agreed on; returns nothing, and what has moved, a slice for each worker.
@@ -184,11 +170,8 @@ class Shard:
         state = {"words": task.word_bias, "documents": task.document_bias, "seen": vars(task.sums)}
         self._biases.restore(state)
         blocks = self._blocks(task.epoch)
-        # Whole rounds, so that one worker alone trains as one machine.
-        rounds = -(-len(blocks) // self._blocks_a_round)
-        first, last = (rounds * step // task.steps for step in (task.step, task.step + 1))
+        first, last = (len(blocks) * step // task.steps for step in (task.step, task.step + 1))
         middle = last - int((last - first) * interval.AHEAD) if task.ahead else last
-        first, middle, last = (number * self._blocks_a_round for number in (first, middle, last))
         self._left, self._ahead = blocks[middle:last], False
         self._train(blocks[first:middle])
         trained = time.thread_time()
@@ -219,9 +202,7 @@ class Shard:
 
         Some rows at a time, as in `absorb`: a copy of all would take as much memory as the tables.
         """
-        found = {
-            table: self._counted_steps(table) if self._counted else self._compared(table) for table in self._agreed
-        }
+        found = {table: self._steps(table) for table in self._agreed}
         return [
             {table: self._packed(table, *(one[rows % self._workers == number] for one in (rows, steps)))
              for table, (rows, steps) in found.items()}
@@ -236,17 +217,8 @@ class Shard:
             pack_into(some, now, self._agreed[table], self._config.thread_count)
         return moved
 
-    def _counted_steps(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The rows that have moved, and their steps, where the engine counts them."""
-        assert self._counted is not None
-        counts = self._counted[table]
-        rows = np.flatnonzero(counts).astype(np.int32)
-        steps = counts[rows]
-        counts[rows] = 0
-        return rows, steps
-
-    def _compared(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The rows that differ from what was agreed on, where the engine does not count their steps.
+    def _steps(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The rows that differ from what was agreed on, and about how many steps they took.
 
         A step turns a row by about the learning rate; a row that went further took more of them.
         """

@@ -18,7 +18,7 @@ from spherevec.engine.fit import FitPlan, FitTables
 
 Floats = NDArray[np.float32]
 
-PIECE = 4096  # tokens of a document that one unit covers at most
+PIECE = 1024  # tokens of a document that one unit covers at most
 NEGATIVES_AHEAD = 4  # triples from sampling a negative to needing its row: memory takes longer than one triple
 # Share of the way to where it comes to rest that a vector goes in one step, for each unit of the learning rate.
 SETTLING = 1.0
@@ -151,25 +151,25 @@ class LocalBackend(Backend, Protocol):
         """The input vectors in host memory, (V, stride) padded rows; not to be written to."""
 
 
+class Rounds(Protocol):
+    """Blocks that all workers train together, one after another."""
+
+    def train(self, worker: int) -> None:
+        """Train them as one of the workers; all of them must be called at the same time, once each."""
+
+    def stop(self) -> None:
+        """End after the block that is being trained."""
+
+    @property
+    def done(self) -> int:
+        """How many blocks are finished."""
+
+
 class DeterministicBackend(Backend, Protocol):
-    """Trains rounds of shards instead of single blocks, so that results do not depend on the number of workers."""
+    """Trains blocks in rounds, so that results do not depend on the number of workers."""
 
-    shards: int
-
-    def begin_round(self, blocks: Sequence[Block]) -> None:
-        """Get ready for these shards, `shards` of them at most; called from one thread."""
-
-    def train_shard(self, worker: int, shard: int, block: Block) -> None:
-        """Train one of them against the vectors of the round's start; called from several threads at once."""
-
-    def merge(self, part: int, parts: int, blocks: Sequence[Block]) -> None:
-        """Bring together what the shards learned, one of `parts` parts of it; called from as many threads at once."""
-
-    def end_round(self) -> None:
-        """Add up the sums; called from one thread."""
-
-    def count_moves(self) -> dict[str, NDArray[np.int32]]:
-        """From now on, count the steps of each input and context vector, (V,) each."""
+    def begin_rounds(self, blocks: Sequence[Block]) -> Rounds:
+        """Get ready to train some blocks of one epoch; called from one thread."""
 
 
 class DocumentFit(Protocol):

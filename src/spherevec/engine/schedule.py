@@ -11,8 +11,8 @@ from spherevec.config import TrainConfig
 from spherevec.devices import DEVICES
 from spherevec.engine.base import PIECE, Block, TrainingData
 
-SHARD_TOKENS = 4_000  # of a deterministic run, at most: what a shard learns the others see only after the round
-SMALLEST_EPOCH = 128  # shards, where there are enough units: however short the text, an epoch has several rounds
+ROUND_TOKENS = 128_000  # of a deterministic run, at most: what a shard learns the others see only after the round
+SMALLEST_EPOCH = 8  # rounds, where there are enough units: however short the text, an epoch has several
 FINAL_SHARE = 1e-4  # the learning rate never falls below this share of its start
 CHUNK_ROWS = 8192  # documents looked at in one go
 COPIED_ROWS = 1024  # vectors of which copies are held
@@ -49,11 +49,11 @@ def epoch_blocks(data: TrainingData, config: TrainConfig, epoch: int, smallest: 
     """The work of an epoch. Alpha falls linearly from block to block, over all epochs.
 
     Args:
-        smallest: shards that an epoch of a deterministic run has at least, where there are enough units.
+        smallest: rounds that an epoch of a deterministic run has at least, where there are enough units.
     """
     tokens = DEVICES[config.device].block_tokens
-    if config.deterministic:
-        tokens = max(1, min(SHARD_TOKENS, len(data.ids) // smallest))
+    if config.is_deterministic:
+        tokens = max(1, min(ROUND_TOKENS, len(data.ids) // smallest))
     edges = block_edges(data, tokens, in_file_order=config.order == "file")
     order_key, sample_key = np.random.SeedSequence((config.seed, epoch)).generate_state(2, np.uint64).tolist()
     if config.order == "file":

@@ -45,9 +45,9 @@ def _is_first(config: TrainConfig) -> bool:
     if not sys.executable or getattr(sys, "frozen", False):
         return False
     from spherevec.compiling import is_compiled
-    from spherevec.engine.cpu.backend import kernel_of
+    from spherevec.engine.cpu.backend import kernel_of, scratch_of
 
-    return not is_compiled(kernel_of(config))
+    return not is_compiled(kernel_of(config), scratch_of(config))
 
 
 def _started(config: TrainConfig) -> subprocess.Popen[bytes] | None:

@@ -110,8 +110,6 @@ def train(
         **settings: any field of `TrainConfig`, on top of the recipe.
     """
     distributed = ray is not None or workers is not None or cluster is not None
-    if distributed:
-        settings.setdefault("deterministic", settings.get("device", "cpu") == "cpu")
     config = TrainConfig.recipe(recipe, **settings)
     options = Options(initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
     runtime = local_runtime(config, workdir)

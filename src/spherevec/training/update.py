@@ -365,7 +365,7 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
                 f"an update keeps the model's {name}, which is {stored.get(name)!r}, not {value!r}; "
                 f"it may choose {', '.join(SETTINGS)}"
             )
-    chosen = {"threads": 0, "device": "cpu", "deterministic": False}
+    chosen: dict[str, Any] = {"threads": 0, "device": "cpu", "deterministic": None}
     if stored.get("epochs"):
         chosen["epochs"] = max(1, round(EPOCHS_SHARE * stored["epochs"]))
     chosen |= {name: value for name, value in given.items() if value is not None}

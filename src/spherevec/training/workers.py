@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
@@ -113,10 +113,9 @@ class BlockTrainer:
         stop, rounds = threading.Event(), self._backend.rounds
         if rounds is None:
             work = partial(self._train_blocks, queue, stop)
-            _run_threads(work, self._backend.workers, stop, tick, pause)
+            _run_threads(work, self._backend.workers, stop.set, tick, pause)
         else:
-            team = _RoundTeam(rounds, queue, self._biases, self._learns, stop)
-            _run_threads(team.work, team.workers, stop, tick, pause)
+            self._train_rounds(rounds, queue, tick, pause)
 
     def _train_blocks(self, queue: BlockQueue, stop: threading.Event, worker: int) -> None:
         """One block at least, however soon the next pause is due: a run that saves all the time comes to an end."""
@@ -128,57 +127,26 @@ class BlockTrainer:
                 learn(self._backend, self._biases)
             taken = queue.take_part(begun=stop.is_set())
 
-
-class _RoundTeam:
-    """Threads that train in rounds: the blocks of a round are shards that all start from the same vectors.
-
-    A round that is begun is finished. Biases are adjusted between rounds.
-    """
-
-    def __init__(
-        self, backend: DeterministicBackend, queue: BlockQueue, biases: Biases, learns: bool, stop: threading.Event
+    def _train_rounds(
+        self,
+        backend: DeterministicBackend,
+        queue: BlockQueue,
+        tick: Callable[[], object],
+        pause: Callable[[], bool],
     ) -> None:
-        self.workers = min(backend.workers, backend.shards)
-        self._backend, self._queue, self._biases, self._learns, self._stop = backend, queue, biases, learns, stop
-        self._lock = threading.Lock()
-        self._trained = threading.Barrier(self.workers)
-        self._merged = threading.Barrier(self.workers, action=self._end)
-        self._begin()
+        """All workers train each block together; the backend learns the biases."""
+        numbers = queue.take(len(queue.blocks))
+        rounds = backend.begin_rounds([_with_biases(queue.blocks[number], self._biases) for number in numbers])
 
-    def work(self, worker: int) -> None:
+        def report() -> None:
+            queue.finish(numbers[: rounds.done])
+            tick()
+
         try:
-            while self._blocks:
-                for shard, block in self._shards_to_train():
-                    self._backend.train_shard(worker, shard, block)
-                self._trained.wait()
-                self._backend.merge(worker, self.workers, self._blocks)
-                self._merged.wait()
-        except BaseException:
-            self._trained.abort()
-            self._merged.abort()
-            raise
-
-    def _begin(self) -> None:
-        self._numbers = [] if self._stop.is_set() else self._queue.take(self._backend.shards)
-        self._blocks = [_with_biases(self._queue.blocks[number], self._biases) for number in self._numbers]
-        self._shards = iter(enumerate(self._blocks))
-        self._backend.begin_round(self._blocks)
-
-    def _end(self) -> None:
-        self._backend.end_round()
-        if self._learns:
-            self._biases.learn(self._backend.sums)
-        self._queue.finish(self._numbers)
-        self._begin()
-
-    def _shards_to_train(self) -> Iterator[tuple[int, Block]]:
-        """The shards of the round that no thread has taken yet."""
-        while True:
-            with self._lock:
-                taken = next(self._shards, None)
-            if taken is None:
-                return
-            yield taken
+            _run_threads(rounds.train, backend.workers, rounds.stop, report, pause)
+        finally:
+            queue.finish(numbers[: rounds.done])
+            learn(backend, self._biases)
 
 
 def _cut(block: Block, parts: int) -> list[Block]:
@@ -204,7 +172,7 @@ def _with_biases(block: Block, biases: Biases) -> Block:
 def _run_threads(
     work: Callable[[int], None],
     workers: int,
-    stop: threading.Event,
+    stop: Callable[[], object],
     tick: Callable[[], object],
     pause: Callable[[], bool],
 ) -> None:
@@ -226,13 +194,12 @@ def _run_threads(
             done, pending = wait(pending, timeout=TICK, return_when=FIRST_EXCEPTION)
             errors = [error for future in done if (error := future.exception()) is not None]
             if errors:
-                # A thread that waited for another fails with it; the cause is the other's.
-                raise min(errors, key=lambda error: isinstance(error, threading.BrokenBarrierError))
+                raise errors[0]
             tick()
             if pause():
-                stop.set()
+                stop()
     finally:
-        stop.set()
+        stop()
         decided.set()
         _shut_down(pool)
 

@@ -105,7 +105,7 @@ def test_time_counts_within_epochs_and_while_documents_are_fitted(corpus, tmp_pa
 
     def run_threads(work, count, stop, tick, pause):
         if pause():
-            stop.set()  # before the threads have begun, however fast they are
+            stop()  # before the threads have begun, however fast they are
         run(work, count, stop, tick, pause)
 
     monkeypatch.setattr(workers, "_run_threads", run_threads)
@@ -201,7 +201,7 @@ def threads_wait_for_saving():
         current.queue = queue
         train(self, queue, *others)
     def run_threads(work, count, stop, *others):
-        current.queue.stop = stop
+        current.queue.stop = stop.__self__  # the event of free threads; rounds are not held up
         run(work, count, stop, *others)
     def take_when_asked_to_stop(queues, *which):
         if queues.done > 0:

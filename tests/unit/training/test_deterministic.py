@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import spherevec
 from helpers import digest, random_documents
-from oracle import OracleBackend
+from oracle import OracleBackend, mix
 from spherevec import TrainConfig, sphere
 from spherevec.corpus import encode
 from spherevec.engine import schedule
-from spherevec.engine.base import PIECE, Block, TrainingData
-from spherevec.engine.bias import Biases
-from spherevec.engine.cpu import deterministic as deterministic_cpu
-from spherevec.engine.cpu.deterministic import SHARDS, DeterministicCpuBackend, ShardedTable
-from spherevec.engine.cpu.kernels import merge_shards
+from spherevec.engine.base import PIECE, SETTLING, Block, TrainingData
+from spherevec.engine.cpu import rounds
+from spherevec.engine.cpu.deterministic import DeterministicCpuBackend
+from spherevec.engine.cpu.kernels import PEERS
+from spherevec.engine.cpu.rounds import COMMON, SHARDS
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import ConfigError
-from spherevec.training import workers
 from spherevec.training.runtime import prepare
 
 SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 2, "sample": 1e-2}
@@ -49,8 +48,10 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def small_corpus(tmp_path_factory):
-    """One long document, so that shards share it, and few words, so that they share those."""
-    documents = [*random_documents(60, words=80, longest=30), *long_documents(2, [PIECE + 300])]
+    """A long document, so that shards share it, frequent words, so that they share those, and rare ones."""
+    rare = [f"rare{number}" for number in range(COMMON + 10 * PEERS)]
+    short = [rare[first : first + 40] for first in range(0, len(rare), 40)]
+    documents = [*random_documents(60, words=80, longest=30), *short, *long_documents(2, [3 * PIECE + 300])]
     return encode(documents, tmp_path_factory.mktemp("small") / "encoded", min_count=1)
 
 
@@ -67,7 +68,7 @@ def told(model):
 @pytest.mark.parametrize("settings", OBJECTIVES, ids=str)
 def test_the_number_of_threads_changes_no_bit(corpus, settings):
     config = TrainConfig(**SETTINGS | settings, deterministic=True)
-    one, *others = (told(spherevec.train_corpus(corpus, config.with_(threads=threads))) for threads in (1, 2, 3, 5))
+    one, *others = (told(spherevec.train_corpus(corpus, config.with_(threads=threads))) for threads in (1, 2, 3, 5, 16))
     assert all(other == one for other in others)
 
 
@@ -92,29 +93,6 @@ def test_a_seed_still_matters(corpus):
     assert np.abs(one - other).max() > 0.1
 
 
-@pytest.mark.parametrize("settings", [OBJECTIVES[0], OBJECTIVES[4]], ids=str)
-def test_neither_the_order_of_shards_nor_who_trains_them_matters(corpus, settings):
-    config = TrainConfig(**SETTINGS | settings, deterministic=True, threads=3)
-    data = prepare(corpus, config)
-    blocks = schedule.epoch_blocks(data, config, 0)
-    results = []
-    for turn in range(3):
-        backend = DeterministicCpuBackend(data, config)
-        backend.fill()
-        for start in range(0, 3 * SHARDS, SHARDS):
-            shards = list(enumerate(blocks[start : start + SHARDS]))
-            backend.begin_round([block for _, block in shards])
-            for at, (shard, block) in enumerate(np.random.default_rng(turn).permutation(shards) if turn else shards):
-                backend.train_shard((at * turn) % 3, int(shard), block)
-            parts = (1, 2, 3)[turn]
-            for part in range(parts):
-                backend.merge(part, parts, [block for _, block in shards])
-            backend.end_round()
-        figures = backend.sums()
-        results.append((*(rows.tobytes() for rows in backend.take().values()), figures))
-    assert results[0] == results[1] == results[2]
-
-
 # --- the definitions --------------------------------------------------------------------------------------------------
 
 
@@ -129,13 +107,13 @@ class Counted(np.ndarray):
         super().__setitem__(row, value)
 
 
-def trained_by_definition(data, config, start, block):
+def trained_by_definition(data, config, start, block, positions, peer):
     """All tables after one shard, trained from a copy of everything, and the steps that each row took."""
     shard = OracleBackend(data, config)
     for name in TABLES:
         shard.vectors[name] = start[name].copy().view(Counted)
         shard.vectors[name].moves = np.zeros(len(start[name]), int)
-    shard.train(0, block)
+    shard.train(0, block, positions, peer)
     vectors = {name: np.asarray(table) for name, table in shard.vectors.items()}
     return vectors, {name: table.moves for name, table in shard.vectors.items()}, shard.closest_call
 
@@ -164,29 +142,41 @@ def merged_by_definition(start, copies, moves, rate):
 )
 def test_a_round_does_what_the_definition_says(small_corpus, settings, seed):
     # Few words are kept of the long document: rounding errors grow with every step.
-    config = TrainConfig(**SETTINGS | {"sample": 1e-4} | settings, deterministic=True, threads=1, seed=seed)
+    config = TrainConfig(**SETTINGS | {"sample": 1e-4} | settings, threads=1, seed=seed)
     data = prepare(small_corpus, config)
     backend = DeterministicCpuBackend(data, config)
     backend.fill()
-    # In the order of the file the two pieces of the long document are the last units: a shard each.
-    before = np.linspace(data.units - 40, data.units - 2, SHARDS - 1).astype(int).tolist()
-    edges = [*before, data.units - 1, data.units]
-    sample_key, alpha = 12345, config.alpha
+    words = data.words
+    peers = not config.objective_info.one_by_one(config.batch)
+    alpha = config.alpha
     for turn in range(2):
         start = {name: backend.read(name, 0, len(backend._tables[name])).astype(np.float64) for name in TABLES}
-        blocks = [
-            Block(first, last, 0, sample_key + turn, alpha, alpha / 2, 1.0, 1.5) for first, last in pairwise(edges)
-        ]
-        backend.begin_round(blocks)
-        for shard, block in enumerate(blocks):
-            backend.train_shard(0, shard, block)
-        backend.merge(0, 1, blocks)
-        backend.end_round()
-        shards = [trained_by_definition(data, config, start, block) for block in blocks]
+        block = Block(0, data.units, 0, 12345 + turn, alpha, alpha / 2, 1.0, 1.5)
+        backend.begin_rounds([block]).train(0)
+        dealt = backend.round.units[: data.units, rounds.SHARD]
+        loads = Counter()
+        shift = mix(block.sample_key + block.first) >> 32
+
+        def peer(word, shard, shift=shift):
+            rare = peers and COMMON <= word < words - words % PEERS
+            return word - word % PEERS + (shard + shift) % PEERS if rare else word
+
+        shards = []
+        for shard in range(SHARDS):
+            positions = np.flatnonzero(dealt == shard)
+            # Those that fill a shard by themselves come first.
+            positions = backend.round.order[backend.round.edges[shard] : backend.round.edges[shard + 1]].tolist()
+            assert sorted(positions) == np.flatnonzero(dealt == shard).tolist()
+            loads[shard] = backend.round.units[positions, rounds.COUNT].sum()
+            shards.append(
+                trained_by_definition(data, config, start, block, positions, lambda word, s=shard: peer(word, s))
+            )
+        largest = backend.round.units[: data.units, rounds.COUNT].max()
+        assert max(loads.values()) <= sum(loads.values()) / SHARDS + largest
         for name in TABLES if config.documents else TABLES[:2]:
             copies = np.stack([vectors[name] for vectors, _, _ in shards])
             moves = np.stack([steps[name] for _, steps, _ in shards])
-            expected = merged_by_definition(start[name], copies, moves, deterministic_cpu.SETTLING * alpha)
+            expected = merged_by_definition(start[name], copies, moves, SETTLING * alpha)
             ours = backend.read(name, 0, len(expected))
             np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-5)
             if name == "docs":
@@ -208,10 +198,11 @@ def test_few_steps_add_up_and_many_are_averaged(rate, expected):
     table, rows = padded_rows(1, 16), padded_rows(6, 16)
     table[:] = start
     rows[[0, 2, 4]] = copies  # three shards with room for two copies each
-    merge_shards(
-        np.zeros(1, np.int32), np.ones(3, np.int64), np.zeros(6, np.int32), np.full(6, 5, np.int32), rows,
-        table, np.full(1, -1, np.int32), np.zeros(6, np.int32), padded_rows(1, 16), 0, 1, rate,
+    shared = rounds.Copies(
+        table, np.zeros((1, 1), np.int32), np.zeros((3, 2), np.int32), np.full((3, 2), 5, np.int32), rows,
+        np.ones((3, 1), np.int64), np.full(1, -1, np.int32), np.zeros(6, np.int32), padded_rows(1, 16),
     )  # fmt: skip
+    rounds.merge_copies(shared, 0, 1, rate)
     steps = (copies - start).sum(axis=0) if expected == "sum" else (copies - start).mean(axis=0)
     np.testing.assert_allclose(table, sphere.normalize(start + steps), atol=1e-6)
 
@@ -237,14 +228,14 @@ def test_rounds_learn_as_much_as_lock_free_training(corpus):
 # --- rounds and room --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("tokens", "shards"), [(10_000_000, 2500), (60_000, 128), (3000, 100)])
-def test_an_epoch_has_several_rounds_however_short_the_text(tokens, shards):
-    documents = max(shards, tokens // 100) if tokens > 3000 else 100
+@pytest.mark.parametrize(("tokens", "rounds"), [(10_000_000, 78), (60_000, 8), (3000, 8), (600, 6)])
+def test_an_epoch_has_several_rounds_however_short_the_text(tokens, rounds):
+    documents = tokens // 100
     offsets = np.linspace(0, tokens, documents + 1).astype(np.int64)
     nothing = np.zeros(0, np.int64)
     data = TrainingData(np.broadcast_to(np.int32(0), tokens), offsets, nothing.reshape(0, 2), *[nothing] * 4)
     config = TrainConfig(epochs=1, sample=0.1, deterministic=True)
-    assert len(schedule.epoch_blocks(data, config, 0)) == pytest.approx(shards, rel=0.02)
+    assert len(schedule.epoch_blocks(data, config, 0)) == rounds
 
 
 @pytest.mark.parametrize(
@@ -263,53 +254,20 @@ def test_there_is_always_room_for_the_copies(tmp_path, settings):
     documents = [words[150 * number : 150 * number + [1, 2, 40][number % 3]] for number in range(200)]
     documents += [words[5000:10_000], words]
     corpus = encode(documents, tmp_path / "encoded", min_count=1)
-    base = TrainConfig(vector_size=4, min_count=1, epochs=1, sample=0.0, deterministic=True, threads=1)
-    config = base.with_(**settings)
+    config = TrainConfig(vector_size=4, min_count=1, epochs=1, sample=0.0, threads=1).with_(**settings)
     data = prepare(corpus, config)
     backend = DeterministicCpuBackend(data, config)
     backend.fill()
     blocks = schedule.epoch_blocks(data, config, 0)
-    fullest = dict.fromkeys(TABLES, 0.0)
-    for start in range(0, len(blocks), SHARDS):
-        for block in blocks[start : start + SHARDS]:
-            # Alone, so that what is reserved is for this shard and no other.
-            backend._sharded = {name: fresh(table) for name, table in backend._sharded.items()}
-            backend.begin_round([block])
-            backend.train_shard(0, 0, block)
-            for name, sharded in backend._sharded.items():
-                reserved = min(sharded.reserved, len(sharded._places))
-                assert sharded._used[0, 0] <= reserved
-                fullest[name] = max(fullest[name], sharded._used[0, 0] / max(reserved, 1))
-    assert fullest["contexts"] > 0.3 and fullest["inputs"] > 0.3
-
-
-class Noting(ShardedTable):
-    reserved = 0
-
-    def reserve(self, rows):
-        self.reserved = max(self.reserved, rows)
-        super().reserve(rows)
-
-
-def fresh(sharded):
-    return Noting(sharded._table, sharded._places, 1)
-
-
-def test_a_shard_that_fails_ends_the_run(corpus):
-    class Failing(DeterministicCpuBackend):
-        def train_shard(self, worker, shard, block):
-            if shard == 5:
-                raise RuntimeError("broken")
-            super().train_shard(worker, shard, block)
-
-    config = TrainConfig(**SETTINGS, deterministic=True, threads=3)
-    data = prepare(corpus, config)
-    backend = Failing(data, config)
-    backend.fill()
-    queue = workers.BlockQueue(schedule.epoch_blocks(data, config, 0), 3)
-    with pytest.raises(RuntimeError, match="broken"):
-        workers.BlockTrainer(backend, Biases(1.0, 8.0), learns=True).train(queue)
-    assert queue.left == ((0, len(queue.blocks)),)
+    backend.begin_rounds(blocks)
+    fullest = {"inputs": 0.0, "contexts": 0.0}
+    for block in blocks:
+        backend.begin_rounds([block]).train(0)
+        for name in fullest:
+            copies = getattr(backend, name)
+            assert copies.used[:, 0].max() <= copies.touched.shape[1]
+            fullest[name] = max(fullest[name], copies.used[:, 0].max() / copies.touched.shape[1])
+    assert min(fullest.values()) > 0.1
 
 
 def test_it_is_for_the_cpu_alone():

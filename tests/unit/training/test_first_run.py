@@ -21,7 +21,7 @@ def first(monkeypatch):
 
     monkeypatch.delenv("SPHEREVEC_COMPILES", raising=False)
     monkeypatch.setattr(first_run, "usable_cores", lambda: 2)
-    monkeypatch.setattr(compiling, "is_compiled", lambda kernel: False)
+    monkeypatch.setattr(compiling, "is_compiled", lambda kernel, kind: False)
 
 
 def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, monkeypatch):
@@ -48,7 +48,7 @@ def test_most_runs_start_none(first, why, monkeypatch):
     from spherevec import compiling
 
     if why == "compiled":
-        monkeypatch.setattr(compiling, "is_compiled", lambda kernel: True)
+        monkeypatch.setattr(compiling, "is_compiled", lambda kernel, kind: True)
     if why == "one core":
         monkeypatch.setattr(first_run, "usable_cores", lambda: 1)
     if why == "inside":
@@ -74,5 +74,5 @@ def test_what_it_trains_is_what_runs_train(monkeypatch):
     config = TrainConfig(threads=2)
     train([f"a b c{number % 7} d e" for number in range(50)], epochs=1, min_count=1, threads=2, progress=False)
     before = set(kernel_of(config).signatures)
-    first_run.main(json.dumps({"objective": "vmf", "batch": 8, "deterministic": False, "documents": True}))
+    first_run.main(json.dumps({"objective": "vmf", "batch": 8, "deterministic": None, "documents": True}))
     assert set(kernel_of(config).signatures) == before and before

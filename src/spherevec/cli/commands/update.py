@@ -48,7 +48,11 @@ def _settings(pretokenized: bool, **settings: Any) -> dict[str, Any]:
     threads_option,
     click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed. Default: the model's."),
     device_option,
-    click.option("--deterministic", is_flag=True, help="The same bits with any number of threads; slower."),
+    click.option(
+        "--deterministic/--no-deterministic",
+        default=None,
+        help="The same bits with any number of threads; off: faster. Default: on, but for a GPU.",
+    ),
     pretokenized_option,
 )
 @reading_options

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +35,24 @@ OWN_ROWS = 1000  # of the most frequent words, that each of several threads has 
 SLICE_TOKENS = 20_000  # of documents that one thread infers in one go
 
 
-_KERNELS: dict[str, Callable[..., None]] = {
-    "batches": kernel.train_batches,
-    "triples": kernel.train_triples,
-    "joint": kernel.train_joint,
+# The room of each kernel; its type decides which kernel is compiled.
+_SCRATCH: dict[str, type[kernel.BatchScratch]] = {
+    "batches": kernel.BatchScratch,
+    "triples": kernel.TripleScratch,
+    "joint": kernel.JointScratch,
 }
 
 
-def kernel_of(config: TrainConfig) -> Callable[..., None]:
-    """The compiled function that trains a block."""
-    return _KERNELS[config.objective_info.kernel_for(config.batch)]
+def scratch_of(config: TrainConfig) -> type[kernel.BatchScratch]:
+    """The type of scratch that the kernel of a run works in."""
+    return _SCRATCH[config.objective_info.kernel_for(config.batch)]
+
+
+def kernel_of(config: TrainConfig) -> Any:
+    """The compiled function that trains a run's blocks, with the scratch of its objective."""
+    from spherevec.engine.cpu.rounds import train_rounds
+
+    return train_rounds if config.is_deterministic else kernel.train_span
 
 
 class CpuBackend:
@@ -66,8 +75,6 @@ class CpuBackend:
         documents = data.documents if config.documents else 1
         self._tables["docs"] = document_rows(documents, self._width, room, workdir)
         self._settings = settings_of(config)
-        objective = config.objective_info
-        self._train = kernel_of(config)
         self._corpus = kernel.Corpus(
             read_only(data.ids),
             read_only(data.offsets),
@@ -78,7 +85,7 @@ class CpuBackend:
         )
         batch = max(config.batch, ANCHOR_TILE)
         self._scratch = [
-            kernel.BatchScratch.make(self._width, config.window, config.negative, batch, objective.code)
+            scratch_of(config).make(self._width, config.window, config.negative, batch, config.objective_info.code)
             for _ in range(self.workers)
         ]
         # Threads that train at the same time: a text of one block has one (see `training.workers`).
@@ -127,8 +134,11 @@ class CpuBackend:
 
     def train(self, worker: int, block: Block) -> None:
         inputs = self._own_rows(worker, block.alpha_first)
-        vectors = kernel.Vectors(inputs, self._tables["contexts"], self._tables["docs"])
-        self._run(block, vectors, self._scratch[worker], self._sums[worker])
+        settings = self._settings._replace(word_bias=block.word_bias, document_bias=block.document_bias)
+        kernel.train_span(
+            self._corpus, kernel.Vectors(inputs, self._tables["contexts"]), self._tables["docs"],
+            self._scratch[worker], self._sums[worker], span_of(block, self._data.units), settings,
+        )  # fmt: skip
         kernel.bring_rows_together(inputs)
 
     def _own_rows(self, worker: int, alpha: float) -> OwnRows:
@@ -152,13 +162,6 @@ class CpuBackend:
             kernel.bring_rows_together(own)
         return own
 
-    def _run(
-        self, block: Block, vectors: kernel.Vectors, scratch: kernel.BatchScratch, sums: NDArray[np.float64]
-    ) -> None:
-        """Train a block on the tables, or on a shard's view of them."""
-        settings = self._settings._replace(word_bias=block.word_bias, document_bias=block.document_bias)
-        self._train(self._corpus, vectors, scratch, sums, span_of(block, self._data.units), settings)
-
     def sums(self) -> Sums:
         return Sums(*self._sums.sum(axis=0).tolist())
 
@@ -166,8 +169,8 @@ class CpuBackend:
         self._sums[:] = 0
         self._sums[0] = astuple(sums)
 
-    def learned_biases(self) -> None:
-        """The trainer learns them."""
+    def learned_biases(self) -> tuple[float, float] | None:
+        return None
 
     def host_inputs(self) -> Floats:
         return self._tables["inputs"]
@@ -279,7 +282,7 @@ def check(config: TrainConfig) -> None:
 def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> CpuBackend:
     from spherevec.engine.cpu.deterministic import DeterministicCpuBackend
 
-    return (DeterministicCpuBackend if config.deterministic else CpuBackend)(data, config, workdir)
+    return (DeterministicCpuBackend if config.is_deterministic else CpuBackend)(data, config, workdir)
 
 
 def settings_of(config: TrainConfig) -> kernel.Settings:

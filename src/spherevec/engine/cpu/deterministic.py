@@ -1,8 +1,4 @@
-"""Training in rounds of shards: the same bits for any number of threads.
-
-The shards of a round all start from the same vectors. Each trains on copies of the rows that it touches, whichever
-thread it runs on; when all are done, the copies are brought together row by row, in the order of the shards.
-"""
+"""Training in rounds of shards: the same bits for any number of threads. `rounds.py` has the compiled loop."""
 
 from __future__ import annotations
 
@@ -11,152 +7,153 @@ from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.engine.base import SETTLING, Block, Floats, TrainingData
-from spherevec.engine.cpu import kernels as kernel
-from spherevec.engine.cpu.backend import CpuBackend, span_of
-from spherevec.engine.cpu.overlay_ops import Overlay
+from spherevec.engine.base import PIECE, SETTLING, Block, Floats, TrainingData
+from spherevec.engine.bias import DAMPING
+from spherevec.engine.cpu import rounds as loop
+from spherevec.engine.cpu.atomics import CELL
+from spherevec.engine.cpu.backend import CpuBackend
+from spherevec.engine.cpu.kernels import PEERS
+from spherevec.engine.cpu.rounds import COMMON, SHARDS
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.figures import SLOTS, Sums
 
-SHARDS = 16  # of a round: how many threads can work on it, and part of what the bits depend on
-
-
-class ShardedTable:
-    """The copies that the shards of a round make of the rows of one table.
-
-    Args:
-        table: (R, stride)
-        places: (n,) the rows that are copied; others belong to one shard alone and are trained in place.
-    """
-
-    def __init__(self, table: Floats, places: NDArray[np.int32], workers: int) -> None:
-        self._table, self._places = table, places
-        self._numbers = np.zeros(0, np.int32)
-        if len(places) < len(table):
-            self._numbers = np.full(len(table), -1, np.int32)
-            self._numbers[places] = np.arange(len(places), dtype=np.int32)
-        self._slots = [np.full(len(places), -1, np.int32) for _ in range(workers)]
-        self._home = np.full(len(places), -1, np.int32)
-        self._sums = [padded_rows(1, table.shape[1]) for _ in range(workers)]
-        self._used = np.zeros((SHARDS, 8), np.int64)  # a cache line each
-        self._capacity = 0
-
-    def forget(self) -> None:
-        """Begin a round: no shard holds a copy."""
-        self._used[:] = 0
-
-    def reserve(self, rows: int) -> None:
-        """Make room for the copies of a shard that touches at most so many rows. Memory is used as it is touched."""
-        needed = min(rows, len(self._places))
-        if needed <= self._capacity and self._capacity:
-            return
-        # Doubled, so that rounds that grow little by little do not allocate each time.
-        self._capacity = max(1, min(2 * needed, len(self._places)))
-        cells = SHARDS * self._capacity
-        self._copies = padded_rows(cells, self._table.shape[1])
-        self._touched, self._moves = np.zeros(cells, np.int32), np.zeros(cells, np.int32)
-        self._following = np.zeros(cells, np.int32)
-
-    def overlay(self, worker: int, shard: int) -> Overlay:
-        """The table as an untouched shard sees it."""
-        self._used[shard, 0] = 0
-        own = slice(shard * self._capacity, (shard + 1) * self._capacity)
-        return Overlay(
-            table=self._table,
-            numbers=self._numbers,
-            slots=self._slots[worker],
-            touched=self._touched[own],
-            moves=self._moves[own],
-            copies=self._copies[own],
-            used=self._used[shard],
-        )
-
-    def add_moves(self, total: NDArray[np.int32]) -> None:
-        """Add the steps that the round's copies have taken to those of their rows, (R,)."""
-        for shard, used in enumerate(self._used[:, 0].tolist()):
-            own = slice(shard * self._capacity, shard * self._capacity + used)
-            total[self._places[self._touched[own]]] += self._moves[own]
-
-    def merge(self, part: int, parts: int, rate: float) -> None:
-        kernel.merge_shards(
-            self._places, self._used[:, 0], self._touched, self._moves, self._copies,
-            self._table, self._home, self._following, self._sums[part], part, parts, rate,
-        )  # fmt: skip
-
 
 class DeterministicCpuBackend(CpuBackend):
-    """Trains rounds of `SHARDS` blocks; sums are those of shards, not of threads."""
-
-    shards = SHARDS
+    """All workers train each block together: a block is a round of `SHARDS` shards."""
 
     def __init__(self, data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> None:
         super().__init__(data, config, workdir)
+        self.workers = min(self.workers, SHARDS)
         self._sums = np.zeros((SHARDS, 64), np.float64)[:, : len(SLOTS)]
-        self._finished = np.zeros(len(SLOTS))  # of the rounds before this one
-        long = np.unique(data.pieces[:, 0]) if config.documents else np.zeros(0)
-        words = np.arange(data.words, dtype=np.int32)
-        places = {"inputs": words, "contexts": words, "docs": long.astype(np.int32)}
-        self._sharded = {
-            name: ShardedTable(self._tables[name], rows, self.workers) for name, rows in places.items()
-        }  # fmt: skip
+        self._totals = np.zeros(len(SLOTS))  # of the rounds before this one
+        self._biases = np.zeros(2)
+        one_by_one = config.objective_info.one_by_one(config.batch)
+        self._peers = not one_by_one and (config.refit or not config.documents)
         # Words that one center can bring along: the negatives of each of its batches or pairs.
         around = 2 * config.window + int(config.documents)
-        one_by_one = config.objective_info.one_by_one(config.batch)
         self._negatives_a_center = config.negative * (around if one_by_one else -(-around // config.batch))
-        self._moved: dict[str, NDArray[np.int32]] | None = None
+        words = np.arange(data.words)
+        self._marks = np.zeros(data.words, np.uint8)
+        self._marks[(words < COMMON) | (words >= data.words & -PEERS)] = loop.SEVERAL
+        self._slots = np.full((2, self.workers, data.words), -1, np.int32)
+        self._homes = np.full((2, data.words), -1, np.int32)
+        self._room: tuple[int, int] = (0, 0)
 
     @property
     def rounds(self) -> DeterministicCpuBackend:
         return self
 
-    def count_moves(self) -> dict[str, NDArray[np.int32]]:
-        self._moved = {name: np.zeros(self._data.words, np.int32) for name in ("inputs", "contexts")}
-        return self._moved
-
     def warm_up(self) -> None:
-        nothing = Block(0, 0, 1, 1, 0.0, 0.0)
-        self.begin_round([nothing])
-        self.train_shard(0, 0, nothing)
-        self.merge(0, 1, [nothing])
+        # Of no round, to have it compiled.
+        self.begin_rounds([]).train(0)
 
-    def begin_round(self, blocks: Sequence[Block]) -> None:
-        """Make room for the copies of a round's shards."""
-        data, window = self._data, self._config.window
-        for sharded in self._sharded.values():
-            sharded.forget()
-        for block in blocks:
-            tokens = kernel.tokens_at(span_of(block, data.units), data.offsets, data.pieces)
-            reach = tokens + 2 * window * (block.last - block.first)
-            self._sharded["inputs"].reserve(reach * (1 + self._negatives_a_center))
-            self._sharded["contexts"].reserve(reach)
-            self._sharded["docs"].reserve(block.last - block.first)
+    def begin_rounds(self, blocks: Sequence[Block]) -> CpuRounds:
+        """Get ready to train these blocks, of one epoch, one after another."""
+        likelihood = self._config.objective_info.likelihood
+        one = blocks[0] if blocks else Block(0, 0, 0, 0, 0.0, 0.0)
+        plan = loop.Plan(
+            edges=np.array([(block.first, block.last) for block in blocks], np.int64).reshape(-1, 2),
+            alphas=np.array([(block.alpha_first, block.alpha_last) for block in blocks]).reshape(-1, 2),
+            units=self._data.units,
+            order_key=np.uint64(one.order_key),
+            sample_key=np.uint64(one.sample_key),
+            bias_rate=DAMPING * self._config.concentration if likelihood else 0.0,
+            peers=self._peers,
+        )
+        self._biases[:] = one.word_bias, one.document_bias
+        self._make_room(*loop.largest_round(self._corpus, plan))
+        return CpuRounds(self, plan)
 
-    def train_shard(self, worker: int, shard: int, block: Block) -> None:
-        """Train one block of the round, against the vectors of the round's start."""
-        overlays = {name: table.overlay(worker, shard) for name, table in self._sharded.items()}
-        self._run(block, kernel.Vectors(**overlays), self._scratch[worker], self._sums[shard])
-        for overlay in overlays.values():
-            kernel.forget_touched(overlay.slots, overlay.touched, overlay.used[0])
+    def _make_room(self, units: int, tokens: int) -> None:
+        """Room for rounds of so many units and tokens. Most of it is touched where it is needed only."""
+        if units <= self._room[0] and tokens <= self._room[1] and self._room != (0, 0):
+            return
+        units, tokens = self._room = max(units, self._room[0]), max(tokens, self._room[1])
+        window, width = self._config.window, self._width
+        words = tokens + 2 * window * units
+        self.round = loop.Round(
+            kept=np.zeros(words, np.int32),
+            units=np.zeros((units, loop.FIELDS), np.int64),
+            tokens=np.zeros(units, np.int64),
+            order=np.zeros(units, np.int32),
+            edges=np.zeros(SHARDS + 1, np.int64),
+            loads=np.zeros(SHARDS, np.int64),
+            marks=self._marks,
+            cells=np.zeros(loop.CELLS, np.int64),
+            sums=self._sums,
+            totals=self._totals,
+            biases=self._biases,
+        )
+        # What a shard meets in its text, at most, and of negatives: see `deal` and `Peers`.
+        text = words // SHARDS + PIECE + 2 * window + 1
+        drawn = text * self._negatives_a_center
+        if self._peers:
+            drawn = COMMON + PEERS + min(self._data.words // PEERS + 1, words)
+        self.inputs = self._copies(0, "inputs", text + drawn)
+        self.contexts = self._copies(1, "contexts", text)
+        long = units if len(self._data.pieces) and self._config.documents else 0
+        self.documents = loop.DocumentCopies(
+            table=self._tables["docs"],
+            documents=np.zeros(long, np.int64),
+            moves=np.zeros(long, np.int64),
+            rows=padded_rows(long, width),
+            used=np.zeros(1, np.int64),
+            sums=padded_rows(self.workers, width),
+        )
 
-    def merge(self, part: int, parts: int, blocks: Sequence[Block]) -> None:
-        """Bring the round's copies together, for one of `parts` sets of rows; called from as many threads at once."""
-        rate = SETTLING * blocks[0].alpha_first
-        for sharded in self._sharded.values():
-            sharded.merge(part, parts, rate)
+    def _copies(self, number: int, table: str, rows: int) -> loop.Copies:
+        rows = min(rows, self._data.words)
+        return loop.Copies(
+            table=self._tables[table],
+            slots=self._slots[number],
+            touched=np.zeros((SHARDS, rows), np.int32),
+            moves=np.zeros((SHARDS, rows), np.int32),
+            rows=padded_rows(SHARDS * rows, self._width),
+            used=np.zeros((SHARDS, CELL), np.int64),
+            home=self._homes[number],
+            following=np.zeros(SHARDS * rows, np.int32),
+            sums=padded_rows(self.workers, self._width),
+        )
 
-    def end_round(self) -> None:
-        """Add up what the shards report, always in their order."""
-        self._finished += self._sums.sum(axis=0)
-        self._sums[:] = 0
-        for name, total in (self._moved or {}).items():
-            self._sharded[name].add_moves(total)
+    def train_rounds(self, worker: int, plan: loop.Plan) -> None:
+        """Train the rounds of a plan together with the other workers."""
+        loop.train_rounds(
+            worker, self.workers, self.round, self.inputs, self.contexts, self.documents, self._corpus,
+            self._scratch[worker], plan, self._settings, SETTLING,
+        )  # fmt: skip
 
     def sums(self) -> Sums:
-        return Sums(*(self._finished + self._sums.sum(axis=0)).tolist())
+        return Sums(*(self._totals + self._sums.sum(axis=0)).tolist())
 
     def restore_sums(self, sums: Sums) -> None:
         self._sums[:] = 0
-        self._finished[:] = astuple(sums)
+        self._totals[:] = astuple(sums)
+
+    def learned_biases(self) -> tuple[float, float]:
+        words, documents = self._biases.tolist()
+        return words, documents
+
+    def take(self) -> dict[str, Floats]:
+        del self.round, self.inputs, self.contexts, self.documents
+        return super().take()
+
+
+class CpuRounds:
+    """Rounds that all workers of a backend train together."""
+
+    def __init__(self, backend: DeterministicCpuBackend, plan: loop.Plan) -> None:
+        self._backend, self._plan = backend, plan
+        self._cells = backend.round.cells
+        self._cells[:] = 0
+
+    def train(self, worker: int) -> None:
+        self._backend.train_rounds(worker, self._plan)
+
+    def stop(self) -> None:
+        self._cells[loop.STOP] = 1
+
+    @property
+    def done(self) -> int:
+        return int(self._cells[loop.DONE])

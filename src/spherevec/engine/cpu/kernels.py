@@ -12,21 +12,29 @@ Names used throughout, for a real pair of a word and its neighbour (or its docum
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from spherevec.compiling import njit
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE
-from spherevec.engine.cpu.overlay_ops import Overlay, OwnRows, bring_together, count_move, prefetch_row, row_of
+from spherevec.engine.cpu.overlay_ops import (
+    Overlay,
+    OwnRows,
+    bring_together,
+    count_move,
+    peek_row,
+    prefetch_row,
+    row_of,
+)
 from spherevec.engine.cpu.vector_ops import (
     ANCHOR_TILE,
     LANES,
     TARGET_TILE,
     blend_rows,
     combine_anchors,
-    combine_joint,
     combine_row,
     combine_targets,
     inverse_roots,
@@ -46,15 +54,17 @@ from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 
 # NaN and infinity stay visible: no "nnan", no "ninf".
 FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
-compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
-inner = njit(nogil=True, fastmath=FASTMATH, inner=True)
+# And no exceptions: threads of a round wait for one another.
+_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
+compiled = njit(cache=True, **_OPTIONS)
+inner = njit(inner=True, **_OPTIONS)
 
-
-MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are brought together
 
 # Objectives and rules, as the kernels see them.
 VMF = OBJECTIVES["vmf"].code
 RULE_COSINE_DISTANCE, RULE_COSINE = NEGATIVE_RULES["1+h"], NEGATIVE_RULES["h"]
+
+PEERS = 32  # words of a group, of which a shard draws one; as many as a round has shards
 
 # Slots of the sums that a kernel counts.
 TOKENS, WORDS, PAIRS = SLOTS["tokens"], SLOTS["words"], SLOTS["pairs"]
@@ -105,6 +115,19 @@ def sample_negative(random, corpus):
     if (random & np.uint64(0xFFFFFFFF)) < np.uint64(corpus.alias_probability[slot]):
         return slot
     return np.int64(corpus.alias_word[slot])
+
+
+@inner
+def draw_negative(random, corpus, peers):
+    """As `sample_negative`, of the words that a shard may draw.
+
+    Words are in the order of their counts, so the `PEERS` words of a group are about equally frequent. In a round each
+    of them belongs to one shard, which takes it in place of all the others.
+    """
+    word = sample_negative(random, corpus)
+    if peers.first <= word < peers.last:
+        return (word & -PEERS) | peers.member
+    return word
 
 
 @compiled
@@ -226,11 +249,30 @@ class Corpus(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """The tables that are trained, padded rows each, or what a thread or a shard has of its own over them."""
+    """The words' tables, padded rows each, or what a thread or a shard has of its own over them."""
 
     inputs: OwnRows | Overlay  # (V, stride)
     contexts: NDArray[np.float32] | Overlay  # (V, stride)
-    docs: NDArray[np.float32] | Overlay  # (N, stride)
+
+
+class Unit(NamedTuple):
+    """What is trained at a time, with the words around it."""
+
+    kept: NDArray[np.int32]  # words that survived subsampling
+    length: int  # how many
+    first: int  # those that belong to the unit itself: [first, last)
+    last: int
+    random: np.uint64  # state of its random numbers
+    alpha: np.float32
+    document: int  # address of the document's row
+
+
+class Peers(NamedTuple):
+    """Which of the words [first, last) a shard may draw as negatives: one of each group, by its place there."""
+
+    first: int
+    last: int
+    member: int
 
 
 class Span(NamedTuple):
@@ -279,7 +321,7 @@ class BatchScratch(NamedTuple):
 
     kept: NDArray[np.int32]  # (PIECE + 2 window + 2,) words of a unit
     negatives: NDArray[np.int64]  # (negative,) negatives, as rows
-    next_negatives: NDArray[np.int64]
+    next_negatives: NDArray[np.int64]  # (negative,), NEGATIVES_AHEAD at least
     anchors: NDArray[np.int64]  # (A,) addresses
     targets: NDArray[np.int64]  # (T,)
     new_anchors: NDArray[np.float32]  # (A + 1, stride), the last row stays zero
@@ -297,17 +339,19 @@ class BatchScratch(NamedTuple):
 
     @classmethod
     def make(cls, width: int, window: int, negative: int, batch: int, objective: int) -> BatchScratch:
-        anchors = -(-batch // ANCHOR_TILE) * ANCHOR_TILE
-        targets = -(-(negative + 1) // TARGET_TILE) * TARGET_TILE
+        fewest = 6 if cls is JointScratch else 1
+        anchors = -(-max(batch, fewest) // ANCHOR_TILE) * ANCHOR_TILE
+        targets = -(-max(negative + 1, fewest) // TARGET_TILE) * TARGET_TILE
         new_anchors = padded_rows(anchors + 1, width)
         nothing = new_anchors.ctypes.data + anchors * new_anchors.strides[0]
-        flat = [np.zeros(-(-anchors * targets // LANES) * LANES, np.float32) for _ in range(6)]
+        # Longer than needed where batches are small: no two threads must write to one cache line.
+        flat = [np.zeros(-(-max(anchors * targets, 256) // LANES) * LANES, np.float32) for _ in range(6)]
         scores, real, kappas, biases, pull, push = flat
         real[: anchors * targets : targets] = 1
         return cls(
             kept=np.zeros(PIECE + 2 * window + 2, np.int32),
             negatives=np.zeros(negative, np.int64),
-            next_negatives=np.zeros(negative, np.int64),
+            next_negatives=np.zeros(max(negative, NEGATIVES_AHEAD), np.int64),
             anchors=np.full(anchors, nothing, np.int64),
             targets=np.full(targets, nothing, np.int64),
             new_anchors=new_anchors,
@@ -325,9 +369,17 @@ class BatchScratch(NamedTuple):
         )
 
 
+class TripleScratch(BatchScratch):
+    """The same room, for single triples: the type says which kernel trains."""
+
+
+class JointScratch(BatchScratch):
+    """The same room, for the joint hinge: six rows at least on both sides."""
+
+
 @inner
 def set_concentration(scratch, first_anchor, last_anchor, kappa, bias):
-    """Use a concentration and an bias for some anchors of the next batches."""
+    """Use a concentration and a bias for some anchors of the next batches."""
     targets = scratch.targets.size
     for cell in range(first_anchor * targets, last_anchor * targets):
         scratch.kappas[cell] = kappa
@@ -439,9 +491,8 @@ def move_batch(scratch, word, rows, used, stride, geodesic):
             store_scaled(scratch.new_targets, t, scratch.target_scales[t], targets[t], stride)
 
 
-@compiled
-def train_batches(corpus, vectors, scratch, sums, span, settings):
-    """Train the units of a span, a few anchors at a time.
+def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
+    """Train a unit, a few anchors at a time; returns how many steps its document has taken.
 
     A batch compares up to `batch` anchors (the context vectors around a word, and its document's vector) with the
     word and some negatives. All scores are taken before any vector moves; then each vector takes the sum of its steps
@@ -449,79 +500,71 @@ def train_batches(corpus, vectors, scratch, sums, span, settings):
     """
     stride = scratch.new_anchors.shape[1]
     nothing = row_address(scratch.new_anchors, scratch.anchors.size)
-    kept, negatives, next_negatives = scratch.kept, scratch.negatives, scratch.next_negatives
+    negatives, next_negatives = scratch.negatives, scratch.next_negatives
     anchors, targets = scratch.anchors, scratch.targets
     negative = negatives.size
-    word_vectors, context_vectors, document_vectors = vectors
+    word_vectors, context_vectors = vectors
+    kept, count, first, last, random, alpha, document = unit
     window, batch, documents, objective = settings.window, settings.batch, settings.documents, settings.objective
     gap, kappa = np.float32(settings.margin), np.float32(settings.concentration)
     word_bias, document_bias = np.float32(settings.word_bias), np.float32(settings.document_bias)
-    set_concentration(scratch, 0, anchors.size, kappa, word_bias)
+    for k in range(negative):
+        random += _GOLDEN
+        next_negatives[k] = draw_negative(mix(random), corpus, peers)
+        prefetch_row(word_vectors, next_negatives[k], stride)
 
-    for position in range(span.first, span.last):
-        alpha = alpha_at(span, position)
-        unit = unit_at(span, position)
-        document, count, first, last, tokens = read_unit(unit, corpus, span.sample_key, window, kept)
-        sums[TOKENS] += tokens
-        sums[WORDS] += last - first
-        random = mix(span.sample_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
-        for k in range(negative):
-            random += _GOLDEN
-            next_negatives[k] = sample_negative(mix(random), corpus)
-            prefetch_row(word_vectors, next_negatives[k], stride)
+    for center in range(first, last):
+        word = np.int64(kept[center])
+        if center + 1 < count:
+            prefetch_row(word_vectors, np.int64(kept[center + 1]), stride)
+        if center + window + 1 < count:
+            prefetch_row(context_vectors, np.int64(kept[center + window + 1]), stride)
+        random += _GOLDEN
+        before, after = sample_window(mix(random), window, batch, documents)
+        low, high = max(0, center - before), min(count, center + after + 1)
+        neighbours = high - low - 1
+        total = neighbours + documents
+        sums[PAIRS] += total
+        targets[0] = row_of(word_vectors, word)
 
-        for center in range(first, last):
-            word = np.int64(kept[center])
-            if center + 1 < count:
-                prefetch_row(word_vectors, np.int64(kept[center + 1]), stride)
-            if center + window + 1 < count:
-                prefetch_row(context_vectors, np.int64(kept[center + window + 1]), stride)
-            random += _GOLDEN
-            before, after = sample_window(mix(random), window, batch, documents)
-            low, high = max(0, center - before), min(count, center + after + 1)
-            neighbours = high - low - 1
-            total = neighbours + documents
-            sums[PAIRS] += total
-            targets[0] = row_of(word_vectors, word)
-
-            for start in range(0, total, batch):
-                rows = min(batch, total - start)
-                used = (rows + ANCHOR_TILE - 1) // ANCHOR_TILE * ANCHOR_TILE
-                count_move(word_vectors, word)
-                for k in range(negative):
-                    negatives[k] = next_negatives[k]
-                    targets[k + 1] = row_of(word_vectors, negatives[k])
-                    if negatives[k] != word:
-                        count_move(word_vectors, negatives[k])
-                    random += _GOLDEN
-                    next_negatives[k] = sample_negative(mix(random), corpus)
-                    prefetch_row(word_vectors, next_negatives[k], stride)
-                document_row = -1
-                for a in range(rows):
-                    place = low + start + a
-                    if start + a == neighbours:
-                        document_row = a
-                        anchors[a] = row_of(document_vectors, document)
-                        count_move(document_vectors, document)
-                        set_concentration(scratch, a, a + 1, kappa, document_bias)
-                    else:
-                        context = np.int64(kept[place + (place >= center)])
-                        anchors[a] = row_of(context_vectors, context)
-                        count_move(context_vectors, context)
-                for a in range(rows, used):
-                    anchors[a] = nothing
-                for a in range(0, used, ANCHOR_TILE):
-                    for t in range(0, targets.size, TARGET_TILE):
-                        tile_scores(anchors, a, targets, t, scratch.scores, targets.size, stride)
-                if objective == VMF:
-                    weigh_vmf(scratch, word, used, alpha)
+        for start in range(0, total, batch):
+            rows = min(batch, total - start)
+            used = (rows + ANCHOR_TILE - 1) // ANCHOR_TILE * ANCHOR_TILE
+            count_move(word_vectors, word)
+            for k in range(negative):
+                negatives[k] = next_negatives[k]
+                targets[k + 1] = row_of(word_vectors, negatives[k])
+                if negatives[k] != word:
+                    count_move(word_vectors, negatives[k])
+                random += _GOLDEN
+                next_negatives[k] = draw_negative(mix(random), corpus, peers)
+                prefetch_row(word_vectors, next_negatives[k], stride)
+            document_row = -1
+            for a in range(rows):
+                place = low + start + a
+                if start + a == neighbours:
+                    document_row = a
+                    anchors[a] = document
+                    set_concentration(scratch, a, a + 1, kappa, document_bias)
                 else:
-                    weigh_hinge(scratch, word, rows, used, alpha, gap, settings.rule)
-                if (center - first) % LOSS_EVERY == 0:
-                    measure_batch(scratch, word, rows, document_row, sums, objective, gap)
-                move_batch(scratch, word, rows, used, stride, settings.geodesic)
-                if document_row >= 0:
-                    set_concentration(scratch, document_row, document_row + 1, kappa, word_bias)
+                    context = np.int64(kept[place + (place >= center)])
+                    anchors[a] = row_of(context_vectors, context)
+                    count_move(context_vectors, context)
+            for a in range(rows, used):
+                anchors[a] = nothing
+            for a in range(0, used, ANCHOR_TILE):
+                for t in range(0, targets.size, TARGET_TILE):
+                    tile_scores(anchors, a, targets, t, scratch.scores, targets.size, stride)
+            if objective == VMF:
+                weigh_vmf(scratch, word, used, alpha)
+            else:
+                weigh_hinge(scratch, word, rows, used, alpha, gap, settings.rule)
+            if (center - first) % LOSS_EVERY == 0:
+                measure_batch(scratch, word, rows, document_row, sums, objective, gap)
+            move_batch(scratch, word, rows, used, stride, settings.geodesic)
+            if document_row >= 0:
+                set_concentration(scratch, document_row, document_row + 1, kappa, word_bias)
+    return last - first
 
 
 # --- one triple at a time, in closed form -----------------------------------------------------------------------------
@@ -564,256 +607,185 @@ def move_triple(word, negative_word, anchor, stride, gram, weights, alpha, rule,
     triple_step(word, negative_word, anchor, weights, stride)
 
 
-@compiled
-def train_triples(corpus, vectors, scratch, sums, span, settings):
-    """Train with one hinge a pair, one triple at a time, each step seeing the one before it, as the authors' program.
+def train_triples(unit, corpus, vectors, scratch, sums, peers, settings):
+    """Train a unit with one hinge a pair, one triple at a time, each step seeing the one before it.
 
-    A word's context vector is the anchor of the words around it; its document's vector is the anchor of the word.
+    So does the authors' program. A word's context vector is the anchor of the words around it; its document's vector
+    is the anchor of the word. Returns how many steps the document has taken.
     """
-    kept, new_rows = scratch.kept, scratch.new_anchors
-    stride = new_rows.shape[1]
-    word_vectors, context_vectors, document_vectors = vectors
+    stride = scratch.new_anchors.shape[1]
+    word_vectors, context_vectors = vectors
+    kept, count, first, last, random, alpha, document = unit
     window, negative, rule, geodesic = settings.window, settings.negative, settings.rule, settings.geodesic
     documents = settings.documents
-    # Longer than needed: no two threads must write to one cache line.
-    gram, weights = np.zeros(256, np.float32), np.zeros(256, np.float32)
-    ahead = np.zeros(256, np.int64)
+    gram, weights, ahead = scratch.scores, scratch.pull, scratch.next_negatives
     gap = np.float32(settings.margin)
-    for position in range(span.first, span.last):
-        alpha = alpha_at(span, position)
-        unit = unit_at(span, position)
-        document, count, first, last, tokens = read_unit(unit, corpus, span.sample_key, window, kept)
-        sums[TOKENS] += tokens
-        sums[WORDS] += last - first
-        random = mix(span.sample_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
-        for k in range(NEGATIVES_AHEAD):
-            random += _GOLDEN
-            ahead[k] = sample_negative(mix(random), corpus)
-            prefetch_row(word_vectors, ahead[k], stride)
-        turn = 0
-        for center in range(first, last):
-            word = np.int64(kept[center])
-            if center + window + 1 < count:
-                prefetch_row(word_vectors, np.int64(kept[center + window + 1]), stride)
-            if center + 1 < count:
-                prefetch_row(context_vectors, np.int64(kept[center + 1]), stride)
-            random += _GOLDEN
-            reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
-            low, high = max(0, center - reach), min(count, center + reach + 1)
-            pairs = high - low - 1 + documents
-            sums[PAIRS] += pairs
-            own_anchor = row_of(context_vectors, word)
-            for pair in range(pairs):
-                if pair == high - low - 1:
-                    target, anchor = word, row_of(document_vectors, document)
-                else:
-                    target, anchor = np.int64(kept[low + pair + (low + pair >= center)]), own_anchor
-                target_row = row_of(word_vectors, target)
-                f = row_product(target_row, anchor, stride)
-                for _ in range(negative):
-                    negative_word = ahead[turn]
-                    random += _GOLDEN
-                    ahead[turn] = sample_negative(mix(random), corpus)
-                    prefetch_row(word_vectors, ahead[turn], stride)
-                    turn = (turn + 1) % NEGATIVES_AHEAD
-                    if negative_word in (word, target):
-                        continue
-                    # Most margins hold, and then this product is all there is to do.
+    for k in range(NEGATIVES_AHEAD):
+        random += _GOLDEN
+        ahead[k] = draw_negative(mix(random), corpus, peers)
+        prefetch_row(word_vectors, ahead[k], stride)
+    turn = 0
+    steps = 0
+    for center in range(first, last):
+        word = np.int64(kept[center])
+        if center + window + 1 < count:
+            prefetch_row(word_vectors, np.int64(kept[center + window + 1]), stride)
+        if center + 1 < count:
+            prefetch_row(context_vectors, np.int64(kept[center + 1]), stride)
+        random += _GOLDEN
+        reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
+        low, high = max(0, center - reach), min(count, center + reach + 1)
+        pairs = high - low - 1 + documents
+        sums[PAIRS] += pairs
+        own_anchor = row_of(context_vectors, word)
+        for pair in range(pairs):
+            if pair == high - low - 1:
+                target, anchor = word, document
+            else:
+                target, anchor = np.int64(kept[low + pair + (low + pair >= center)]), own_anchor
+            target_row = row_of(word_vectors, target)
+            f = row_product(target_row, anchor, stride)
+            for _ in range(negative):
+                negative_word = ahead[turn]
+                random += _GOLDEN
+                ahead[turn] = draw_negative(mix(random), corpus, peers)
+                prefetch_row(word_vectors, ahead[turn], stride)
+                turn = (turn + 1) % NEGATIVES_AHEAD
+                if negative_word in (word, target):
+                    continue
+                # Most margins hold, and then this product is all there is to do.
+                h = row_product(peek_row(word_vectors, negative_word), anchor, stride)
+                sums[COMPARED] += 1
+                if f - h < gap:
+                    sums[VIOLATED] += 1
+                    sums[LOSS] += gap - f + h
                     negative_row = row_of(word_vectors, negative_word)
-                    h = row_product(negative_row, anchor, stride)
-                    sums[COMPARED] += 1
-                    if f - h < gap:
-                        sums[VIOLATED] += 1
-                        sums[LOSS] += gap - f + h
-                        move_triple(target_row, negative_row, anchor, stride, gram, weights, alpha, rule, geodesic)
-                        count_move(word_vectors, target)
-                        count_move(word_vectors, negative_word)
-                        if pair == high - low - 1:
-                            count_move(document_vectors, document)
-                        else:
-                            count_move(context_vectors, word)
-                        f = row_product(target_row, anchor, stride)
+                    move_triple(target_row, negative_row, anchor, stride, gram, weights, alpha, rule, geodesic)
+                    count_move(word_vectors, target)
+                    count_move(word_vectors, negative_word)
+                    if pair == high - low - 1:
+                        steps += 1
+                    else:
+                        count_move(context_vectors, word)
+                    f = row_product(target_row, anchor, stride)
+    return steps
 
 
 # --- the paper's joint hinge ------------------------------------------------------------------------------------------
 
 
-@compiled
-def train_joint(corpus, vectors, scratch, sums, span, settings):
-    """Train with the paper's Eq. (3): one hinge over the word u, a context v, the document d and a negative n.
+def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
+    """Train a unit with the paper's Eq. (3): one hinge over the word u, a context v, the document d and a negative n.
 
     Every vector moves by Eq. (8): its Riemannian gradient times the cosine distance to its descent direction; a
-    negative by `rule` instead.
+    negative by `rule` instead. Returns how many steps the document has taken.
     """
-    kept, new_rows = scratch.kept, scratch.new_anchors
-    stride = new_rows.shape[1]
-    word_vectors, context_vectors, document_vectors = vectors
+    stride = scratch.new_anchors.shape[1]
+    word_vectors, context_vectors = vectors
+    kept, count, first, last, random, alpha, document = unit
     window, negative, rule, geodesic = settings.window, settings.negative, settings.rule, settings.geodesic
     one = np.float32(1.0)
     gap = np.float32(settings.margin)
-    nothing = row_address(new_rows, 4)  # a row of zeros
-    rows = np.full(6, nothing, np.int64)  # u, n, v, d and two empty places
-    others = np.full(6, nothing, np.int64)  # v, d, n, then u
-    scores = np.zeros(24, np.float32)  # rows x (v, d, n)
-    weights = np.zeros(24, np.float32)  # rows x (v, d, n, u)
-    keep = np.zeros(4, np.float32)
-    scales = np.zeros(LANES, np.float32)
+    rows, others = scratch.anchors, scratch.targets  # u, n, v, d; and v, d, n, u; what follows is a row of zeros
+    scores, weights = scratch.scores, scratch.pull  # rows x (v, d, n), and rows x (v, d, n, u)
+    keep, scales, new_rows = scratch.keep_anchor, scratch.anchor_scales, scratch.new_anchors
+    width = others.size
+    rows[3] = others[1] = document
+    steps = 0
+    for center in range(first, last):
+        word = np.int64(kept[center])
+        rows[0] = others[3] = row_of(word_vectors, word)
+        random += _GOLDEN
+        reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
+        low, high = max(0, center - reach), min(count, center + reach + 1)
+        sums[PAIRS] += high - low - 1
+        for place in range(low, high):
+            if place == center:
+                continue
+            rows[2] = others[0] = row_of(context_vectors, np.int64(kept[place]))
+            for _ in range(negative):
+                random += _GOLDEN
+                negative_word = draw_negative(mix(random), corpus, peers)
+                if negative_word == word:
+                    continue
+                rows[1] = others[2] = peek_row(word_vectors, negative_word)
+                tile_scores(rows, 0, others, 0, scores, width, stride)
+                uv, ud, un = scores[0], scores[1], scores[2]
+                nv, nd, vd = scores[width], scores[width + 1], scores[2 * width + 1]
+                sums[COMPARED] += 1
+                near, far = uv + ud, nv + nd
+                if near - far >= gap:
+                    continue
+                sums[VIOLATED] += 1
+                sums[LOSS] += gap - near + far
+                rows[1] = others[2] = row_of(word_vectors, negative_word)
+                sum_length = np.float32(math.sqrt(max(np.float32(2.0) + np.float32(2.0) * vd, np.float32(1e-12))))
+                gap_length = np.float32(math.sqrt(max(np.float32(2.0) - np.float32(2.0) * un, np.float32(1e-12))))
+                word_step = alpha * (one - near / sum_length)
+                negative_step = alpha * push_of(rule, far / sum_length)
+                context_step = alpha * (one - (uv - nv) / gap_length)
+                document_step = alpha * (one - (ud - nd) / gap_length)
+                weights[0] = weights[1] = word_step
+                weights[width] = weights[width + 1] = -negative_step
+                weights[2 * width + 2], weights[2 * width + 3] = -context_step, context_step
+                weights[3 * width + 2], weights[3 * width + 3] = -document_step, document_step
+                keep[0], keep[1] = one - word_step * near, one + negative_step * far
+                keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
+                combine_anchors(rows, 0, keep, others, width, weights, width, 1, new_rows, scales, stride)
+                if geodesic:
+                    for r in range(4):
+                        scales[r] = along_geodesic(rows[r], new_rows, r, scales[r], stride)
+                inverse_roots(scales, 4)
+                for r in range(4):
+                    store_scaled(new_rows, r, scales[r], rows[r], stride)
+                count_move(word_vectors, word)
+                count_move(word_vectors, negative_word)
+                count_move(context_vectors, np.int64(kept[place]))
+                steps += 1
+    return steps
+
+
+# --- a block on one thread --------------------------------------------------------------------------------------------
+
+
+def train_unit(unit, corpus, vectors, scratch, sums, peers, settings):
+    """Train a unit by the kernel that belongs to the type of `scratch`; for compiled code only."""
+
+
+@overload(train_unit, jit_options=_OPTIONS)
+def _train_unit(unit, corpus, vectors, scratch, sums, peers, settings):
+    return UNIT_KERNELS[scratch.instance_class]
+
+
+UNIT_KERNELS = {BatchScratch: train_batches, TripleScratch: train_triples, JointScratch: train_joint}
+
+
+@inner
+def unit_random(key, unit):
+    """The state of a unit's random numbers."""
+    return mix(key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
+
+
+@inner
+def begin_block(scratch, settings):
+    """Set the concentration and the bias of the next batches."""
+    kappa, bias = np.float32(settings.concentration), np.float32(settings.word_bias)
+    set_concentration(scratch, 0, scratch.anchors.size, kappa, bias)
+
+
+@compiled
+def train_span(corpus, vectors, docs, scratch, sums, span, settings):
+    """Train the units of a span, one after another."""
+    begin_block(scratch, settings)
+    every_word = Peers(0, 0, 0)
     for position in range(span.first, span.last):
-        alpha = alpha_at(span, position)
-        unit = unit_at(span, position)
-        document, count, first, last, tokens = read_unit(unit, corpus, span.sample_key, window, kept)
+        number = unit_at(span, position)
+        document, count, first, last, tokens = read_unit(number, corpus, span.sample_key, settings.window, scratch.kept)
         sums[TOKENS] += tokens
         sums[WORDS] += last - first
-        random = mix(span.sample_key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
-        rows[3] = others[1] = row_of(document_vectors, document)
-        for center in range(first, last):
-            word = np.int64(kept[center])
-            rows[0] = others[3] = row_of(word_vectors, word)
-            random += _GOLDEN
-            reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
-            low, high = max(0, center - reach), min(count, center + reach + 1)
-            sums[PAIRS] += high - low - 1
-            for place in range(low, high):
-                if place == center:
-                    continue
-                rows[2] = others[0] = row_of(context_vectors, np.int64(kept[place]))
-                for _ in range(negative):
-                    random += _GOLDEN
-                    negative_word = sample_negative(mix(random), corpus)
-                    if negative_word == word:
-                        continue
-                    rows[1] = others[2] = row_of(word_vectors, negative_word)
-                    tile_scores(rows, 0, others, 0, scores, 6, stride)
-                    uv, ud, un = scores[0], scores[1], scores[2]
-                    nv, nd, vd = scores[6], scores[7], scores[13]
-                    sums[COMPARED] += 1
-                    near, far = uv + ud, nv + nd
-                    if near - far >= gap:
-                        continue
-                    sums[VIOLATED] += 1
-                    sums[LOSS] += gap - near + far
-                    sum_length = np.float32(math.sqrt(max(np.float32(2.0) + np.float32(2.0) * vd, np.float32(1e-12))))
-                    gap_length = np.float32(math.sqrt(max(np.float32(2.0) - np.float32(2.0) * un, np.float32(1e-12))))
-                    word_step = alpha * (one - near / sum_length)
-                    negative_step = alpha * push_of(rule, far / sum_length)
-                    context_step = alpha * (one - (uv - nv) / gap_length)
-                    document_step = alpha * (one - (ud - nd) / gap_length)
-                    weights[0] = weights[1] = word_step
-                    weights[6] = weights[7] = -negative_step
-                    weights[14], weights[15] = -context_step, context_step
-                    weights[20], weights[21] = -document_step, document_step
-                    keep[0], keep[1] = one - word_step * near, one + negative_step * far
-                    keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
-                    combine_joint(rows, 0, keep, others, 6, weights, 6, 1, new_rows, scales, stride)
-                    if geodesic:
-                        for r in range(4):
-                            scales[r] = along_geodesic(rows[r], new_rows, r, scales[r], stride)
-                    inverse_roots(scales, 4)
-                    for r in range(4):
-                        store_scaled(new_rows, r, scales[r], rows[r], stride)
-                    count_move(word_vectors, word)
-                    count_move(word_vectors, negative_word)
-                    count_move(context_vectors, np.int64(kept[place]))
-                    count_move(document_vectors, document)
-
-
-# --- the shards of a round, brought together --------------------------------------------------------------------------
-
-
-@compiled
-def tokens_at(span, offsets, pieces):
-    """Tokens of the units of a span."""
-    total = 0
-    for position in range(span.first, span.last):
-        unit = unit_at(span, position)
-        documents = offsets.size - 1
-        if unit < documents:
-            start, closing = offsets[unit], offsets[unit + 1]
-        else:
-            start, closing = pieces[unit - documents, 1], offsets[pieces[unit - documents, 0] + 1]
-        total += min(closing - start, PIECE)
-    return total
-
-
-@compiled
-def forget_touched(slots, touched, used):
-    """Make a worker's slots ready for another shard; the copies of the last one stay."""
-    for slot in range(used):
-        slots[touched[slot]] = -1
-
-
-@inner
-def way_gone(steps, rate, known):
-    """Share 1 - exp(-rate * steps) of its way that a vector has gone; `known` holds it for few steps."""
-    return known[steps] if steps < known.size else -math.expm1(-rate * steps)
-
-
-@inner
-def is_ours(number, part, parts):
-    """Whether a row belongs to this one of at most 64 parts."""
-    return ((number & 63) * parts) >> 6 == part
-
-
-@compiled
-def merge_shards(places, used, touched, moves, copies, table, home, following, sums, part, parts, rate):
-    """Bring the copies of S shards back to the table, one of `parts` parts of the rows.
-
-    A row x of which m shards hold copies x_i moves to x + w * sum(x_i - x), and back to the sphere. Where the copies
-    took few steps, their sum is what one shard after the other would have done: w = 1. Where they took many, each came
-    to rest by itself, and the sum would overshoot. After n_i steps a copy has gone the share 1 - exp(-rate n_i) of the
-    way to where it comes to rest, and all of them in turn would have gone 1 - exp(-rate sum(n_i)): w is the latter over
-    the sum of the former. Sums run in the order of the shards, so `parts` changes nothing.
-
-    Args:
-        places: (numbered rows,) row of the table behind each number.
-        used: (S,) copies of each shard.
-        touched, moves: (S * C,), copies: (S * C, stride), as in `Overlay`.
-        table: (R, stride), updated.
-        home, following: (numbered rows,), -1 throughout, and (S * C,): scratch, chains of the copies of each row.
-        sums: (1, stride) scratch.
-    """
-    shards, capacity = used.size, touched.size // used.size
-    stride = table.shape[1]
-    one = np.float32(1.0)
-    known = np.empty(1024)
-    for steps in range(known.size):
-        known[steps] = -math.expm1(-rate * steps)
-    # Backwards, so that each chain runs forwards.
-    for shard in range(shards - 1, -1, -1):
-        for copy in range(shard * capacity, shard * capacity + used[shard]):
-            number = np.int64(touched[copy])
-            if is_ours(number, part, parts):
-                following[copy] = home[number]
-                home[number] = copy
-    for shard in range(shards):
-        start, stop = shard * capacity, shard * capacity + used[shard]
-        for copy in range(start, stop):
-            ahead = min(copy + MERGED_AHEAD, stop - 1)
-            if home[touched[ahead]] == ahead:
-                prefetch(row_address(table, np.int64(places[touched[ahead]])), stride)
-                while ahead >= 0:
-                    prefetch(row_address(copies, ahead), stride)
-                    ahead = np.int64(following[ahead])
-            number = np.int64(touched[copy])
-            if not is_ours(number, part, parts) or home[number] != copy:
-                continue
-            home[number] = -1
-            address = row_address(table, np.int64(places[number]))
-            other = np.int64(following[copy])
-            if other < 0:
-                store_scaled(copies, copy, one, address, stride)
-                continue
-            count, steps, gone = 1, moves[copy], way_gone(moves[copy], rate, known)
-            store_scaled(copies, copy, one, row_address(sums, 0), stride)
-            while other >= 0:
-                blend_rows(row_address(copies, other), one, one, sums, 0, stride)
-                count += 1
-                steps += moves[other]
-                gone += way_gone(moves[other], rate, known)
-                other = np.int64(following[other])
-            weight = way_gone(steps, rate, known) / gone if gone > 0 else 1.0
-            square = blend_rows(address, np.float32(1.0 - weight * count), np.float32(weight), sums, 0, stride)
-            store_scaled(sums, 0, one / np.float32(math.sqrt(square)), address, stride)
+        random, alpha = unit_random(span.sample_key, number), alpha_at(span, position)
+        unit = Unit(scratch.kept, count, first, last, random, alpha, row_address(docs, document))
+        train_unit(unit, corpus, vectors, scratch, sums, every_word, settings)
 
 
 # --- new documents, words fixed ---------------------------------------------------------------------------------------

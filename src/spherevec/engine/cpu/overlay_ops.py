@@ -36,16 +36,16 @@ OWN_STEPS = 16  # of a thread's copy of a frequent row, between two visits to th
 
 
 class Overlay(NamedTuple):
-    """A table of R rows as one shard sees it: the rows it has touched, C at most, are copies of its own.
+    """A table of R rows as one shard of a round sees it: some rows are its own, of others it makes copies, C at most.
 
-    Short documents belong to one shard alone and are trained in place. So an overlay of documents speaks of the long
-    ones only, by their number among themselves; of words and contexts all rows are numbered.
+    A row whose mark is `own` no other shard of the round touches: it is trained in place.
     """
 
     table: NDArray[np.float32]  # (R, stride)
-    numbers: NDArray[np.int32]  # (R,) number of a row, -1 if it is trained in place; (0,): the row itself
-    slots: NDArray[np.int32]  # (numbered rows,) place of the copy, -1 where there is none
-    touched: NDArray[np.int32]  # (C,) number of the row behind each copy
+    marks: NDArray[np.uint8]  # (R,)
+    own: int
+    slots: NDArray[np.int32]  # (R,) place of the copy, -1 where there is none
+    touched: NDArray[np.int32]  # (C,) row behind each copy
     moves: NDArray[np.int32]  # (C,) steps that each copy has taken
     copies: NDArray[np.float32]  # (C, stride)
     used: NDArray[np.int64]  # (1,) copies so far
@@ -69,7 +69,8 @@ class _View:
     """The fields of an overlay, taken apart without touching their reference counts."""
 
     table: Any
-    numbers: Any
+    marks: Any
+    own: Any
     slots: Any
     touched: Any
     moves: Any
@@ -80,24 +81,17 @@ class _View:
         self.builder: Any = builder
         for index, field in enumerate(Overlay._fields):
             value = builder.extract_value(overlay, index)
+            if field == "own":
+                self.own = value
+                continue
             array = context.make_array(overlay_type.types[index])(context, builder, value)
             setattr(self, field, array.data)
-            if field == "numbers":
-                self.counted = array.nitems
             if field == "table":
                 self.stride = cgutils.unpack_tuple(builder, array.shape, 2)[1]
 
-    def number(self, row):
-        """Number of a row, as 64 bits."""
-        builder = self.builder
-        result = cgutils.alloca_once_value(builder, row)
-        with builder.if_then(builder.icmp_signed(">", self.counted, _constant(0))):
-            builder.store(self.short(self.numbers, row), result)
-        return builder.load(result)
-
-    def short(self, data, index):
-        """A 32-bit number of an array, as 64 bits."""
-        return self.builder.sext(self.builder.load(self.builder.gep(data, [index])), _INT)
+    def slot(self, row):
+        """Place of the copy of a row, as 64 bits."""
+        return self.builder.sext(self.builder.load(self.builder.gep(self.slots, [row])), _INT)
 
     def set_short(self, data, index, value):
         self.builder.store(self.builder.trunc(value, _SHORT), self.builder.gep(data, [index]))
@@ -105,13 +99,22 @@ class _View:
     def row(self, data, index):
         return self.builder.gep(data, [self.builder.mul(index, self.stride)])
 
-    def touch(self, number, row):
+    def place(self, row, slot):
+        """Where the shard has a row: in the place of its copy, or in the table."""
+        table, copy = self.row(self.table, row), self.row(self.copies, slot)
+        return self.builder.select(_is_negative(self.builder, slot), table, copy)
+
+    def is_copied(self, row):
+        mark = self.builder.zext(self.builder.load(self.builder.gep(self.marks, [row])), _INT)
+        return self.builder.icmp_signed("!=", mark, self.own)
+
+    def touch(self, row):
         """Copy a row that is touched for the first time; returns the place of the copy."""
         builder = self.builder
         slot = builder.load(self.used)
         builder.store(builder.add(slot, _constant(1)), self.used)
-        self.set_short(self.slots, number, slot)
-        self.set_short(self.touched, slot, number)
+        self.set_short(self.slots, row, slot)
+        self.set_short(self.touched, slot, row)
         self.set_short(self.moves, slot, _constant(0))
         source, copy = self.row(self.table, row), self.row(self.copies, slot)
         with _over_lanes(builder, self.stride) as (index, _):
@@ -126,27 +129,33 @@ def _is_negative(builder, number):
 def _row_code(context, builder, signature, arguments):
     overlay, row = arguments
     view = _View(context, builder, signature.args[0], overlay)
-    number = view.number(row)
-    address = cgutils.alloca_once(builder, _FLOAT.as_pointer())
-    with builder.if_else(_is_negative(builder, number), likely=False) as (in_place, copied):
-        with in_place:
-            builder.store(view.row(view.table, row), address)
-        with copied:
-            found = view.short(view.slots, number)
-            slot = cgutils.alloca_once_value(builder, found)
-            with builder.if_then(_is_negative(builder, found)):
-                builder.store(view.touch(number, row), slot)
-            builder.store(view.row(view.copies, builder.load(slot)), address)
-    return builder.ptrtoint(builder.load(address), _INT)
+    found = view.slot(row)
+    slot = cgutils.alloca_once_value(builder, found)
+    fresh = builder.and_(_is_negative(builder, found), view.is_copied(row))
+    with builder.if_then(fresh, likely=False):
+        builder.store(view.touch(row), slot)
+    return builder.ptrtoint(view.place(row, builder.load(slot)), _INT)
+
+
+def _peek_code(context, builder, signature, arguments):
+    overlay, row = arguments
+    view = _View(context, builder, signature.args[0], overlay)
+    return builder.ptrtoint(view.place(row, view.slot(row)), _INT)
 
 
 def _overlay_prefetch_code(context, builder, signature, arguments):
     overlay, row, stride = arguments
     view = _View(context, builder, signature.args[0], overlay)
-    slot = view.short(view.slots, row)
-    fresh = _is_negative(builder, slot)
-    start = builder.select(fresh, view.row(view.table, row), view.row(view.copies, slot))
-    return _prefetch_code(context, builder, signature, (builder.ptrtoint(start, _INT), stride), for_writing=True)
+    slot = view.slot(row)
+    address = builder.ptrtoint(view.place(row, slot), _INT)
+    # What is yet to be copied is only read: other threads have it in their caches, too.
+    fresh = builder.and_(_is_negative(builder, slot), view.is_copied(row))
+    with builder.if_else(fresh) as (read, written):
+        with read:
+            _prefetch_code(context, builder, signature, (address, stride))
+        with written:
+            _prefetch_code(context, builder, signature, (address, stride), for_writing=True)
+    return context.get_dummy_value()
 
 
 class _OwnView:
@@ -243,10 +252,10 @@ def _table_prefetch_code(context, builder, signature, arguments):
 def _count_code(context, builder, signature, arguments):
     overlay, row = arguments
     view = _View(context, builder, signature.args[0], overlay)
-    number = view.number(row)
-    with builder.if_then(builder.not_(_is_negative(builder, number))):
-        slot = view.short(view.slots, number)
-        view.set_short(view.moves, slot, builder.add(view.short(view.moves, slot), _constant(1)))
+    slot = view.slot(row)
+    with builder.if_then(builder.not_(_is_negative(builder, slot))):
+        place = builder.gep(view.moves, [slot])
+        builder.store(builder.add(builder.load(place), ir.Constant(_SHORT, 1)), place)
     return context.get_dummy_value()
 
 
@@ -265,6 +274,12 @@ def _code_for(table, plain, own, overlay):
 def row_of(typing, table, row):
     """Address of a row, to read and to write; a shard's copy is made when it is asked for first."""
     return types.int64(table, types.int64), _code_for(table, _address_code, _own_row_code, _row_code)
+
+
+@intrinsic
+def peek_row(typing, table, row):
+    """Address of a row, to read only."""
+    return types.int64(table, types.int64), _code_for(table, _address_code, _own_row_code, _peek_code)
 
 
 @intrinsic

@@ -131,12 +131,8 @@ def _scores_code(anchor_count, target_count):
     return code
 
 
-def _combine_code(rows, tile, one_by_one=False):
-    """Code that adds weighted rows to `rows` rows at once, one tile after another; sums stay in registers.
-
-    A tile is summed up before it is added; with `one_by_one`, of later tiles each row is added by itself. Both are what
-    they are for the sake of the bits of earlier releases.
-    """
+def _combine_code(rows, tile):
+    """Code that adds weighted rows to `rows` rows at once, one tile after another; sums stay in registers."""
 
     def code(context, builder, signature, arguments):
         own, first, keep, other, others, weights, own_step, other_step, new, squares, stride = arguments
@@ -149,7 +145,6 @@ def _combine_code(rows, tile, one_by_one=False):
         own_rows = _read_addresses(builder, own, first, rows)
         new_rows = _block_rows(builder, new, first, stride, rows)
         norms, sums = _accumulators(builder, rows), _accumulators(builder, rows)
-        one = ir.Constant(_VECTOR, [1.0] * LANES)  # Numba lets LLVM change the order of plain additions
 
         def tile_at(at, index):
             """The numbers of a tile's rows, and their weights for each row that they are added to."""
@@ -158,27 +153,15 @@ def _combine_code(rows, tile, one_by_one=False):
             spread = [[_splat(builder, builder.load(builder.gep(start, [cell]))) for cell in cells] for start in starts]
             return numbers, spread
 
-        def summed(numbers, weights, total=None):
-            pairs = list(zip(weights, numbers, strict=True))
-            if total is None:
-                total = builder.fmul(*pairs.pop(0))
-            for weight, number in pairs:
-                total = _fused(builder, weight, number, total)
-            return total
-
         with _over_lanes(builder, stride) as (index, _):
-            numbers, spread = tile_at(_constant(0), index)
             for r in range(rows):
-                kept = _load(builder, own_rows[r], index)
-                builder.store(_fused(builder, keeps[r], kept, summed(numbers, spread[r])), sums[r])
-            with cgutils.for_range_slice(builder, _constant(tile), others, _constant(tile)) as (at, _):
+                builder.store(builder.fmul(keeps[r], _load(builder, own_rows[r], index)), sums[r])
+            with cgutils.for_range_slice(builder, _constant(0), others, _constant(tile)) as (at, _):
                 numbers, spread = tile_at(at, index)
                 for r in range(rows):
                     total = builder.load(sums[r])
-                    if one_by_one:
-                        total = summed(numbers, spread[r], total)
-                    else:
-                        total = _fused(builder, one, total, summed(numbers, spread[r]))
+                    for weight, number in zip(spread[r], numbers, strict=True):
+                        total = _fused(builder, weight, number, total)
                     builder.store(total, sums[r])
             for r in range(rows):
                 total = builder.load(sums[r])
@@ -365,14 +348,7 @@ def combine_targets(typing, own, first, keep, other, others, weights, own_step, 
 @intrinsic
 def combine_row(typing, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
     """As `combine_anchors`, for one anchor."""
-    return _combine_signature(own, keep, other, weights, new, squares), _combine_code(1, TARGET_TILE, one_by_one=True)
-
-
-@intrinsic
-def combine_joint(typing, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
-    """As `combine_anchors`, for the four vectors of the joint hinge."""
-    code = _combine_code(ANCHOR_TILE, TARGET_TILE, one_by_one=True)
-    return _combine_signature(own, keep, other, weights, new, squares), code
+    return _combine_signature(own, keep, other, weights, new, squares), _combine_code(1, TARGET_TILE)
 
 
 @intrinsic
