@@ -15,10 +15,9 @@ from spherevec.topics.components import Components
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
 from spherevec.topics.graph import Labels, renumbered
 from spherevec.topics.named import named_components
-from spherevec.topics.names import name_directions, name_groups, read_names
+from spherevec.topics.names import name_directions, name_groups, read_names, with_stand_ins
 from spherevec.topics.partition import find_components
 from spherevec.topics.result import Topics
-from spherevec.topics.spelling import with_stand_ins
 from spherevec.topics.state import Grouping, TopicState
 from spherevec.topics.titles import DEFAULT, Title, title_function
 

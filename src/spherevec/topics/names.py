@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from spherevec import process
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels, Rows
+
+if TYPE_CHECKING:
+    from spherevec.model import KeyedVectors
 
 # Exclusions push a direction away by this much, and the name above a name pulls it.
 _PUSH, _LEAN = 0.5, 0.25
@@ -194,6 +197,33 @@ def _vector(word: str, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[n
         return None
     vector = np.asarray(inputs[[vocabulary[part] for part in parts]], np.float64).mean(axis=0)
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
+
+
+def with_stand_ins(names: Sequence[Name], known: KeyedVectors) -> list[Name]:
+    """The names; where the model knows no word of a name, the words that are spelled most alike stand in for its own.
+
+    Each stand-in is told in a warning. A name without any is left as it is.
+
+    Args:
+        known: the words of the model.
+    """
+    found = []
+    for name in names:
+        parts = [part for word in name.words for part in (word, " ".join(word.split()), *_single(word))]
+        if any(part in known for part in parts):
+            found.append(name)
+            continue
+        wanted = list(dict.fromkeys(part for word in name.words for part in _single(word)))
+        rows: list[int] = known.spellings.stand_ins(wanted).tolist() if wanted else []
+        instead = {word: str(known.index_to_key[row]) for word, row in zip(wanted, rows, strict=True) if row >= 0}
+        for word, other in instead.items():
+            process.warn(f"the text never says {word!r}: {other!r}, which is spelled most alike, stands in for it")
+        found.append(replace(name, words=tuple(instead.values())) if instead else name)
+    return found
+
+
+def _single(word: str) -> list[str]:
+    return re.findall(r"[^\W_]+", word)
 
 
 def _not_in_text(name: Name, missing: Sequence[str], near: Callable[[str], Sequence[str]]) -> str:

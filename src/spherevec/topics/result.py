@@ -65,10 +65,10 @@ class Topics:
         self.state = state
         self.documents_used = documents_of(model) if documents is None else documents
         rows = self.documents_used.rows
-        self._assigned = state.components.assign(self.documents_used.vectors[rows])
+        assigned = state.components.assign(self.documents_used.vectors[rows])
         n = len(model.docs)
         self.labels, self.probability, self.second = np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1)
-        self.labels[rows], self.probability[rows], self.second[rows] = self._assigned
+        self.labels[rows], self.probability[rows], self.second[rows] = assigned
         if labels is not None:
             self.labels = labels
         self._children = children or [()] * len(state.numbers)
