@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import re
+import stat
+import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -19,12 +23,22 @@ import numpy as np
 
 from spherevec.errors import ConfigError
 
+_yaml = sys.modules.get("yaml")
 try:
+    # Numba takes settings from a file in the working directory, if it can read YAML: such a file could point the cache,
+    # which holds pickled code, at somebody else's folder.
+    sys.modules["yaml"] = None  # type: ignore[assignment]
     import numba
     from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+    numba.config.CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")  # where Numba was imported before
 except (ValueError, RuntimeError) as error:
     # Numba reads its settings from the environment when it is imported.
     raise ConfigError(f"Numba cannot start ({error}); check the NUMBA_ variables of the environment") from None
+finally:
+    del sys.modules["yaml"]
+    if _yaml is not None:
+        sys.modules["yaml"] = _yaml
 
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\(.*?\)|.*?$)|import\s+([\w.]+))", re.MULTILINE | re.DOTALL)
 
@@ -86,6 +100,20 @@ def _imported(file: Path, root: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
+@cache
+def _is_private(folder: Path) -> bool:
+    """Whether nobody else can put compiled code into a folder; says so where somebody can."""
+    folder.mkdir(parents=True, exist_ok=True)
+    about = folder.stat()
+    if not hasattr(os, "geteuid"):
+        return True
+    group = about.st_mode & stat.S_IWGRP and about.st_gid != os.getegid()
+    if about.st_uid == os.geteuid() and not group and not about.st_mode & stat.S_IWOTH:
+        return True
+    warnings.warn(f"{folder} belongs to others or they can write to it: compiled code is not kept there", stacklevel=2)
+    return False
+
+
 class _StampedCache(FunctionCache):  # type: ignore[misc]
     """A cache that knows all sources of a function.
 
@@ -94,6 +122,8 @@ class _StampedCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        if not _is_private(Path(self._cache_path)):
+            raise OSError("others can write to the folder of the cache")
         self._cache_file = IndexDataCacheFile(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
@@ -159,9 +189,7 @@ def njit(*, inner: bool | None = None, **options: Any) -> Callable[[Callable[...
                 _share(dispatcher)
             return dispatcher
         if cached and hasattr(dispatcher, "enable_caching"):  # a plain function under NUMBA_DISABLE_JIT
-            with suppress(
-                RuntimeError, OSError
-            ):  # the package's folder, NUMBA_CACHE_DIR and the home folder are all read-only
+            with suppress(RuntimeError, OSError):  # no folder can be written, or others can write to it
                 dispatcher._cache = _StampedCache(function)
         return dispatcher
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -94,3 +95,34 @@ print(codes)
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.stdout == "[2, 2]\n", done.stderr
     assert done.stderr.count("NUMBA_DISABLE_JIT is set") == 2 and "Traceback" not in done.stderr
+
+
+HOSTILE = """
+import json, os, sys
+if {first}:
+    import numba
+import spherevec.engine.cpu.kernels as kernels, numba
+print(json.dumps([numba.config.CACHE_DIR, str(getattr(kernels.mix._cache, "cache_path", None))]))
+"""
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_settings_file_of_numba_in_the_working_directory_is_not_read(tmp_path, first):
+    pytest.importorskip("yaml")
+    evil = tmp_path / "evil"
+    (tmp_path / ".numba_config.yaml").write_text(f"cache_dir: {evil}\n")
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    command = [sys.executable, "-c", HOSTILE.format(first=first)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    folder, used = json.loads(done.stdout)
+    assert not folder and str(evil) not in used and not evil.exists(), done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs modes of files")
+def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
+    tmp_path.chmod(0o777)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONWARNINGS": "always"}
+    code = "import os; os.umask(0); import spherevec.engine.cpu.kernels as k; print(type(k.mix._cache).__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["NullCache"], done.stderr
+    assert "others" in done.stderr
