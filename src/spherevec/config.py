@@ -60,11 +60,11 @@ def setting(
 
 # Headings of settings in help and docs.
 COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT = (
-    "Settings that people change first",
+    "Common settings",
     "Vocabulary and sampling",
     "Objective",
     "Steps",
-    "What comes out",
+    "Output",
 )
 
 # What other libraries call our settings.

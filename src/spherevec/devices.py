@@ -16,7 +16,7 @@ class Device:
 
     Attributes:
         module: offers `check(config)`, `make_backend(data, config, workdir)` and `DocumentFit`.
-        uses_processor: it trains on the processor, which has no time for anything else meanwhile.
+        uses_processor: it trains on the processor and keeps all of its cores busy.
         deterministic: it can give the same bits for any number of threads.
         block_tokens: trained between two looks at the stop flag and the learning rate.
         refit_tokens: of documents that are refitted between two reports.

@@ -10,7 +10,7 @@ from spherevec._version import __version__
 
 # The order of the help. Each command is the only click command of its file, spherevec/cli/commands/<file>.py.
 _COMMANDS = {
-    "demo": "A minute's tour: train, then show neighbours and clusters.",
+    "demo": "A one-minute tour: train, then show neighbours, topics and a map.",
     "train": "Learn vectors from text.",
     "update": "More documents and new words for a model.",
     "tokenize": "What the tokenizer makes of a text, before any training.",

@@ -87,7 +87,7 @@ _READING = (
         "--delimiter",
         metavar="X",
         callback=lambda ctx, param, value: {"\\t": "\t", "tab": "\t"}.get(value, value),
-        help="What stands between the cells of a CSV file; found out when not given.",
+        help="What stands between the cells of a CSV file; detected if omitted.",
     ),
     click.option(
         "--ragged",
@@ -97,11 +97,9 @@ _READING = (
         help="What to do with rows of a CSV file that have more or fewer cells than its header.",
     ),
     click.option(
-        "--date-format", metavar="FORMAT", help="How dates are written: %d/%m/%Y, or excel; found out when not given."
+        "--date-format", metavar="FORMAT", help="How dates are written: %d/%m/%Y, or excel; detected if omitted."
     ),
-    click.option(
-        "--decimal", type=click.Choice([".", ","]), help="What stands before decimals; found out when not given."
-    ),
+    click.option("--decimal", type=click.Choice([".", ","]), help="What stands before decimals; detected if omitted."),
     click.option("--encoding", default="auto", show_default=True, help="How the text is written as bytes."),
     click.option(
         "--encoding-errors",

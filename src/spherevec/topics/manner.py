@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spherevec.model import Model
 
 # A language is used where words that are function words in no other language are this share of the text, leaving out
-# the most frequent ones: "die" and "war" are no German in English text.
+# the most frequent ones: "die" and "war" do not count as German in English text.
 _LEAST_SHARE, _LEFT_OUT = 0.005, 2
 
 # cs.pitt.edu, example.com; not node.js.
@@ -44,7 +44,7 @@ _QUESTIONS = {
 
 
 def manner_words(model: Model) -> NDArray[np.bool_]:
-    """(V,), which words found no topic: function words of the languages used, words of questions, hosts, and marks."""
+    """(V,), words too general to define a topic: function words, words of questions, hosts and marks."""
     words = model.words.names or []
     counts = np.ones(len(words)) if model.counts is None else np.asarray(model.counts, np.float64)
     share = dict(zip(words, (counts / max(counts.sum(), 1)).tolist(), strict=True))

@@ -61,7 +61,7 @@ def find_components(
     single = rows[first]
     if counts is not None and counts[-1] > len(single):
         raise ConfigError(
-            f"k={counts[-1]}, but only {len(single):,} of the documents differ; ask for at most so many topics"
+            f"k={counts[-1]}, but only {len(single):,} of the documents differ; ask for at most that many topics"
         )
     levels: list[Level] = []
     if counts is None or (broad and len(counts) == 1 and counts[0] >= FEWEST_WITH_PARENTS):

@@ -190,7 +190,7 @@ class Topics:
 
     @cached_property
     def titles(self) -> list[str]:
-        """The title of each topic, in the order of `numbers`; no two that were not given are alike."""
+        """The title of each topic, in the order of `numbers`; generated titles are unique."""
         known = dict(enumerate(self.state.titles))
         known.update({place: topic.title for place, topic in self._single.items() if known[place] is None})
         own = [place for place, given in known.items() if given is None]
@@ -283,8 +283,8 @@ class Topics:
         """The number of the likeliest topic of each new text, −1 where none fits or no word is known.
 
         Args:
-            none_below: a text fits none when it is farther from its topic than this share of the topic's own
-                documents are farthest: 0.05 refuses what lies beyond all but the farthest 5 % of them.
+            none_below: −1 for texts that are farther from their topic than all but this share of the topic's own
+                documents: 0.05 leaves out texts beyond 95 % of them.
         """
         new = documents_from(self.model, texts, threads)
         labels = np.where(new.telling, self.components.assign(new.vectors).labels, NONE)

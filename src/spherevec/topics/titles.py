@@ -178,7 +178,7 @@ class Spelling:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether most words begin with a small letter, as in no headline."""
+    """Whether most words begin with a small letter, unlike in a headline."""
     initials = [word[0] for word in text.split() if word[0].isalpha()]
     return 2 * sum(map(str.islower, initials)) > len(initials)
 

@@ -201,16 +201,16 @@ class Checkpoint:
         if spread != dict.fromkeys(spread, 0) | corpus.spread:
             raise ConfigError(
                 f"{self.folder}: cannot resume with other workers ({_spoken(spread)} then, {_spoken(corpus.spread)} "
-                "now); give those of then, or remove the folder to start over"
+                "now); use as many as before, or remove the folder to start over"
             )
         changed = [f"{name}: {self.corpus.get(name)!r} then, {value!r} now" for name, value in now.items()
                    if name != "sha256" and self.corpus.get(name) not in (value, None)]  # fmt: skip
         if not changed and self.corpus.get("sha256") != now["sha256"]:
-            changed = ["as many words as then, but others or in another order"]
+            changed = ["as many words as before, but different ones or in a different order"]
         if changed:
             raise ConfigError(
                 f"{self.folder}: cannot resume, the text has changed ({'; '.join(changed)}); "
-                "give the text of then, or remove the folder to start over"
+                "use the original text, or remove the folder to start over"
             )
         self._refuse_settings(differing, settings)
         rows = table_rows(now["words"], now["documents"], config)
@@ -230,7 +230,7 @@ class Checkpoint:
         if changed:
             raise ConfigError(
                 f"{self.folder}: cannot resume with other settings ({'; '.join(changed)}); "
-                "give those of then, or remove the folder to start over"
+                "use the original settings, or remove the folder to start over"
             )
 
     def restore(self, backend: Backend, biases: Biases) -> None:

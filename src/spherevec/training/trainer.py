@@ -78,11 +78,11 @@ def train(
         keep: further columns to keep in the model, such as `["created:date", "team"]`.
         keep_text: how many characters of each text to keep in the model, for snippets; 0 keeps none.
         ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
-        delimiter: what stands between the cells of a CSV file; found out when not given.
+        delimiter: what stands between the cells of a CSV file; detected if omitted.
         ragged: rows of a CSV file with more or fewer cells than its header: "error", "skip" or "pad".
-        date_format: how dates of kept columns are written, as for `strptime` ("%d/%m/%Y"), or "excel"; found out when
-            not given.
-        decimal: what stands before decimals in kept columns, "." or ","; found out when not given.
+        date_format: how dates of kept columns are written, as for `strptime` ("%d/%m/%Y"), or "excel"; detected if
+            omitted.
+        decimal: what stands before decimals in kept columns, "." or ","; detected if omitted.
         encoding: of text files; "auto" finds it out for each file.
         encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
         strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.

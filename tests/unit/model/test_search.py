@@ -154,7 +154,7 @@ def test_the_command(model, tmp_path):
     done = run("search", tmp_path / "m", "login", "--where", "size>=3", "--where", "size<8", "--top", 9, "--json")
     assert {one["fields"]["size"] for one in json.loads(done.stdout)[0]["answers"]} == {3, 4, 5, 6, 7}
     done = run("search", tmp_path / "m", "login", "--where", "size")
-    assert done.exit_code == 2 and "--where 'size' is no condition" in done.output
+    assert done.exit_code == 2 and "--where 'size' is not a condition" in done.output
 
 
 def test_shells_complete_commands_and_options(monkeypatch, capsys):

@@ -592,8 +592,8 @@ def changed(documents, how):
     ("how", "says"),
     [
         ("one more", "documents: 200 then, 201 now"),
-        ("another word", "as many words as then, but others or in another order"),
-        ("reversed", "as many words as then, but others or in another order"),
+        ("another word", "as many words as before, but different ones or in a different order"),
+        ("reversed", "as many words as before, but different ones or in a different order"),
     ],
 )
 def test_another_text_is_refused(half, tmp_path, how, says):

@@ -94,7 +94,7 @@ def _condition(text: str) -> tuple[str, Any]:
     """`team=billing|sales` as ("team", ["billing", "sales"]), `size>5` as ("size>", "5")."""
     places = [(text.find(sign), -len(sign), sign) for sign in _SIGNS if sign in text]
     if not places or min(places)[0] == 0:
-        raise click.UsageError(f"--where {text!r} is no condition; write FIELD=VALUE, or FIELD>VALUE and the like")
+        raise click.UsageError(f"--where {text!r} is not a condition; write FIELD=VALUE, or FIELD>VALUE and the like")
     place, _, sign = min(places)
     field, value = text[:place].strip(), text[place + len(sign) :].strip()
     values = [one.strip() for one in value.split("|")] if sign in ("=", "!=") else value

@@ -12,16 +12,27 @@ import click
 
 from spherevec.cli.checks import documents_of, load_model, output
 from spherevec.cli.console import Console
-from spherevec.cli.options import PATH, force_option, guard_option, model_argument, output_options, threads_option
+from spherevec.cli.options import (
+    PATH,
+    LateChoice,
+    force_option,
+    guard_option,
+    model_argument,
+    output_options,
+    threads_option,
+)
 from spherevec.cli.topics_table import print_topics
 from spherevec.errors import ConfigError
-
-# The keys of `spherevec.topics.titles.TITLES`, which is slow to import.
-TITLES = ("coverage", "distinctive", "nearest")
 
 if TYPE_CHECKING:
     from spherevec.topics.fields import Breakdown
     from spherevec.topics.result import Topics
+
+
+def _titles() -> list[str]:
+    from spherevec.topics.titles import TITLES
+
+    return list(TITLES)
 
 
 @click.command()
@@ -38,7 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--out", type=PATH, metavar="FOLDER", help="Folder for topics.json and assignments.csv.")
 @click.option("--keep", is_flag=True, help="Keep these topics with the model, for all commands to come.")
-@click.option("--titles", type=click.Choice(TITLES), help="How topics are titled.  [default: coverage]")
+@click.option("--titles", type=LateChoice(_titles), help="How topics are titled.  [default: coverage]")
 @click.option("--merge", "merges", multiple=True, metavar="A,B", help="Merge topics, given by numbers.")
 @click.option("--split", "splits", multiple=True, type=int, metavar="A", help="Split a topic in two.")
 @click.option("--rename", "renames", multiple=True, metavar="A=TITLE", help="Give a topic a title.")

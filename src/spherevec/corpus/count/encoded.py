@@ -28,7 +28,7 @@ IDS, OFFSETS, BREAKS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
     "words.json",
     "documents.safetensors",  # described in records.py
     "rare.safetensors",  # hashes of dropped words (uint64, sorted), and the documents that hold them (int32)
-    "rare_counts.safetensors",  # described in rare_counts.py
+    "rare_counts.safetensors",  # described in rare.py
     "corpus.json",  # written last: a folder without it is unfinished
 )
 _CHECKED_AT_ONCE = 1 << 20

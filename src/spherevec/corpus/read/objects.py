@@ -126,7 +126,8 @@ def _refuse_source(source: Any) -> None:
     """Refuse what can be iterated over, but holds no documents in order."""
     if isinstance(source, Mapping):
         raise CorpusError(
-            "a dict is no list of documents; give list(d.items()) with ids=True where keys are ids, or list(d.values())"
+            "a dict is not a list of documents; give list(d.items()) with ids=True where keys are ids, "
+            "or list(d.values())"
         )
     if isinstance(source, bytes | bytearray):
         raise CorpusError("bytes are no corpus; decode them, and give a list of texts: [data.decode()]")

@@ -77,11 +77,11 @@ class ReadOptions:
         keep: further columns to keep beside the vectors: names, each perhaps with its kind (`created:date`), or a
             mapping from names to kinds ("text", "number", "date", "category", None to find out).
         keep_text: how many characters of each text to keep for titles and snippets; 0 keeps none.
-        delimiter: what stands between the cells of a CSV file; found out when not given.
+        delimiter: what stands between the cells of a CSV file; detected if omitted.
         ragged: rows of a CSV file with more or fewer cells than its header: "error" refuses them, "skip" leaves them
             out, "pad" fills what is missing and cuts what is too much.
-        date_format: how dates are written, as for `strptime` ("%d/%m/%Y"), or "excel"; found out when not given.
-        decimal: what stands before decimals, "." or ","; found out when not given.
+        date_format: how dates are written, as for `strptime` ("%d/%m/%Y"), or "excel"; detected if omitted.
+        decimal: what stands before decimals, "." or ","; detected if omitted.
         encoding: how text is written as bytes; "auto" finds it out for each file.
         encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
         strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.

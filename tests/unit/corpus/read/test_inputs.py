@@ -275,7 +275,7 @@ class TestObjects:
             (pandas.DataFrame({"a": ["x"]}), {}, "the pandas DataFrame: say which field holds the text"),
             (pandas.DataFrame({"a": ["x"]}), {"text_field": "b"}, "no field 'b'; choose text_field=NAME among 'a'"),
             (pandas.DataFrame({"a": [1]}), {"text_field": "a"}, "0) 0, field 'a': holds int '1', not text"),
-            ({"a": "x"}, {}, "a dict is no list of documents; give list(d.items()) with ids=True"),
+            ({"a": "x"}, {}, "a dict is not a list of documents; give list(d.items()) with ids=True"),
             ([("a", "x")], {}, "is a tuple, ('a', 'x'); give (id, text) pairs with ids=True"),
             ([{"a": "x"}], {}, "is a record; say which field holds its text (text_field=NAME), one of 'a'"),
             (["a.txt", "b.txt"], {}, "the documents look like paths, such as 'a.txt'"),
