@@ -16,8 +16,8 @@ SHARED = ("inputs", "contexts")  # the tables of which every worker has a copy
 _ROWS_A_THREAD = 4096
 
 
-class Moved(NamedTuple):
-    """Some rows of a table that have moved, in ascending order, and by how much: `scale` times `way`.
+class RowDeltas(NamedTuple):
+    """Some rows of a table that have moved, in ascending order, and by how much: `scale` times `delta`.
 
     16 bits a number are half of what the vectors have, and exact to a 30,000th of the longest number of a row.
     """
@@ -25,41 +25,43 @@ class Moved(NamedTuple):
     rows: NDArray[np.int32]  # (n,)
     steps: NDArray[np.int32]  # (n,) taken by each
     scale: NDArray[np.float32]  # (n,)
-    way: NDArray[np.int16]  # (n, dim)
+    delta: NDArray[np.int16]  # (n, dim)
 
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self)
 
 
-Slice = Mapping[str, Moved]  # by table
+Slice = Mapping[str, RowDeltas]  # by table
 
 
-def packed(rows: NDArray[np.int32], steps: NDArray[np.int32], now: Floats, before: Floats, threads: int = 1) -> Moved:
+def packed(
+    rows: NDArray[np.int32], steps: NDArray[np.int32], now: Floats, before: Floats, threads: int = 1
+) -> RowDeltas:
     """What rows have moved.
 
     Args:
         now: (n, dim) where they are.
         before: (V, at least dim) where all were.
     """
-    moved = Moved(rows, steps, np.empty(len(rows), np.float32), np.empty(now.shape, np.int16))
+    moved = RowDeltas(rows, steps, np.empty(len(rows), np.float32), np.empty(now.shape, np.int16))
     pack_into(moved, now, before, threads)
     return moved
 
 
-def pack_into(moved: Moved, now: Floats, before: Floats, threads: int) -> None:
-    """Set `scale` and `way`, as `packed`."""
+def pack_into(moved: RowDeltas, now: Floats, before: Floats, threads: int) -> None:
+    """Set `scale` and `delta`, as `packed`."""
     from spherevec.distributed.kernels import pack
 
-    _, _, scale, way = moved
-    _spread(lambda first, last: pack(now, before, moved.rows, first, last, scale, way), len(moved.rows), threads)
+    _, _, scale, delta = moved
+    _spread(lambda first, last: pack(now, before, moved.rows, first, last, scale, delta), len(moved.rows), threads)
 
 
 def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
     """What several workers have moved, as one.
 
     As with the shards of a round on one machine (see `merge_shards` in the kernels): where a row took few steps, the
-    ways are added up; where it took many, it came to rest in each worker by itself, and their mean is nearer to where
+    deltas are added up; where it took many, it came to rest in each worker by itself, and their mean is nearer to where
     it would have come to rest in all of them.
 
     Args:
@@ -69,12 +71,12 @@ def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
     return {table: _merged([part[table] for part in parts], SETTLING * alpha, threads) for table in parts[0]}
 
 
-def _merged(parts: Sequence[Moved], rate: float, threads: int) -> Moved:
-    from spherevec.distributed.kernels import add_ways
+def _merged(parts: Sequence[RowDeltas], rate: float, threads: int) -> RowDeltas:
+    from spherevec.distributed.kernels import add_deltas
 
     rows = np.unique(np.concatenate([part.rows for part in parts]))
     steps, gone = np.zeros(len(rows), np.int64), np.zeros(len(rows))
-    total = np.zeros((len(rows), parts[0].way.shape[1]), np.float32)
+    total = np.zeros((len(rows), parts[0].delta.shape[1]), np.float32)
     found_at = [np.searchsorted(rows, part.rows) for part in parts]
     for part, places in zip(parts, found_at, strict=True):
         steps[places] += part.steps
@@ -83,7 +85,7 @@ def _merged(parts: Sequence[Moved], rate: float, threads: int) -> Moved:
     def add(first: int, last: int) -> None:
         for part, places in zip(parts, found_at, strict=True):
             low, high = np.searchsorted(places, (first, last))
-            add_ways(places, low, high, part.scale, part.way, total)
+            add_deltas(places, low, high, part.scale, part.delta, total)
 
     _spread(add, len(rows), threads)
     several = gone > 0
@@ -95,19 +97,21 @@ def _merged(parts: Sequence[Moved], rate: float, threads: int) -> Moved:
     return found._replace(rows=rows, scale=(found.scale * weights).astype(np.float32))
 
 
-def go_on(table: Floats, moved: Moved, threads: int = 1) -> Floats:
+def apply_delta(table: Floats, moved: RowDeltas, threads: int = 1) -> Floats:
     """Move rows of a table (V, at least dim), back to the sphere; returns where they are now, (n, dim)."""
-    from spherevec.distributed.kernels import go
+    from spherevec.distributed.kernels import apply_deltas
 
-    ended: Floats = np.empty(moved.way.shape, np.float32)
+    ended: Floats = np.empty(moved.delta.shape, np.float32)
     _spread(
-        lambda first, last: go(table, moved.rows, first, last, moved.scale, moved.way, ended), len(moved.rows), threads
+        lambda first, last: apply_deltas(table, moved.rows, first, last, moved.scale, moved.delta, ended),
+        len(moved.rows),
+        threads,
     )
     return ended
 
 
 def followed(
-    now: Floats, before: Floats, after: Floats, rows: NDArray[np.int32], sent: Moved, threads: int = 1
+    now: Floats, before: Floats, after: Floats, rows: NDArray[np.int32], sent: RowDeltas, threads: int = 1
 ) -> Floats:
     """Rows that went on while what they had moved before, `sent`, was added up with that of others.
 
@@ -124,7 +128,7 @@ def followed(
     there = sent.rows[places] == rows if len(sent.rows) else np.zeros(len(rows), bool)
     places = np.where(there, places, -1)
     _spread(
-        lambda first, last: follow(now, before, after, places, first, last, sent.scale, sent.way), len(rows), threads
+        lambda first, last: follow(now, before, after, places, first, last, sent.scale, sent.delta), len(rows), threads
     )
     return now
 

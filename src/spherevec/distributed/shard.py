@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.distributed import interval
-from spherevec.distributed.exchange import SHARED, Moved, Slice, followed, go_on, merged, pack_into
+from spherevec.distributed.exchange import SHARED, RowDeltas, Slice, apply_delta, followed, merged, pack_into
 from spherevec.engine.backends import make_backend
 from spherevec.engine.base import Block, Floats
 from spherevec.engine.bias import Biases
@@ -139,7 +139,7 @@ class Shard:
         self._backend.warm_up()
         for table, moved in (self._slices()[0] if self._agreed else {}).items():
             self.absorb(merged([{table: moved}] * 2, 0.0))
-            followed(*(moved.way[:0].astype(np.float32),) * 3, moved.rows[:0], moved)
+            followed(*(moved.delta[:0].astype(np.float32),) * 3, moved.rows[:0], moved)
         if self._config.documents and self._config.refit:
             blank = blank_tables(self._data.words, self._config)
             self.refit_documents([(0, 0)], refit_plan(self._config, self._biases, blank))
@@ -152,7 +152,7 @@ class Shard:
                 for moved in _some_rows(whole):
                     late = np.arange(len(moved.rows) if self._ahead else 0)  # may have moved since they were sent
                     rows, before = moved.rows[late], self._agreed[table][moved.rows[late], :width]
-                    ended = go_on(self._agreed[table], moved, threads)
+                    ended = apply_delta(self._agreed[table], moved, threads)
                     if len(rows):
                         now = self._backend.read_rows(table, rows)
                         ended[late] = followed(now, before, ended[late], rows, self._sent[number][table], threads)
@@ -209,9 +209,9 @@ class Shard:
             for number in range(self._workers)
         ]  # fmt: skip
 
-    def _packed(self, table: str, rows: NDArray[np.int32], steps: NDArray[np.int32]) -> Moved:
-        way = np.empty((len(rows), self._config.vector_size), np.int16)
-        moved = Moved(rows, steps, np.empty(len(rows), np.float32), way)
+    def _packed(self, table: str, rows: NDArray[np.int32], steps: NDArray[np.int32]) -> RowDeltas:
+        delta = np.empty((len(rows), self._config.vector_size), np.int16)
+        moved = RowDeltas(rows, steps, np.empty(len(rows), np.float32), delta)
         for some in _some_rows(moved):
             now = self._backend.read_rows(table, some.rows)
             pack_into(some, now, self._agreed[table], self._config.thread_count)
@@ -244,11 +244,11 @@ class Shard:
             self._backend.refit_documents(first, last, own)
 
 
-def _some_rows(moved: Moved) -> Iterator[Moved]:
+def _some_rows(moved: RowDeltas) -> Iterator[RowDeltas]:
     """Views of some rows at a time; one of none where there are none."""
     for start in range(0, max(1, len(moved.rows)), _ROWS_AT_ONCE):
         some = slice(start, start + _ROWS_AT_ONCE)
-        yield Moved(moved.rows[some], moved.steps[some], moved.scale[some], moved.way[some])
+        yield RowDeltas(moved.rows[some], moved.steps[some], moved.scale[some], moved.delta[some])
 
 
 def seed_of(seed: int, number: int) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spherevec import sphere
-from spherevec.distributed.exchange import followed, go_on, merged, packed
+from spherevec.distributed.exchange import apply_delta, followed, merged, packed
 
 
 def some(rng, rows, dim=6):
@@ -17,7 +17,7 @@ def some(rng, rows, dim=6):
 
 
 def ways(moved):
-    return moved.scale[:, None] * moved.way
+    return moved.scale[:, None] * moved.delta
 
 
 def twin(parts, rate):
@@ -57,7 +57,7 @@ def test_rows_stay_on_the_sphere():
     moved = some(rng, 25)
     expected = sphere.normalize(start[moved.rows] + ways(moved))
     tables = [np.pad(start, ((0, 0), (0, 2))) for _ in range(2)]  # padded, as on the driver
-    ended = [go_on(table, moved, threads) for table, threads in zip(tables, (1, 3), strict=True)]
+    ended = [apply_delta(table, moved, threads) for table, threads in zip(tables, (1, 3), strict=True)]
     np.testing.assert_allclose(ended[0], expected, atol=1e-6)
     np.testing.assert_array_equal(ended[0], ended[1])
     for table in tables:
@@ -69,8 +69,8 @@ def test_rows_stay_on_the_sphere():
 def test_a_row_that_has_not_moved_stays():
     start = sphere.normalize(np.ones((1, 3))).astype(np.float32)
     moved = packed(np.zeros(1, np.int32), np.ones(1, np.int32), start, start)
-    assert not moved.way.any() and not moved.scale.any()
-    np.testing.assert_allclose(go_on(start.copy(), moved), start, atol=1e-7)
+    assert not moved.delta.any() and not moved.scale.any()
+    np.testing.assert_allclose(apply_delta(start.copy(), moved), start, atol=1e-7)
 
 
 def test_what_was_learned_meanwhile_is_kept_on_top_of_what_was_agreed():

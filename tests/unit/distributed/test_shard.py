@@ -84,7 +84,7 @@ def test_slices_hold_every_row_that_moved_once(corpus, monkeypatch, at_once):
             moved = part[table]
             assert (np.diff(moved.rows) > 0).all() and (moved.rows % 3 == number).all()
             way = now[moved.rows] - before[table][moved.rows]
-            np.testing.assert_allclose(moved.scale[:, None] * moved.way, way, atol=np.abs(way).max() / 30_000)
+            np.testing.assert_allclose(moved.scale[:, None] * moved.delta, way, atol=np.abs(way).max() / 30_000)
         rows = np.concatenate([part[table].rows for part in slices])
         assert set(np.flatnonzero((now != before[table]).any(axis=1))) <= set(rows.tolist())
 
