@@ -13,6 +13,7 @@ def option_group(name: str, make: Callable[..., Any], *options: Callable[[Any], 
     """A decorator that adds `options` to a command, which gets `make(**values)` as its argument `name`.
 
     Examples:
+        >>> import click
         >>> size = option_group("size", lambda wide, high: (wide, high), click.option("--wide"), click.option("--high"))
         >>> @click.command()
         ... @size
