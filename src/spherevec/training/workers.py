@@ -135,7 +135,7 @@ class BlockTrainer:
         pause: Callable[[], bool],
     ) -> None:
         """All workers train each block together; the backend learns the biases."""
-        numbers = queue.take(len(queue.blocks))
+        numbers = [number for first, last in queue.left for number in range(first, last)]
         rounds = backend.begin_rounds([_with_biases(queue.blocks[number], self._biases) for number in numbers])
 
         def report() -> None:

@@ -184,7 +184,7 @@ import atexit, json, os, random, signal, sys, threading, time
 from test_checkpoint import *
 folder, settings, kills = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
 schedule.DEVICES = devices(block_tokens=900, refit_tokens=2000)
-schedule.SHARD_TOKENS, workers.TICK = 300, 0.001
+schedule.ROUND_TOKENS, workers.TICK = 5000, 0.001
 texts, told = TOLD[sys.argv[5]]
 corpus = encode(texts(), folder / "encoded", min_count=1)
 settings = SETTINGS | {"epochs": 5 + kills} | settings
@@ -201,7 +201,10 @@ def threads_wait_for_saving():
         current.queue = queue
         train(self, queue, *others)
     def run_threads(work, count, stop, *others):
-        current.queue.stop = stop.__self__  # the event of free threads; rounds are not held up
+        if isinstance(stop.__self__, threading.Event):
+            current.queue.stop = stop.__self__
+        else:
+            stop()  # rounds: one at a time
         run(work, count, stop, *others)
     def take_when_asked_to_stop(queues, *which):
         if queues.done > 0:
