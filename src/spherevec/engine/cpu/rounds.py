@@ -48,7 +48,7 @@ from spherevec.engine.cpu.kernels import (
     unit_random,
 )
 from spherevec.engine.cpu.overlay_ops import Overlay
-from spherevec.engine.cpu.vector_ops import blend_rows, prefetch, row_address, store_scaled
+from spherevec.engine.cpu.vector_ops import add_difference, blend_rows, prefetch, row_address, store_scaled
 
 SHARDS = PEERS  # of a round: how many threads can work on it, and part of what the bits depend on
 COMMON = 1024  # the most frequent words: every shard meets them several times, so that each has copies of them
@@ -304,12 +304,12 @@ def is_ours(number, part, parts):
 
 
 @inner
-def settle_row(address, sums, own, count, steps, gone, rate, known):
-    """Move a row by what `count` copies of it, whose sum is sums[own], have learned; see `merge_copies`."""
+def settle_row(address, sums, own, steps, gone, rate, known):
+    """Move a row by what its copies have learned, which is sums[own] in all; see `merge_copies`."""
     one = np.float32(1.0)
     stride = sums.shape[1]
     weight = way_gone(steps, rate, known) / gone if gone > 0 else 1.0
-    square = blend_rows(address, np.float32(1.0 - weight * count), np.float32(weight), sums, own, stride)
+    square = blend_rows(address, one, np.float32(weight), sums, own, stride)
     store_scaled(sums, own, one / np.float32(math.sqrt(square)), address, stride)
 
 
@@ -350,19 +350,18 @@ def merge_copies(copies, part, parts, rate):
                 continue
             home[row] = -1
             address = row_address(table, row)
-            other = np.int64(following[copy])
-            if other < 0:
+            if following[copy] < 0:
                 store_scaled(rows, copy, one, address, stride)
                 continue
-            count, steps, gone = 1, moves[copy], way_gone(moves[copy], rate, known)
-            store_scaled(rows, copy, one, row_address(sums, part), stride)
+            steps, gone = 0, 0.0
+            sums[part] = 0
+            other = np.int64(copy)
             while other >= 0:
-                blend_rows(row_address(rows, other), one, one, sums, part, stride)
-                count += 1
+                add_difference(row_address(rows, other), address, sums, part, stride)
                 steps += moves[other]
                 gone += way_gone(moves[other], rate, known)
                 other = np.int64(following[other])
-            settle_row(address, sums, part, count, steps, gone, rate, known)
+            settle_row(address, sums, part, steps, gone, rate, known)
 
 
 @inner
@@ -378,22 +377,21 @@ def known_ways(rate):
 def merge_documents(documents, part, parts, rate):
     """As `merge_copies`, for the units of long documents: few of them, so that others are found by looking."""
     stride = documents.table.shape[1]
-    one = np.float32(1.0)
     known = known_ways(rate)
     used, sums = documents.used[0], documents.sums
     for copy in range(used):
         document = documents.documents[copy]
         if not is_ours(document, part, parts) or np.any(documents.documents[:copy] == document):
             continue
-        count, steps, gone = 0, 0, 0.0
+        steps, gone = 0, 0.0
         sums[part] = 0
+        address = row_address(documents.table, document)
         for other in range(copy, used):
             if documents.documents[other] == document:
-                blend_rows(row_address(documents.rows, other), one, one, sums, part, stride)
-                count += 1
+                add_difference(row_address(documents.rows, other), address, sums, part, stride)
                 steps += documents.moves[other]
                 gone += way_gone(documents.moves[other], rate, known)
-        settle_row(row_address(documents.table, document), sums, part, count, steps, gone, rate, known)
+        settle_row(address, sums, part, steps, gone, rate, known)
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------------

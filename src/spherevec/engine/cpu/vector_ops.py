@@ -239,6 +239,16 @@ def _blend_code(context, builder, signature, arguments):
     return _sum_lanes(builder, builder.load(square))
 
 
+def _add_difference_code(context, builder, signature, arguments):
+    copy, start, total, row, stride = arguments
+    rows = [builder.inttoptr(address, _FLOAT.as_pointer()) for address in (copy, start)]
+    total_row = _block_rows(builder, _data(context, builder, signature.args[2], total), row, stride, 1)[0]
+    with _over_lanes(builder, stride) as (index, _):
+        learned = builder.fsub(*(_load(builder, one, index) for one in rows))
+        _store(builder, builder.fadd(_load(builder, total_row, index), learned), total_row, index)
+    return context.get_dummy_value()
+
+
 def _product_code(context, builder, signature, arguments):
     left, right, stride = arguments
     rows = [builder.inttoptr(address, _FLOAT.as_pointer()) for address in (left, right)]
@@ -376,6 +386,13 @@ def store_scaled(typing, source, source_row, scale, address, stride):
 def blend_rows(typing, address, stay, along, new, row, stride):
     """new[row] = stay * (the row at `address`) + along * new[row]; returns its squared norm."""
     return types.float32(types.int64, types.float32, types.float32, new, types.int64, types.int64), _blend_code
+
+
+@intrinsic
+def add_difference(typing, copy, start, total, row, stride):
+    """total[row] += (the row at `copy`) - (the row at `start`)."""
+    i = types.int64
+    return types.void(i, i, total, i, i), _add_difference_code
 
 
 @intrinsic
