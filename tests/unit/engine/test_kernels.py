@@ -309,7 +309,7 @@ def test_a_document_longer_than_a_piece_is_the_oracles(batch):
     rng = np.random.default_rng(7)
     documents = [rng.integers(400, size=length).tolist() for length in (3, 10_000, 0, kernel.PIECE)]
     data = plain_data(documents, 400, sample=1e-5)
-    assert data.units == 4 + 2
+    assert data.units == 4 + 10_000 // kernel.PIECE
     # A margin that no pair can keep: every comparison moves its vectors, and rounding decides nothing.
     config = TrainConfig(
         vector_size=8, window=10, objective="hinge", negative=2, batch=batch, margin=3.0, alpha=0.02, threads=1
