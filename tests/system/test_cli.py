@@ -276,7 +276,7 @@ def bad_inputs():
         "missing": (None, (), "no such file or folder"),
         "empty": (b"", (), "is empty"),
         "binary": (bytes(range(256)) * 10, (), "looks binary"),
-        "truncated.gz": (gzip.compress(text)[:200], (), "truncated"),
+        "truncated.gz": (gzip.compress(text, mtime=0)[:200], (), "truncated"),
         "not-gzip.gz": (text, (), "not a valid .gz file"),
         "mixed.txt": (text + "é\n".encode() + "café\n".encode("latin-1"), (), "line 242: not valid utf-8 (byte 0xe9)"),
         "ragged.csv": (b"id,text\n1,a,b\n", ("--text-field", "text"), "line 2: 3 cells, but the header has 2"),

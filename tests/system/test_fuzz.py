@@ -78,7 +78,7 @@ def test_a_surprise_is_not_swallowed(tmp_path, monkeypatch):
         ("word2vec-bin", b"1000000000 300\na 1234"),
         ("word2vec-bin", b"1 1000000000\na 1234"),
         ("jose", b"9" * 5000 + b" 2\na 1 0\n"),
-        (None, gzip.compress(b"1000000000 300\n" + b"a 1 0\n" * 1000)),
+        (None, gzip.compress(b"1000000000 300\n" + b"a 1 0\n" * 1000, mtime=0)),
     ],
 )
 def test_a_billion_vectors_are_refused_before_they_get_memory(tmp_path, name, content):
