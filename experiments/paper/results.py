@@ -98,9 +98,10 @@ def key_of(cell: Cell, scale: Scale, data: Path, threads: int) -> str:
 
 @cache
 def code_digest() -> str:
-    """Of the source files of the package, of this experiment and of the peers."""
+    """Of the source files of the package, of this experiment, of the peers and of the loaders."""
     folders = (Path(spherevec.__file__).parent, _ROOT / "paper", _ROOT / "peers")
-    return " ".join(_digest(folder, (".py", ".cu")) for folder in folders)
+    loaders = hashlib.sha256((_ROOT / "datasets.py").read_bytes()).hexdigest()[:16]
+    return " ".join([*(_digest(folder, (".py", ".cu")) for folder in folders), loaders])
 
 
 @cache

@@ -93,8 +93,8 @@ print(codes)
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", script.replace("\\\\", "\\"), str(tmp_path / "m")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.stdout == "[2, 2]\n", done.stderr
-    assert done.stderr.count("NUMBA_DISABLE_JIT is set") == 2 and "Traceback" not in done.stderr
+    assert done.stdout.endswith("a c\n[2, 0]\n"), done.stderr  # a search needs no compiled code
+    assert done.stderr.count("NUMBA_DISABLE_JIT is set") == 1 and "Traceback" not in done.stderr
 
 
 HOSTILE = """

@@ -94,8 +94,11 @@ def test_the_tour_of_docstrings(docstrings):
     example, *documents = found["nearest_documents"]
     assert example["id"] == "scipy.stats.pearsonr"
     assert sum("stat" in one["id"] for one in documents) >= 3
-    assert 2 <= len(found["topics"]) <= 20
-    assert sum(one["size"] for one in found["topics"]) == len(docstrings)
+    [broad] = found["above"]
+    assert 2 <= len(broad) <= 20 and len(broad) < len(found["topics"])
+    outside = found["without_known_word"] + found["other"]
+    for level in (broad, found["topics"]):
+        assert sum(one["size"] for one in level) + outside == len(docstrings)
     assert Path(found["page"]).is_file()
 
 

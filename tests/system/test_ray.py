@@ -248,7 +248,8 @@ def test_the_command_line_reads_trains_and_infers_on_workers(cluster, files, tmp
 
 def test_what_goes_wrong_on_a_worker_is_one_line(cluster, files, tmp_path):
     path = tmp_path / "bad.txt"
-    path.write_bytes((files / "text.txt").read_bytes()[:1_000_000] + b"\n\xff\n" + b"a b c\n" * 1000)
+    text = (files / "text.txt").read_bytes()[:1_000_000] + "\nfüne\n".encode()
+    path.write_bytes(text + b"\xff\n" + b"a b c\n" * 1000)
     with pytest.raises(CorpusError, match=r"bad\.txt \(from byte .*not valid utf-8") as told:
         spherevec.train(path, ray="auto", workers=2, **SETTINGS)
     assert "\n" not in str(told.value)

@@ -33,6 +33,7 @@ _MOST_COMPONENTS = 512
 # Where the resolution for a number of topics is looked for: from one community to single documents.
 _RESOLUTIONS = (0.01, 10_000.0)
 _BISECTIONS = 16
+_CLOSE = 1.3
 
 
 class Found(NamedTuple):
@@ -125,9 +126,10 @@ def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | 
         count = int(found.max()) + 1
         if count >= k and (best is None or count <= int(best[0].max()) + 1):
             best = found, resolution
-        if count == k:
-            break
         low, high = (resolution, high) if count < k else (low, resolution)
+        # Inside broader topics, far too fine communities join others and may add up to `k`, too: look below.
+        if count == k and (inside is None or high < _CLOSE * low):
+            break
     labels, resolution = best or (np.arange(graph.shape[0]), high)
     group_of = np.zeros(int(labels.max()) + 1, np.int64)
     if inside is not None:

@@ -29,7 +29,14 @@ NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"]
 
 @pytest.fixture(scope="module")
 def topics(model: Model) -> Topics:
-    return find_topics(model, threads=1)
+    return find_topics(model, k=4, threads=1)
+
+
+def test_the_broad_topics_are_the_subjects_of_the_text(model: Model, truth: list[int]) -> None:
+    found = find_topics(model, threads=1)
+    assert len(found.parents) == 4
+    assert adjusted_rand_score(truth, found.parents.labels) > 0.95
+    assert all(len(parent.children) != 1 for parent in found.parents)
 
 
 def test_topics_are_found_with_words_of_their_own(topics: Topics, truth: list[int]) -> None:
@@ -47,9 +54,10 @@ def test_topics_are_found_with_words_of_their_own(topics: Topics, truth: list[in
 
 
 def test_the_same_topics_with_any_number_of_threads(model: Model, topics: Topics) -> None:
-    again = find_topics(model, threads=3)
-    np.testing.assert_array_equal(again.labels, topics.labels)
-    np.testing.assert_array_equal(again.components.directions, topics.components.directions)
+    for k in (4, None):
+        one, again = (find_topics(model, k=k, threads=threads) for threads in (1, 3))
+        np.testing.assert_array_equal(again.labels, one.labels)
+        np.testing.assert_array_equal(again.components.directions, one.components.directions)
 
 
 def test_new_texts(topics: Topics, model: Model) -> None:
