@@ -27,8 +27,7 @@ from experiments.datasets import load_labelled
 from spherevec.config import INFERENCE_EPOCHS
 from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize import tokenize
-from spherevec.evaluation import given_split
-from spherevec.evaluation.spread import Spread
+from spherevec.evaluation import Spread, given_split
 from spherevec.model.inference import vocabulary_of
 
 DIMENSION, WINDOW = 100, 10

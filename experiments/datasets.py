@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from experiments.neighbors import knn_curve
 from spherevec.errors import ConfigError, CorpusError
-from spherevec.evaluation import AnalogySection, ClassificationResult, knn_curve, read_analogies, read_pairs, read_split
-from spherevec.evaluation.classification import Split
+from spherevec.evaluation import AnalogySection, ClassificationResult, read_analogies, read_pairs, read_split
+from spherevec.evaluation.documents import Split
 from spherevec.evaluation.files import read_lines
 
 DATA_VARIABLE = "SPHEREVEC_DATA"

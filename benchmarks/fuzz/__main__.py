@@ -44,7 +44,7 @@ ROOMS: tuple[str, ...] = (
     "corpus.read.readers",
     "corpus.read.markup",
 )
-ROOMS += ("evaluation.datasets", "explore.page", "explore.report", "topics.folder", "topics.names", "training.update")
+ROOMS += ("explore.page", "explore.report", "topics.folder", "topics.names", "training.update")
 
 
 def _kernels() -> list[str]:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import datasets
+from experiments.neighbors import knn_curve
 from experiments.paper.corpora import documents_of, encoded, labelled, places_of
 from experiments.paper.plan import METHODS, NEWS, Cell, Scale
 from experiments.peers import PEERS, Fitted, Task
 from spherevec import evaluation
 from spherevec.config import TrainConfig
-from spherevec.evaluation.classification import random_rows, split_rows
+from spherevec.evaluation.documents import random_rows, split_rows
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.training import train_corpus
 
@@ -111,7 +112,7 @@ def _document_metrics(vectors: NDArray[np.float32], cell: Cell, scale: Scale, da
     if cell.kind == "order":
         return metrics
     splits = random_rows(len(vectors), scale.splits) if known.split is None else [split_rows(known.split)]
-    for result in evaluation.knn_curve(vectors, known.labels, splits, range(1, 11)):
+    for result in knn_curve(vectors, known.labels, splits, range(1, 11)):
         metrics[f"{result.k}nn.macro_f1"] = list(result.macro_f1.values)
         metrics[f"{result.k}nn.micro_f1"] = list(result.micro_f1.values)
     return metrics

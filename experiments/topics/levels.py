@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score, completeness_score, homogeneity
 
 from experiments.topics.__main__ import model_of
 from experiments.topics.corpora import SETS, load
-from spherevec.evaluation.coherence import document_npmi, topic_diversity
+from spherevec.evaluation import document_npmi, topic_diversity
 from spherevec.topics import Topics
 from spherevec.topics.titles import TITLES
 

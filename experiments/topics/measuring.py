@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from spherevec.evaluation.coherence import topic_diversity, topic_npmi
+from experiments.coherence import topic_npmi
+from spherevec.evaluation import topic_diversity
 
 
 def expected_calibration_error(chance: Any, right: Any, bins: int = 10) -> float:

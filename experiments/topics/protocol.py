@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 import spherevec
+from experiments.coherence import topic_npmi
 from experiments.topics.corpora import load
 from experiments.topics.measuring import Results, run_rival
-from spherevec.evaluation.coherence import topic_diversity, topic_npmi
+from spherevec.evaluation import topic_diversity
 from spherevec.topics import find_topics
 
 COUNTS = (10, 20, 30, 40, 50)

@@ -28,6 +28,19 @@ Texts = Iterable[str | Sequence[str]]
 _SCIKIT_NAMES = {"seed": "random_state", "threads": "n_jobs"}
 
 
+class _TakesTexts(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose X is a list of texts."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = False
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = []  # always float32
+        return tags
+
+
 def _with_settings(cls: type[SphericalEmbedding]) -> type[SphericalEmbedding]:
     """Give the constructor one keyword for each training setting, and the docstring its explanation."""
     settings = {_SCIKIT_NAMES.get(spec.name, spec.name): spec for spec in fields(TrainConfig)}
@@ -41,7 +54,7 @@ def _with_settings(cls: type[SphericalEmbedding]) -> type[SphericalEmbedding]:
 
 
 @_with_settings
-class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SphericalEmbedding(TransformerMixin, _TakesTexts):  # type: ignore[misc]
     """Document vectors as a scikit-learn transformer, for a `Pipeline`, `GridSearchCV` or `clone`.
 
     `fit_transform(X)` returns the vectors of training, `transform(X)` infers vectors with the words fixed. By default
@@ -122,29 +135,32 @@ class SphericalEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []  # always float32
         tags.non_deterministic = self.deterministic is False  # on more than one thread
         return tags
 
 
-class _TextTopics(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: a model is trained on the texts, and new texts are placed by it."""
+class _TextTopics(_TakesTexts):
+    """What both estimators of topics share: a model is trained on the texts, and new texts are placed by it."""
 
-    settings: Mapping[str, Any] | None
-    memory: Any
-    random_state: int | None
-    n_jobs: int | None
     model_: Model
     topics_: Topics
 
+    def __init__(
+        self, settings: Mapping[str, Any] | None, memory: Any, random_state: int | None, n_jobs: int | None
+    ) -> None:
+        self.settings = settings
+        self.memory = memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
     def _trained(self, X: Any) -> list[str]:
         """Train a model on the texts, or take it from `memory`; returns the texts as a list."""
+        from spherevec.training import train
+
         _refuse_single_text(X)
         texts = list(X)
         settings = {"seed": self._seed(), "threads": self._threads(), **(self.settings or {})}
-        self.model_ = check_memory(self.memory).cache(_train)(texts, settings)
+        self.model_ = check_memory(self.memory).cache(train)(texts, progress=False, **settings)
         return texts
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
@@ -158,13 +174,6 @@ class _TextTopics(BaseEstimator):  # type: ignore[misc]
 
     def _threads(self) -> int:
         return 0 if self.n_jobs is None else effective_jobs(self.n_jobs)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = False
-        return tags
 
 
 class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ignore[misc]
@@ -199,10 +208,7 @@ class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ign
         n_jobs: int | None = None,
     ) -> None:
         self.n_topics = n_topics
-        self.settings = settings
-        self.memory = memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(settings, memory, random_state, n_jobs)
 
     def fit(self, X: Sequence[str], y: Any = None) -> Self:
         """Train a model on the texts and find their topics; `y` is ignored."""
@@ -226,22 +232,13 @@ class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ign
         check_is_fitted(self)
         return np.array([f"topic{number}" for number in self.topics_.numbers], object)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # always float32
-        return tags
-
 
 class NamedTopics(ClassifierMixin, _TextTopics):  # type: ignore[misc]
     """A classifier that needs names of classes and no labels.
 
     Args:
         names: as of `spherevec.topics.find_topics`.
-        settings: settings of training, as of `spherevec.train`.
-        memory: a folder, or a `joblib.Memory`, to keep trained models in, as in a scikit-learn `Pipeline`: a search
-            over other parameters then trains only once for each fold.
-        random_state: seed of training and of topics.
-        n_jobs: threads; None and −1 mean all cores.
+        settings, memory, random_state, n_jobs: as of `SphericalTopics`.
 
     Attributes:
         model_, topics_: the trained model and its `Topics`.
@@ -266,10 +263,7 @@ class NamedTopics(ClassifierMixin, _TextTopics):  # type: ignore[misc]
         n_jobs: int | None = None,
     ) -> None:
         self.names = names
-        self.settings = settings
-        self.memory = memory
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(settings, memory, random_state, n_jobs)
 
     def fit(self, X: Sequence[str], y: Sequence[str | None] | None = None) -> Self:
         """Train a model on the texts and sort them by the names.
@@ -298,12 +292,6 @@ class NamedTopics(ClassifierMixin, _TextTopics):  # type: ignore[misc]
         check_is_fitted(self)
         chances = self.predict_proba(X)
         return np.where(chances.any(axis=1), self.classes_[chances.argmax(axis=1)], "").astype(object)
-
-
-def _train(texts: list[str], settings: dict[str, Any]) -> Model:
-    from spherevec.training import train
-
-    return train(texts, progress=False, **settings)
 
 
 def _refuse_single_text(texts: Any) -> None:

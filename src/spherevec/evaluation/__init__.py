@@ -1,14 +1,23 @@
-"""How good are the vectors? Word similarity, analogies, clustering and nearest-neighbour classification.
+"""How good are the vectors? Word similarity, analogies, clustering, classification, and the words of topics."""
 
-Every function takes arrays, or words with their vectors, and returns a small frozen dataclass.
-"""
-
-from spherevec.evaluation.analogy import AnalogyResult, SectionScore, evaluate_analogies
-from spherevec.evaluation.classification import ClassificationResult, given_split, knn_curve, random_splits
-from spherevec.evaluation.clustering import ClusteringResult, evaluate_clustering, purity
+from spherevec.evaluation.documents import (
+    ClassificationResult,
+    ClusteringResult,
+    Spread,
+    evaluate_clustering,
+    given_split,
+    purity,
+    random_splits,
+)
 from spherevec.evaluation.files import AnalogySection, read_analogies, read_labels, read_pairs, read_split
-from spherevec.evaluation.similarity import SimilarityResult, evaluate_similarity
-from spherevec.evaluation.spread import Spread
+from spherevec.evaluation.topics import document_npmi, topic_diversity
+from spherevec.evaluation.words import (
+    AnalogyResult,
+    SectionScore,
+    SimilarityResult,
+    evaluate_analogies,
+    evaluate_similarity,
+)
 
 __all__ = [
     "AnalogyResult",
@@ -18,15 +27,16 @@ __all__ = [
     "SectionScore",
     "SimilarityResult",
     "Spread",
+    "document_npmi",
     "evaluate_analogies",
     "evaluate_clustering",
     "evaluate_similarity",
     "given_split",
-    "knn_curve",
     "purity",
     "random_splits",
     "read_analogies",
     "read_labels",
     "read_pairs",
     "read_split",
+    "topic_diversity",
 ]

@@ -1,83 +1,35 @@
-"""The formats that vectors come in and go out by."""
+"""Vectors written for other programs, and read from them; `FORMATS` is the table of formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.errors import ConfigError, FormatError
-from spherevec.io import (
-    fasttext,
-    fasttext_bin,
-    glove,
-    jose,
-    npy,
-    parquet,
-    projector,
-    spacy_table,
-    static_embedding,
-    word2vec_binary,
-    word2vec_text,
-)
 from spherevec.io.averaging import averaging_vectors
-from spherevec.io.outside import Changes, opened
+from spherevec.io.formats import DEFAULT_FORMAT, FORMATS, Format, format_of
+from spherevec.io.reading import Changes, open_vectors
 from spherevec.model import Model
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.search.neighbors import check_finite
 
-__all__ = ["FORMATS", "Changes", "Format", "export_model", "export_vectors", "import_vectors", "underscored"]
-
-
-@dataclass(frozen=True)
-class Format:
-    """How one format is written and, where that makes sense, read."""
-
-    help: str
-    write: Callable[..., None]
-    read: Callable[[Path], tuple[KeyedVectors, Changes]] | None = None
-    folder: bool = False
-    titled: bool = False  # whether it has a place for titles
-    spaces: bool = False  # whether names may hold spaces, as those of phrases do
-    averages: bool = False  # whether programs that read it take a text as the mean of its words
-
-
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        "word2vec": Format("word2vec text, as gensim reads it", word2vec_text.write, word2vec_text.read),
-        "word2vec-bin": Format("word2vec binary", word2vec_binary.write, word2vec_binary.read),
-        "glove": Format("GloVe text: no header", glove.write, glove.read),
-        "fasttext": Format("fastText .vec", fasttext.write, fasttext.read),
-        "fasttext-bin": Format("fastText .bin, as fastText itself loads it", fasttext_bin.write),
-        "jose": Format("the word and document files of the paper's authors", jose.write, jose.read),
-        "npy": Format("NumPy .npy, with the names in .labels.txt", npy.write, spaces=True),
-        "parquet": Format(
-            "Parquet: key, title, vector, count (extra parquet)", parquet.write, titled=True, spaces=True
-        ),
-        "projector": Format(
-            "TensorBoard projector: a folder of two TSV files", projector.write, folder=True, titled=True, spaces=True
-        ),
-        "spacy": Format(
-            "a spaCy vocabulary folder (extra spacy)", spacy_table.write, folder=True, spaces=True, averages=True
-        ),
-        "sentence-transformers": Format(
-            "a folder that sentence_transformers loads as a static embedding",
-            static_embedding.write,
-            folder=True,
-            spaces=True,
-            averages=True,
-        ),
-    }
-)
+__all__ = [
+    "FORMATS",
+    "Changes",
+    "Format",
+    "export_model",
+    "export_vectors",
+    "format_of",
+    "import_vectors",
+    "underscored",
+]
 
 
 def export_vectors(
     vectors: KeyedVectors,
     path: str | Path,
-    format: str = "word2vec",
+    format: str = DEFAULT_FORMAT,
     *,
     overwrite: bool = False,
     tokenizer: TokenizerLike = "words",
@@ -90,40 +42,36 @@ def export_vectors(
     Args:
         format: one of `FORMATS`.
         overwrite: replace what is at `path`.
-        tokenizer: how the model splits text, for formats that carry a tokeniser with them.
+        tokenizer: how the model splits text, for formats that carry a tokenizer with them.
         title: the title of each row, for formats that have a place for it (Parquet, projector).
         underscores: write phrases as `heart_attack` where a format takes no spaces inside names; refused without it.
         guard_formulas: in the TSV files of the projector, put an apostrophe before names that a spreadsheet would run.
     """
-    _check_format(format, list(FORMATS), "write")
-    options: dict[str, Any] = {"tokenizer": tokenizer_of(tokenizer)} if format == "sentence-transformers" else {}
-    if format == "projector":
-        options["guard_formulas"] = guard_formulas
-    elif guard_formulas:
+    known = _known(format, list(FORMATS), "write")
+    if guard_formulas and "guard_formulas" not in known.takes:
         raise ConfigError(f"guard_formulas is for TSV files (format 'projector'), not for {format!r}; leave it out")
     check_finite(vectors.vectors)
-    if underscores and not FORMATS[format].spaces:
+    if underscores and not known.spaces:
         vectors = underscored(vectors)
-    if FORMATS[format].titled and title is not None:
-        options["title"] = title
-    FORMATS[format].write(vectors, Path(path), overwrite=overwrite, **options)
+    options = {"title": title, "tokenizer": tokenizer_of(tokenizer), "guard_formulas": guard_formulas}
+    known.write(vectors, Path(path), overwrite=overwrite, **{name: options[name] for name in known.takes})
 
 
 def export_model(
     model: Model, what: str, path: str | Path, format: str, *, overwrite: bool = False, guard_formulas: bool = False
 ) -> list[str]:
-    """Write the "words", "contexts" or "docs" of a model with `export_vectors`; returns what there is to say about it.
+    """Write the "words", "contexts" or "docs" of a model with `export_vectors`; returns notes for the user.
 
     In formats whose readers average words, the words are weighted and turned so that the average of a text is close to
     what `Model.infer` gives.
     """
     vectors, notes = getattr(model, what), []
-    _check_format(format, list(FORMATS), "write")
-    if what == "words" and FORMATS[format].averages:
+    known = _known(format, list(FORMATS), "write")
+    if what == "words" and known.averages:
         vectors, cosine = averaging_vectors(model)
         if cosine is not None:
             notes.append(f"averages of these words have a mean cosine of {cosine:.3f} to the document vectors")
-    if what != "docs" and not FORMATS[format].spaces and any(" " in key for key in vectors.index_to_key):
+    if what != "docs" and not known.spaces and any(" " in key for key in vectors.index_to_key):
         notes.append("phrases are written with _ for their spaces, since the format takes none")
     documents = model.documents if what == "docs" else None
     export_vectors(
@@ -140,15 +88,15 @@ def export_model(
 
 
 def import_vectors(path: str | Path, format: str | None = None) -> tuple[KeyedVectors, Changes]:
-    """Read vectors from another program, put them on the sphere, and say what changed.
+    """Read vectors of another program and scale them to length 1; also returns what was changed.
 
     Args:
         format: one of `FORMATS` that can be read; None looks at the file.
     """
-    readers = {name: known.read for name, known in FORMATS.items() if known.read is not None}
     name = _guess(path) if format is None else format
-    _check_format(name, list(readers), "read")
-    return readers[name](Path(path))
+    known = _known(name, [name for name, known in FORMATS.items() if known.read is not None], "read")
+    assert known.read is not None
+    return known.read(Path(path))
 
 
 def underscored(vectors: KeyedVectors) -> KeyedVectors:
@@ -158,27 +106,29 @@ def underscored(vectors: KeyedVectors) -> KeyedVectors:
         >>> underscored(KeyedVectors(["heart attack"], [[1.0, 0.0]])).names
         ['heart_attack']
     """
-    if not vectors.named or not any(" " in name for name in vectors.names or ()):
+    old_names = vectors.names or ()
+    if not any(" " in name for name in old_names):
         return vectors
-    names = [name.replace(" ", "_") for name in vectors.names or ()]
     known: dict[str, str] = {}
-    for old, new in zip(vectors.names or (), names, strict=True):
+    for old in old_names:
+        new = old.replace(" ", "_")
         if known.setdefault(new, old) != old:
             raise FormatError(
                 f"{old!r:.60} and {known[new]!r:.60} would both be written as {new!r:.60}; "
                 "choose a format that takes spaces (parquet, npy, projector)"
             )
-    return KeyedVectors(names, vectors.vectors, vectors.counts)
+    return KeyedVectors([name.replace(" ", "_") for name in old_names], vectors.vectors, vectors.counts)
 
 
-def _check_format(name: str, known: list[str], verb: str) -> None:
-    if name not in known:
-        raise ConfigError(f"cannot {verb} the format {name!r}; choose one of {', '.join(known)}")
+def _known(name: str, names: list[str], verb: str) -> Format:
+    if name not in names:
+        raise ConfigError(f"cannot {verb} the format {name!r}; choose one of {', '.join(names)}")
+    return FORMATS[name]
 
 
 def _guess(path: str | Path) -> str:
     """The format of a file by its first lines."""
-    with opened(path) as source:
+    with open_vectors(path) as source:
         header = source.file.readline(256).split()
         if len(header) != 2 or not all(field.isdigit() for field in header):
             return "glove"

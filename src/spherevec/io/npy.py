@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from numpy.lib import format as npy_format
@@ -9,6 +10,7 @@ from numpy.lib import format as npy_format
 from spherevec.io.text_rows import plain_names
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage.files import atomic_file
+from spherevec.terminal import visible
 
 
 def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None:
@@ -22,3 +24,9 @@ def write(vectors: KeyedVectors, path: Path, *, overwrite: bool = False) -> None
         # Both are complete before either gets its name.
         with atomic_file(labels, overwrite=overwrite) as label_file:
             label_file.write_bytes("".join([f"{name}\n" for name in names]).encode())
+
+
+def write_ids(path: Path, ids: Iterable[str], *, overwrite: bool = False) -> None:
+    """Write one id per line; characters that would break a line, or that UTF-8 lacks, are escaped: \\n, \\udc80."""
+    with atomic_file(path, overwrite=overwrite) as file, file.open("w", encoding="utf-8", newline="\n") as lines:
+        lines.writelines(f"{visible(identifier)}\n" for identifier in ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -10,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from spherevec.errors import FormatError
-from spherevec.io.outside import GrowingRows, Source, decoded
+from spherevec.io.reading import Source, decoded
 from spherevec.model.keyed_vectors import KeyedVectors
 
 # Room for a word and for each of its numbers in one line; a longer line is no vector.
@@ -35,36 +36,35 @@ def read_rows(
     path, readline = source.path, source.file.readline
     limit = LONGEST_WORD + dim * _LONGEST_NUMBER
     keys: list[str] = []
-    rows = GrowingRows(dim)
+    rows = array("f")
     number, blank = first_line - 1, False
-    with np.errstate(over="ignore"):  # a number beyond float32 becomes infinity, which is refused later
-        while line := readline(limit):
-            number += 1
-            if len(line) == limit:
-                raise FormatError(f"{path}: line {number} is longer than any vector; is this a file of vectors?")
-            content = line.rstrip(_LINE_END)
-            if not content:
-                blank = True
-                continue
-            if blank:
-                raise FormatError(f"{path}: line {number - 1} is blank; remove it")
-            if promised is not None and rows.count == promised:
-                raise FormatError(f"{path}: wrong header: it promises {promised} vectors, line {number} is one more")
-            fields = content.split(b" ")
-            if len(fields) != dim + 1:
-                fields = _mended(path, number, line, fields, dim, spaces)
-            try:
-                rows.append([float(field) for field in fields[1:]])
-            except ValueError:
-                raise _not_a_number(path, number, fields) from None
-            keys.append(decoded(path, f"line {number}", fields[0]))
-            if not fields[0]:
-                raise FormatError(f"{path}: line {number} begins with a space: its word is empty")
-    if promised is not None and rows.count < promised:
+    while line := readline(limit):
+        number += 1
+        if len(line) == limit:
+            raise FormatError(f"{path}: line {number} is longer than any vector; is this a file of vectors?")
+        content = line.rstrip(_LINE_END)
+        if not content:
+            blank = True
+            continue
+        if blank:
+            raise FormatError(f"{path}: line {number - 1} is blank; remove it")
+        if promised is not None and len(keys) == promised:
+            raise FormatError(f"{path}: wrong header: it promises {promised} vectors, line {number} is one more")
+        fields = content.split(b" ")
+        if len(fields) != dim + 1:
+            fields = _mended(path, number, line, fields, dim, spaces)
+        try:
+            rows.extend(map(float, fields[1:]))  # a number beyond float32 becomes infinity, which is refused later
+        except ValueError:
+            raise _not_a_number(path, number, fields) from None
+        keys.append(decoded(path, f"line {number}", fields[0]))
+        if not fields[0]:
+            raise FormatError(f"{path}: line {number} begins with a space: its word is empty")
+    if promised is not None and len(keys) < promised:
         raise FormatError(
-            f"{path}: truncated, or a wrong header: it promises {promised} vectors, the file holds {rows.count}"
+            f"{path}: truncated, or a wrong header: it promises {promised} vectors, the file holds {len(keys)}"
         )
-    return keys, rows.finished()
+    return keys, np.frombuffer(rows, np.float32).reshape(len(keys), dim)
 
 
 def numbers_at_end(fields: Sequence[bytes]) -> int:

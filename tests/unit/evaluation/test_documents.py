@@ -17,8 +17,8 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.neighbors import KNeighborsClassifier
 
 from spherevec.errors import ConfigError
-from spherevec.evaluation import Spread, evaluate_clustering, given_split, knn_curve, purity, random_splits
-from spherevec.evaluation.classification import _majority, random_rows, split_rows
+from spherevec.evaluation import Spread, evaluate_clustering, given_split, purity, random_splits
+from spherevec.evaluation.documents import random_rows, split_rows
 from spherevec.sphere import normalize, random_directions
 
 
@@ -122,23 +122,16 @@ def test_arrays_that_do_not_fit_are_refused():
 # Classification
 
 
-def test_curve_is_scikit_learns_classifier_for_every_k():
+def test_a_given_split_is_scikit_learns_classifier():
     vectors, labels = labelled_directions(400, 6, 0.5, seed=3)
     split = np.where(np.arange(400) % 3 == 0, "test", "train")
     train, test = split_rows(split)
-    curve = knn_curve(vectors, labels, [(train, test)])
-    assert [result.k for result in curve] == list(range(1, 11))
-    for result in curve:
-        predicted = KNeighborsClassifier(n_neighbors=result.k).fit(vectors[train], labels[train]).predict(vectors[test])
+    for k in (1, 3, 10):
+        result = given_split(vectors, labels, split, k=k)
+        predicted = KNeighborsClassifier(n_neighbors=k).fit(vectors[train], labels[train]).predict(vectors[test])
         assert result.macro_f1.mean == f1_score(labels[test], predicted, average="macro")
         assert result.micro_f1.mean == f1_score(labels[test], predicted, average="micro")
-    assert given_split(vectors, labels, split) == curve[2]
-    assert 0.3 < curve[2].micro_f1.mean < 0.99  # neither all right nor all wrong: the comparison can tell
-
-
-def test_a_tied_vote_goes_to_the_smallest_label():
-    assert _majority(np.array([[9, 4, 4], [9, 4, 7], [7, 9, 9], [5, 5, 4]])).tolist() == [4, 4, 9, 5]
-    assert _majority(np.array([["b", "a"], ["b", "b"]])).tolist() == ["a", "b"]
+        assert 0.3 < result.micro_f1.mean < 0.99  # neither all right nor all wrong: the comparison can tell
 
 
 def test_random_splits_repeat_and_vary_with_the_seed():

@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 
 from spherevec.errors import ConfigError
 from spherevec.evaluation import AnalogySection, evaluate_analogies, evaluate_similarity
-from spherevec.evaluation import analogy as analogy_module
-from spherevec.evaluation.analogy import answer_analogies
+from spherevec.evaluation import words as words_module
+from spherevec.evaluation.words import answer_analogies
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.sphere import random_directions
 
@@ -86,8 +86,8 @@ def naive_answer(vectors, question, method):
 @pytest.mark.parametrize("method", ["3cosadd", "3cosmul"])
 @pytest.mark.parametrize("blocks", [(128, 2048), (7, 13)])
 def test_answers_agree_with_the_naive_search(method, blocks, monkeypatch):
-    monkeypatch.setattr(analogy_module, "_QUESTION_BLOCK", blocks[0])
-    monkeypatch.setattr(analogy_module, "_WORD_BLOCK", blocks[1])
+    monkeypatch.setattr(words_module, "_QUESTION_BLOCK", blocks[0])
+    monkeypatch.setattr(words_module, "_WORD_BLOCK", blocks[1])
     rng = np.random.default_rng(1)
     vectors = random_directions(60, 6, rng).astype(np.float32)
     questions = rng.integers(60, size=(50, 3))

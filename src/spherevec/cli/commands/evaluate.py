@@ -78,7 +78,7 @@ def _topics(model: Model, files: Files, console: Console) -> None:
     """The number of topics, NPMI and diversity of ten words each, and the agreement with labels."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-    from spherevec.evaluation.coherence import document_npmi, topic_diversity
+    from spherevec.evaluation import document_npmi, topic_diversity
     from spherevec.topics import topics_of
 
     labels = _labels(model, files) if "labels" in files else None

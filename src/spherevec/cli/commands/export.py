@@ -22,9 +22,6 @@ from spherevec.cli.options import (
 )
 from spherevec.errors import ConfigError
 
-_BY_ENDING = {".parquet": "parquet", ".npy": "npy", ".bin": "word2vec-bin"}
-_NOT_WRITTEN = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".arrow", ".feather", ".npz", ".pkl", ".h5")
-
 
 def _formats() -> list[str]:
     from spherevec.io import FORMATS
@@ -84,8 +81,11 @@ def _chosen_formats(files: dict[str, Path], format_name: str | None) -> dict[str
         raise click.UsageError("--words, --contexts and --docs need a file name each")
     if Path("-") in files.values():
         raise click.UsageError("vectors are written to files, not to standard output; give a file name")
-    for path in files.values():
-        if format_name is None and path.suffix.lower() in _NOT_WRITTEN:
+    from spherevec.io import format_of
+
+    formats = {name: format_name or format_of(path) for name, path in files.items()}
+    for name, path in files.items():
+        if formats[name] is None:
             hint = "write .parquet or .npy, or name the --format of the file"
             raise click.UsageError(f"{path}: vectors are not written as {path.suffix}; {hint}")
-    return {name: format_name or _BY_ENDING.get(path.suffix.lower(), "word2vec") for name, path in files.items()}
+    return {name: format_ for name, format_ in formats.items() if format_ is not None}

@@ -103,7 +103,7 @@ def _infer(
 
     from spherevec.corpus.read.options import ReadOptions
     from spherevec.corpus.read.readers import open_source
-    from spherevec.io.ids import write_ids
+    from spherevec.io.npy import write_ids
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import InferenceCounts, InferenceOptions, infer_batches
     from spherevec.storage.npy_rows import write_rows

@@ -1,4 +1,4 @@
-"""Vectors from outside: read with care, checked, put on the sphere, with a word on what changed."""
+"""Vectors of other programs: files opened and checked, rows scaled to length 1, and what was changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST_DIMENSION = 1 << 16
 
 @dataclass(frozen=True)
 class Changes:
-    """What was done to vectors from outside."""
+    """What was changed in vectors of another program."""
 
     vectors_read: int
     rescaled: int = 0
@@ -58,7 +58,7 @@ class Source:
 
 
 @contextlib.contextmanager
-def opened(path: str | Path) -> Iterator[Source]:
+def open_vectors(path: str | Path) -> Iterator[Source]:
     """Open a file, unpacking gzip on the way; every failure to read it becomes a `FormatError`."""
     path = Path(path)
     if not path.is_file():
@@ -105,24 +105,6 @@ def read_header(source: Source, bytes_per_value: int) -> tuple[int, int]:
     return count, dim
 
 
-class GrowingRows:
-    """Rows (n, dim) of float32 whose number is not known before, in memory that grows with what was really read."""
-
-    def __init__(self, dim: int) -> None:
-        self._rows: Floats = np.empty((16, dim), np.float32)
-        self.count = 0
-
-    def append(self, row: list[float] | Floats) -> None:
-        if self.count == len(self._rows):
-            self._rows.resize((self.count + self.count // 2, self._rows.shape[1]), refcheck=False)
-        self._rows[self.count] = row
-        self.count += 1
-
-    def finished(self) -> Floats:
-        self._rows.resize((self.count, self._rows.shape[1]), refcheck=False)
-        return self._rows
-
-
 def decoded(path: Path, where: str, word: bytes) -> str:
     try:
         return word.decode()
@@ -130,7 +112,7 @@ def decoded(path: Path, where: str, word: bytes) -> str:
         raise FormatError(f"{path}: {where}: the word {_excerpt(word)} is not UTF-8; convert the file first") from None
 
 
-def on_the_sphere(path: Path, keys: list[str], vectors: Floats) -> tuple[KeyedVectors, Changes]:
+def unit_vectors(path: Path, keys: list[str], vectors: Floats) -> tuple[KeyedVectors, Changes]:
     """Rows scaled to norm 1, in place; zero vectors and repeated words (all but the first) are dropped.
 
     NaN and infinity are refused.
