@@ -87,7 +87,8 @@ def evaluate_similarity(
     table = WordTable(words)
     known = [(table.row(one), table.row(other), score) for one, other, score in pairs]
     covered = [(one, other, score) for one, other, score in known if one is not None and other is not None]
-    first, second = (table.vectors[[row[side] for row in covered]].astype(np.float64) for side in (0, 1))
+    first = table.vectors[[one for one, _, _ in covered]].astype(np.float64)
+    second = table.vectors[[other for _, other, _ in covered]].astype(np.float64)
     cosines, scores = np.einsum("ij,ij->i", first, second), np.array([score for *_, score in covered])
     varied = len(covered) > 1 and bool(np.ptp(scores) > 0 and np.ptp(cosines) > 0)
     return SimilarityResult(
