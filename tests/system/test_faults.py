@@ -253,7 +253,7 @@ def test_a_corpus_that_changes_while_it_is_read_is_told(tmp_path, ending, change
 
     field = None if ending == ".txt" else "t"
     with pytest.raises(CorpusError, match=r"changed while it was read|not a valid Parquet file"):
-        encode(path, tmp_path / "out", min_count=1, text_field=field, progress=disturb, _block_size=1000)
+        encode(path, tmp_path / "out", min_count=1, text_field=field, progress=disturb, block_size=1000)
     assert not (tmp_path / "out").exists()
 
 
@@ -265,7 +265,7 @@ def test_a_corpus_that_is_replaced_while_it_is_read_is_read_to_its_end(tmp_path)
         (tmp_path / "new").write_text("others\n")
         (tmp_path / "new").replace(path)
 
-    corpus = encode(path, tmp_path / "out", min_count=1, progress=replace, _block_size=1000)
+    corpus = encode(path, tmp_path / "out", min_count=1, progress=replace, block_size=1000)
     assert corpus.n_documents == 5000
 
 

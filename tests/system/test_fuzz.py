@@ -214,7 +214,7 @@ def test_a_word_without_end_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "t.txt"
     path.write_bytes(b"a b\n" + b"x" * (3 << 20))
     with pytest.raises(CorpusError, match=r"t.txt: over 1 MB without a space or a line break; is this text\?"):
-        encode(path, tmp_path / "out", min_count=1, _block_size=1 << 16)
+        encode(path, tmp_path / "out", min_count=1, block_size=1 << 16)
 
 
 def test_a_row_of_endless_cells_is_refused(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ import click
 
 from spherevec.cli.display import tell
 from spherevec.config import OTHER_NAMES
+from spherevec.corpus.read.options import PUBLIC
 from spherevec.errors import SpherevecError
 from spherevec.process import ENDING_SIGNALS
 
@@ -31,10 +32,7 @@ _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't 
 
 
 # Python's spelling in a message: text_field=NAME or text_field 'body'; here it is --text-field.
-_OPTION = re.compile(
-    r"\b(text_field|id_field|title_field|keep|delimiter|ragged|date_format|decimal|encoding_errors|encoding)"
-    r"(?:=(?=NAMES?\b|X\b|')| (?='))"
-)
+_OPTION = re.compile(rf"\b({'|'.join(spec.name for spec in PUBLIC)})(?:=(?=NAMES?\b|X\b|')| (?='))")
 
 # What other programs call options that are not training settings.
 _OTHER_OPTIONS = {

@@ -12,7 +12,8 @@ import click
 
 from spherevec.cli.console import Console
 from spherevec.cli.groups import Command, option_group
-from spherevec.config import COMMON, KEEP_TEXT, TrainConfig
+from spherevec.config import COMMON, TrainConfig
+from spherevec.corpus.read.options import PUBLIC, ReadOptions
 from spherevec.devices import DEVICES
 
 PATH = click.Path(path_type=Path)
@@ -60,60 +61,27 @@ corpus_argument = click.argument(
     "corpus", metavar="CORPUS...", nargs=-1, required=True, type=_CorpusPath(path_type=Path)
 )
 
-_READING = (
-    click.option(
-        "--text-field",
-        metavar="NAME,NAME",
-        callback=lambda ctx, param, value: value.split(",") if value and "," in value else value,
-        help="Column of a table that holds the text; several are one text.",
-    ),
-    click.option("--id-field", metavar="NAME", help="Column that holds an id of each document; all must differ."),
-    click.option("--title-field", metavar="NAME", help="Column that holds titles."),
-    click.option(
-        "--keep",
-        metavar="NAME,NAME",
-        callback=lambda ctx, param, value: [name.strip() for name in value.split(",")] if value else [],
-        help="Columns to keep beside the vectors, perhaps with their kind: created:date,team.",
-    ),
-    click.option(
-        "--keep-text",
-        type=click.IntRange(0),
-        metavar="N",
-        default=KEEP_TEXT,
-        show_default=True,
-        help="Characters of each text to keep for snippets; 0 keeps none.",
-    ),
-    click.option(
-        "--delimiter",
-        metavar="X",
-        callback=lambda ctx, param, value: {"\\t": "\t", "tab": "\t"}.get(value, value),
-        help="What stands between the cells of a CSV file; detected if omitted.",
-    ),
-    click.option(
-        "--ragged",
-        type=click.Choice(["error", "skip", "pad"]),
-        default="error",
-        show_default=True,
-        help="What to do with rows of a CSV file that have more or fewer cells than its header.",
-    ),
-    click.option(
-        "--date-format", metavar="FORMAT", help="How dates are written: %d/%m/%Y, or excel; detected if omitted."
-    ),
-    click.option("--decimal", type=click.Choice([".", ","]), help="What stands before decimals; detected if omitted."),
-    click.option("--encoding", default="auto", show_default=True, help="How the text is written as bytes."),
-    click.option(
-        "--encoding-errors",
-        type=click.Choice(["strict", "replace"]),
-        default="strict",
-        show_default=True,
-        help="Refuse bytes that are not valid in the encoding, or replace them.",
-    ),
-    click.option("--strict", is_flag=True, help="Refuse pages and mails that cannot be read; else they are skipped."),
-)
+
+def _reading_option(spec: Field[Any]) -> Callable[[Command], Command]:
+    meta, flag = spec.metadata, f"--{spec.name.replace('_', '-')}"
+    if str(spec.type) == "bool":
+        return click.option(flag, is_flag=True, help=meta["help"])
+    parse = meta["parse"] or (lambda value: value)
+    shown = spec.default if spec.default != () else None
+    return click.option(
+        flag,
+        type=click.Choice(meta["choices"]) if meta["choices"] else click.IntRange(0) if spec.type == "int" else str,
+        metavar=meta["metavar"],
+        default=shown,
+        show_default=shown is not None,
+        callback=lambda ctx, param, value: spec.default if value is None else parse(value),
+        help=meta["help"],
+    )
 
 
-# The fields of `ReadOptions`, as `reading`.
-reading_options = option_group("reading", dict, *_READING)
+# One option for each field of `ReadOptions` that is not for Python only, as `reading`.
+READING = [spec for spec in PUBLIC if spec.metadata["metavar"] or spec.metadata["choices"] or spec.type == "bool"]
+reading_options = option_group("reading", ReadOptions, *map(_reading_option, READING))
 
 
 def _ray_settings(ray: str | None, workers: int | None, **further: Any) -> dict[str, Any]:

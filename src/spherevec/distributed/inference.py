@@ -48,13 +48,12 @@ class InferenceJob(NamedTuple):
 
     Attributes:
         model: a folder that all machines see under this name.
-        reading: the fields of `ReadOptions`.
         with_ids: the ids of the documents are wanted.
     """
 
     model: str
     options: InferenceOptions
-    reading: Mapping[str, Any]
+    reading: ReadOptions
     with_ids: bool = False
 
 
@@ -64,7 +63,7 @@ def infer_part(job: InferenceJob, pieces: list[Piece]) -> InferredPart:
         if not stage.given:
             return InferredPart([], PartAbout(CorpusSummary(0, 0, 0, 0, 0), [0] * len(pieces)), {})
         records_in = Path(place) if job.with_ids else None
-        source = open_source(stage.given, ReadOptions(**job.reading), records_in=records_in)
+        source = open_source(stage.given, job.reading, records_in=records_in)
         blocks = list(infer_batches(_model(job.model), source.all(), job.options))
         columns: dict[str, NDArray[Any]] = {}
         if source.records is not None:
@@ -97,7 +96,7 @@ def infer_files(
     """
     count = check_workers(ray, workers)
     notes: list[str] = []
-    parts = find_parts(list(source), count, str(job.reading.get("encoding", "auto")), notes, small=True)
+    parts = find_parts(list(source), count, job.reading.encoding, notes, small=True)
     assert parts is not None
     with connected(ray, count, job.options.device) as module:
         threads = job.options.threads or threads_a_worker(module, count)

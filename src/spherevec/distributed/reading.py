@@ -14,6 +14,7 @@ from spherevec.corpus import EncodedCorpus, Vocabulary, encode
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.count.writing import Part, rewrite
+from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece, staged_pieces
 from spherevec.distributed.counting import merge_counts
 from spherevec.storage.text_column import TextColumn
@@ -45,7 +46,7 @@ class PartReader:
         self._parts: list[EncodedCorpus | None] = []
         self._words: list[tuple[TextColumn, NDArray[np.uint64]]] = []
 
-    def read(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: Mapping[str, Any]) -> PartAbout:
+    def read(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: ReadOptions) -> PartAbout:
         """Read a part: all its words are kept for now, each under a number of this part."""
         number = len(self._parts)
         with staged_pieces(pieces, self._folder) as stage:
@@ -53,7 +54,7 @@ class PartReader:
             if stage.given:
                 target = self._folder / f"part-{number}"
                 shutil.rmtree(target, ignore_errors=True)
-                corpus = encode(stage.given, target, min_count=1, tokenizer=tokenizer, threads=threads, **reading)
+                corpus = encode(stage.given, target, min_count=1, tokenizer=tokenizer, threads=threads, reading=reading)
         self._parts.append(corpus)
         words = TextColumn.of(corpus.vocabulary.words if corpus else [])
         self._words.append((words, words.hashes()))

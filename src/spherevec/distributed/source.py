@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,19 +36,18 @@ def read_on_workers(
     min_count: int | None,
     max_vocab: int | None,
     tokenizer: TokenizerLike,
+    reading: ReadOptions,
     progress: Callable[[int, int | None], object] | None = None,
-    **reading: Any,
 ) -> tuple[EncodedCorpus, Layout] | None:
     """Encode a source on the workers, which keep what they have read; None where the driver had better read it.
 
     The arguments are those of `spherevec.corpus.encode`. The corpus in `folder` is a copy on the driver's machine.
     """
     notes: list[str] = []
-    parts = find_parts(source, pool.workers, reading.get("encoding", "auto"), notes)
+    parts = find_parts(source, pool.workers, reading.encoding, notes)
     if parts is None:
         return None
-    options = ReadOptions(**reading)
-    if options.ids is not False:
+    if reading.has_ids:
         raise ConfigError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
     splitter = tokenizer_of(tokenizer)
     reader = _SourceReader(pool, parts, splitter, reading)
@@ -61,7 +60,7 @@ def read_on_workers(
     written = _write_parts(folder, reader.renumbered(vocabulary))
     with explain_os_errors(writing=folder, kind=CorpusError):
         rare_counts.save(folder / encoded.RARE_COUNTS)
-        columns = joined_columns(written.tables, options.kept)
+        columns = joined_columns(written.tables, reading.kept)
         if columns_role(columns, 0) != "id":
             columns |= source_columns(parts, [about.rows for about in abouts])
         write_tensors(folder / encoded.DOCUMENTS, columns)
@@ -78,19 +77,15 @@ def read_on_workers(
     )
     finish_corpus(folder, vocabulary, splitter, written.n_tokens, written.n_documents, summary)
     corpus = EncodedCorpus.open(folder)
-    corpus.tokenizer, corpus.reading = splitter, options.named
+    corpus.tokenizer, corpus.reading = splitter, reading.remembered
     return corpus, Layout(pool.workers, [one.documents for one in read])
 
 
 class _SourceReader:
-    """Reads the parts of a source on the workers: part p on worker p modulo their number, round by round.
-
-    Args:
-        reading: the fields of `ReadOptions`.
-    """
+    """Reads the parts of a source on the workers: part p on worker p modulo their number, round by round."""
 
     def __init__(
-        self, pool: WorkerPool, parts: Sequence[list[Piece]], tokenizer: Tokenizer, reading: Mapping[str, Any]
+        self, pool: WorkerPool, parts: Sequence[list[Piece]], tokenizer: Tokenizer, reading: ReadOptions
     ) -> None:
         self._pool = pool
         self._rounds = [parts[start : start + pool.workers] for start in range(0, len(parts), pool.workers)]

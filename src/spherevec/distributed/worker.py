@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from spherevec.config import TrainConfig
 from spherevec.corpus import Vocabulary
 from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece
 from spherevec.distributed.exchange import Slice, merged
 from spherevec.distributed.reading import EncodedPart, PartAbout, PartReader
@@ -55,7 +56,7 @@ class Worker(Shard):
             with (self._folder / name).open("ab") as file:
                 file.write(np.ascontiguousarray(array).data)
 
-    def read_part(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: Mapping[str, Any]) -> PartAbout:
+    def read_part(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: ReadOptions) -> PartAbout:
         """Read a part of the text, behind those that are here."""
         return self._reader.read(pieces, tokenizer, threads, reading)
 

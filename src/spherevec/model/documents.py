@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.table.field_types import KINDS, MISSING_DATE, as_microseconds, as_number
-from spherevec.corpus.table.records import category_arrays, schema_array, text_arrays
+from spherevec.corpus.read.options import KINDS, ROLES
+from spherevec.corpus.table.field_types import MISSING_DATE, as_microseconds, as_number
+from spherevec.corpus.table.records import TABLE_ROLES, category_arrays, schema_array, text_arrays
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.model.document_ids import ImplicitIds
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -135,25 +136,21 @@ class DocumentTable:
         """A table made in memory, for vectors from elsewhere."""
         import tempfile
 
-        from spherevec.corpus.table.records import Columns, KeptField, RecordBuilder, Row
+        from spherevec.corpus.read.options import ReadOptions
+        from spherevec.corpus.table.records import RecordBuilder, Row
 
         fields = fields or {}
         for name, values in {"ids": ids, "titles": titles, "texts": texts, **fields}.items():
             if values is not None and len(values) != n_rows:
                 raise ConfigError(f"{len(values)} {name} do not fit {n_rows} documents")
-        kept = [KeptField(name) for name in fields]
-        columns = Columns(keep=kept, ids=ids is not None, keep_text=200 if texts is not None else 0)
-        with tempfile.TemporaryDirectory() as folder, RecordBuilder(Path(folder), columns) as builder:
+        roles = {role: values for role, values in {"id": ids, "title": titles}.items() if values is not None}
+        options = ReadOptions(keep=dict.fromkeys(fields), ids="id" in roles, keep_text=200 if texts is not None else 0)
+        with tempfile.TemporaryDirectory() as folder, RecordBuilder(Path(folder), options) as builder:
             for row in range(n_rows):
-                builder.add(
-                    Row(
-                        "" if texts is None else texts[row],
-                        None if ids is None else ids[row],
-                        None if titles is None else titles[row],
-                        [values[row] for values in fields.values()],
-                    ),
-                    f"document {row} (counted from 0)",
-                )
+                text = "" if texts is None else texts[row]
+                own_roles = {role: values[row] for role, values in roles.items()}
+                cells = [values[row] for values in fields.values()]
+                builder.add(Row(text, own_roles, cells), f"document {row} (counted from 0)")
             builder.write(Path(folder) / "table")
             return cls.open(Path(folder) / "table", memory_map=False)
 
@@ -179,9 +176,9 @@ class DocumentTable:
     def _repr_html_(self) -> str:
         from spherevec.html import table_html
 
-        header = ["id", "title", *self.fields]
-        rows = [[*self.record(row).values()] for row in range(min(len(self), 10))]
-        return table_html(header, rows, f"{len(self):,} documents")
+        records = [self.record(row) for row in range(min(len(self), 10))]
+        header = list(records[0] if records else ["id", "title", *self.fields])
+        return table_html(header, [[*record.values()] for record in records], f"{len(self):,} documents")
 
     @property
     def named(self) -> bool:
@@ -217,9 +214,10 @@ class DocumentTable:
         return f"{cut} …"
 
     def record(self, row: int) -> dict[str, Any]:
-        """One document: its id, its title and its fields, ready for JSON."""
+        """One document: its id, its title, what else has a role, and its fields, ready for JSON."""
+        others = {role: self._roles[role][row] for role in ROLES[2:] if role in self._roles}
         cells = {name: _plain(column.values(slice(row, row + 1))[0]) for name, column in self._fields.items()}
-        return {"id": self.ids[row], "title": self.title(row), **cells}
+        return {"id": self.ids[row], "title": self.title(row), **others, **cells}
 
     def column(self, name: str) -> NDArray[Any]:
         """All cells of a field: objects (str) for text and category, numbers, or datetime64[us]."""
@@ -283,9 +281,7 @@ class DocumentTable:
         except ImportError:
             raise MissingExtraError("to_pandas()", "pandas") from None
         data: dict[str, Any] = {"id": list(self.ids)}
-        for role in ("title", "text"):
-            if role in self._roles:
-                data[role] = list(self._roles[role])
+        data |= {role: list(self._roles[role]) for role in (*ROLES[1:], "text") if role in self._roles}
         for name, column in self._fields.items():
             if column.kind == "category":
                 data[name] = pandas.Categorical.from_codes(column.arrays["codes"], column.categories)
@@ -356,7 +352,7 @@ class DocumentTable:
     def _check_column(self, column: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Raise `FormatError` unless a column has the arrays of its kind, of the right types and lengths."""
         kind, role = column["kind"], column["role"]
-        if kind not in KINDS or role not in ("id", "title", "text", "field") or (role != "field" and kind != "text"):
+        if kind not in KINDS or role not in TABLE_ROLES or (role != "field" and kind != "text"):
             raise FormatError(f"its column {column['name']!r:.40} is of no known kind; upgrade spherevec")
         for part, types in _ARRAYS[kind].items():
             array = arrays.get(part)
@@ -468,7 +464,7 @@ def _joined(parts: Sequence[tuple[DocumentTable, Rows]], other_ids: Sequence[str
         if twins:
             raise ConfigError(f"{ids[twins[1]]!r:.60} is the id of two documents; ids must be unique")
         put("id", "id", "text", text_arrays(ids))
-    for role in ("title", "text"):
+    for role in (*ROLES[1:], "text"):
         if any(role in table._roles for table, _ in parts):
             put(role, role, "text", text_arrays(TextColumn.of(texts(role))))
     names = dict.fromkeys(name for table, _ in parts for name in table._fields)

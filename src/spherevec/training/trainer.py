@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
@@ -10,8 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from spherevec.config import KEEP_TEXT, TrainConfig
+from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus
+from spherevec.corpus.read.options import ReadOptions, takes_reading_options
 from spherevec.devices import DEVICES
 from spherevec.engine.schedule import COPIED_ROWS
 from spherevec.errors import ConfigError
@@ -31,24 +32,12 @@ from spherevec.training.spelling import SpellingSmoother, found_neighbours
 from spherevec.training.summary import resolved_settings, show_summary
 
 
+@takes_reading_options
 def train(
     source: Any,
     *,
     recipe: str = "default",
     tokenizer: Any = "words",
-    text_field: str | Sequence[str] | None = None,
-    id_field: str | None = None,
-    title_field: str | None = None,
-    keep: Sequence[str] | Mapping[str, str | None] = (),
-    keep_text: int = KEEP_TEXT,
-    ids: bool | Sequence[Any] = False,
-    delimiter: str | None = None,
-    ragged: str = "error",
-    date_format: str | None = None,
-    decimal: str | None = None,
-    encoding: str = "auto",
-    encoding_errors: str = "strict",
-    strict: bool = False,
     workdir: str | Path | None = None,
     progress: ProgressCallback | bool | None = None,
     initial: Model | KeyedVectors | None = None,
@@ -60,7 +49,7 @@ def train(
     ray: str | None = None,
     workers: int | None = None,
     cluster: Mapping[str, Any] | None = None,
-    **settings: Any,
+    **options: Any,
 ) -> Model:
     """Learn word and document vectors from text.
 
@@ -72,20 +61,6 @@ def train(
         recipe: "default"; "words", for people who want word vectors first; or "paper".
         tokenizer: "words", "whitespace" for text that is split already, a name with options such as
             "words:urls=drop", or a function from a string to words.
-        text_field: the column of a table that holds the text; several, such as ["title", "body"], are one text.
-        id_field: the column that holds an id of each document; all must differ.
-        title_field: the column that holds titles; without one, the beginning of the text stands in.
-        keep: further columns to keep in the model, such as `["created:date", "team"]`.
-        keep_text: how many characters of each text to keep in the model, for snippets; 0 keeps none.
-        ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
-        delimiter: what stands between the cells of a CSV file; detected if omitted.
-        ragged: rows of a CSV file with more or fewer cells than its header: "error", "skip" or "pad".
-        date_format: how dates of kept columns are written, as for `strptime` ("%d/%m/%Y"), or "excel"; detected if
-            omitted.
-        decimal: what stands before decimals in kept columns, "." or ","; detected if omitted.
-        encoding: of text files; "auto" finds it out for each file.
-        encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
-        strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.
         workdir: where the encoded corpus is kept while training (4 to 8 bytes a word) and, as long as the model is
             used, the words of each document (up to 13 bytes a word) and document vectors that would not fit into
             memory; the system's folder for temporary files by default.
@@ -107,16 +82,17 @@ def train(
         cluster: further settings of such a run: `exchange_tokens` that each worker trains between two exchanges, by
             default chosen by the vocabulary and the `bandwidth` (10 Gbit/s); `worker_timeout`, the seconds after which
             a worker that does not answer is replaced (600).
-        **settings: any field of `TrainConfig`, on top of the recipe.
+        **options: any field of `TrainConfig`, on top of the recipe.
     """
+    reading, settings = ReadOptions.split(options)
     distributed = ray is not None or workers is not None or cluster is not None
     config = TrainConfig.recipe(recipe, **settings)
-    options = Options(initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
+    run_options = Options(initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
     runtime = local_runtime(config, workdir)
     if distributed:
         ray_runtime = import_module("spherevec.distributed.runtime").ray_runtime
         runtime = ray_runtime(ray, workers, config, workdir=workdir, **(cluster or {}))
-    with options.opened(runtime) as opened:
+    with run_options.opened(runtime) as opened:
         if isinstance(source, EncodedCorpus):
             return _train_corpus(source, config, opened)
         # What a killed process has left there is removed on the way.
@@ -129,19 +105,7 @@ def train(
                 max_vocab=config.max_vocab,
                 tokenizer=tokenizer,
                 phrases=config.phrases,
-                text_field=text_field,
-                id_field=id_field,
-                title_field=title_field,
-                keep=keep,
-                keep_text=keep_text,
-                ids=ids,
-                delimiter=delimiter,
-                ragged=ragged,
-                date_format=date_format,
-                decimal=decimal,
-                encoding=encoding,
-                encoding_errors=encoding_errors,
-                strict=strict,
+                reading=reading,
                 threads=config.thread_count,
                 progress=lambda done, total: opened.report(Progress("reading", done / total if total else None)),
             )

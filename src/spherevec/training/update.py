@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -82,15 +82,15 @@ def update(
         workdir, progress, checkpoint, checkpoint_every, resume, start_over: as for `train`.
         finish: called with the finished model before any interruption is let through, to save it; False if it did not.
         **options: epochs (by default half of the model's), alpha, threads, seed, device and deterministic, all other
-            settings are the model's; and what `train` may be told about its source: text_field, id_field, keep, …, by
-            default as the model was trained. `keep` names further columns, beside those that the model keeps.
+            settings are the model's; and fields of `ReadOptions`: text_field, id_field, keep, …, by default as the
+            model was trained. `keep` names further columns, beside those that the model keeps.
 
     Returns:
         The new model. `provenance["updates"]` has a record of every update.
     """
-    known = {spec.name for spec in fields(TrainConfig)}
-    reading = _reading_of(model, {name: value for name, value in options.items() if name not in known})
-    config = _settings_of(model, add_only, {name: value for name, value in options.items() if name in known})
+    reading, settings = ReadOptions.split(options)
+    reading = _reading_of(model, reading)
+    config = _settings_of(model, add_only, settings)
     for kept in (model.words, model.docs):
         if kept is not None:
             check_finite(kept.vectors)
@@ -107,9 +107,9 @@ def update(
             "threads": config.thread_count,
         }
         opened.report(Progress("reading", 0.0))
-        with encode(source, folder / "new", **reads, **reading) as corpus:
+        with encode(source, folder / "new", reading=reading, **reads) as corpus:
             _check_tokenizer(model, corpus)
-            _warn_of_columns(model, corpus, reading["keep"])
+            _warn_of_columns(model, corpus, [kept.name for kept in reading.kept])
             change = find_update(model, corpus, config, folder, add_only=add_only)
             if change is None or add_only:
                 updated = model if change is None else change.add_documents()
@@ -118,7 +118,7 @@ def update(
                 return updated
             text = change.new
             if replay is not None:
-                old = encode(replay, folder / "replay", **reads, **_plain_reading(reading))
+                old = encode(replay, folder / "replay", reading=reading.text_only(), **reads)
                 text = _with_replay(change.part, old, change.words, config.seed, folder / "both")
             return UpdateRun(change, text, opened).run()
 
@@ -358,6 +358,8 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
         raise ConfigError("this model has no context vectors to learn with; use add_only=True (--add-only)")
     if model.docs is None and add_only:
         raise ConfigError("this model has no documents to add to; train it with documents=True (--documents)")
+    given = {name: value for name, value in given.items() if value is not None}
+    TrainConfig.from_mapping(given)
     stored = dict(model.config or {"vector_size": model.vector_size})
     for name, value in given.items():
         if name not in SETTINGS and stored.get(name) != value:
@@ -368,28 +370,25 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
     chosen: dict[str, Any] = {"threads": 0, "device": "cpu", "deterministic": None}
     if stored.get("epochs"):
         chosen["epochs"] = max(1, round(EPOCHS_SHARE * stored["epochs"]))
-    chosen |= {name: value for name, value in given.items() if value is not None}
-    config = TrainConfig.from_mapping(stored | chosen)
+    config = TrainConfig.from_mapping(stored | chosen | given)
     if model.docs is None:
         config = replace(config, documents=False)
     return config
 
 
-def _reading_of(model: Model, given: Mapping[str, Any]) -> dict[str, Any]:
+def _reading_of(model: Model, given: ReadOptions) -> ReadOptions:
     """How the new text is read: like the model's text, but for what is given."""
-    defaults = ReadOptions()
-    chosen = {name: value for name, value in given.items() if value != getattr(defaults, name, None)}
+    chosen = given.given
     before = {name: value for name, value in model.provenance.get("reading", {}).items() if name != "columns"}
-    if "ids" in chosen:
+    if given.has_ids:
         before.pop("id_field", None)
     kinds = dict(model.documents.fields) if model.documents is not None else {}
-    wanted = {kept.name: kept.kind for kept in ReadOptions(keep=chosen.pop("keep", ())).kept}
+    wanted = {kept.name: kept.kind for kept in given.kept}
     keep = {name: wanted.get(name) or kinds.get(name) for name in (*kinds, *wanted)}
-    by_name = wanted or not {"text_field", "id_field", "title_field"}.isdisjoint(chosen)
-    return {**before, **chosen, "keep": keep, "if_there": not by_name}
+    return ReadOptions(**{**before, **chosen, "keep": keep, "if_there": not given.names})
 
 
-def _warn_of_columns(model: Model, corpus: EncodedCorpus, keep: Iterable[str]) -> None:
+def _warn_of_columns(model: Model, corpus: EncodedCorpus, keep: Sequence[str]) -> None:
     """Name the columns that are new, and the fields that the new documents do not have.
 
     Args:
@@ -410,9 +409,3 @@ def _check_tokenizer(model: Model, corpus: EncodedCorpus) -> None:
             f"the model's text was split by {str(theirs)!r}, the new text by {str(ours)!r}; "
             "give the new text as the old was given"
         )
-
-
-def _plain_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
-    """How to read old text: as the new, but nothing of it is kept beside."""
-    wanted = ("text_field", "delimiter", "ragged", "encoding", "encoding_errors", "strict", "if_there")
-    return {name: value for name, value in reading.items() if name in wanted} | {"keep_text": 0}

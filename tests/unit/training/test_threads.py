@@ -197,7 +197,7 @@ EVERY_KERNEL = """
     assert_sound(spherevec.train([long, *TEXTS], **SETTINGS | {"threads": 2, "deterministic": True, "vector_size": 18}))
     assert model.infer(["a b zz", ""]).shape == (2, 18)
     SphericalKMeans(3, n_init=1, random_state=1).fit(model.docs.vectors)
-    encode(["l'été İstanbul 日本’s x " * 50] * 20, sys.argv[1], min_count=1, threads=2, _block_size=100)
+    encode(["l'été İstanbul 日本’s x " * 50] * 20, sys.argv[1], min_count=1, threads=2, block_size=100)
     print("sound")
 """
 

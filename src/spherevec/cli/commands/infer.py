@@ -25,6 +25,7 @@ from spherevec.cli.options import (
     reading_options,
     threads_option,
 )
+from spherevec.corpus.read.options import ReadOptions
 
 if TYPE_CHECKING:
     from spherevec.corpus.count.summary import CorpusSummary
@@ -69,7 +70,7 @@ def infer(
     corpus: tuple[Path, ...],
     files: _Files,
     fitting: dict[str, Any],
-    reading: dict[str, Any],
+    reading: ReadOptions,
     ray: dict[str, Any],
     console: Console,
 ) -> None:
@@ -97,11 +98,10 @@ def infer(
 
 
 def _infer(
-    folder: Path, corpus: tuple[Path, ...], files: _Files, fitting: dict[str, Any], reading: dict[str, Any]
+    folder: Path, corpus: tuple[Path, ...], files: _Files, fitting: dict[str, Any], reading: ReadOptions
 ) -> tuple[int, CorpusSummary]:
     import tempfile
 
-    from spherevec.corpus.read.options import ReadOptions
     from spherevec.corpus.read.readers import open_source
     from spherevec.io.npy import write_ids
     from spherevec.model.documents import DocumentTable
@@ -112,7 +112,7 @@ def _infer(
     counts = InferenceCounts()
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        source = open_source(list(corpus), ReadOptions(**reading), records_in=place if files.ids_file else None)
+        source = open_source(list(corpus), reading, records_in=place if files.ids_file else None)
 
         def blocks() -> Iterator[Any]:
             for block in infer_batches(model, source.all(), InferenceOptions(**fitting)):

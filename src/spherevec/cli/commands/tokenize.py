@@ -10,6 +10,7 @@ import click
 from spherevec.cli import display
 from spherevec.cli.console import Console
 from spherevec.cli.options import corpus_argument, output_options, reading_options
+from spherevec.corpus.read.options import ReadOptions
 
 
 @click.command()
@@ -22,7 +23,7 @@ from spherevec.cli.options import corpus_argument, output_options, reading_optio
 )
 @reading_options
 @output_options
-def tokenize(corpus: tuple[Path, ...], reading: dict[str, Any], console: Console, **options: Any) -> None:
+def tokenize(corpus: tuple[Path, ...], reading: ReadOptions, console: Console, **options: Any) -> None:
     """Show what the tokenizer makes of a text, before any training.
 
     Counts, the most frequent words, and examples of what was joined into one word and what was left out.
@@ -30,7 +31,7 @@ def tokenize(corpus: tuple[Path, ...], reading: dict[str, Any], console: Console
     from spherevec.corpus import read_documents
     from spherevec.corpus.preview import preview
 
-    found = preview(read_documents(list(corpus), **reading), **options)
+    found = preview(read_documents(list(corpus), reading), **options)
     console.result(found, lambda: _print(found))
     for warning in found["warnings"] if not console.as_json else ():
         display.tell(f"warning: {warning}")

@@ -22,6 +22,7 @@ from spherevec.cli.options import (
     training_settings,
 )
 from spherevec.config import RECIPES
+from spherevec.corpus.read.options import ReadOptions
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -60,7 +61,7 @@ def train(
     recipe: str,
     settings: dict[str, Any],
     tokenizer: str,
-    reading: dict[str, Any],
+    reading: ReadOptions,
     ray: dict[str, Any],
     console: Console,
 ) -> None:
@@ -84,8 +85,8 @@ def train(
                     recipe=recipe,
                     tokenizer=tokenizer,
                     progress=progress,
+                    reading=reading,
                     **output.run_arguments(),
-                    **reading,
                     **ray,
                     **settings,
                 )

@@ -23,6 +23,7 @@ from spherevec.cli.options import (
     reading_options,
     threads_option,
 )
+from spherevec.corpus.read.options import ReadOptions
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -62,7 +63,7 @@ def update(
     corpus: tuple[Path, ...],
     output: ModelOutput,
     settings: dict[str, Any],
-    reading: dict[str, Any],
+    reading: ReadOptions,
     console: Console,
 ) -> None:
     """Add documents and new words to a model; what it knows keeps its place and its ids.
@@ -78,7 +79,7 @@ def update(
             return
         output.check_run(console)
         with console.progress() as progress:
-            grown = model.update(list(corpus), progress=progress, **output.run_arguments(), **settings, **reading)
+            grown = model.update(list(corpus), progress=progress, reading=reading, **output.run_arguments(), **settings)
     _tell_changes(model, grown, console)
     console.written(f"{output.out}: {display.summary(grown)}", grown.describe())
 

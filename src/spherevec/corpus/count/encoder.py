@@ -41,70 +41,27 @@ if TYPE_CHECKING:
 _WORDS_LOOKED_AT = 10_000  # for warnings about what words look like
 
 
-def encode(
-    source: Any,
-    folder: str | os.PathLike[str],
-    *,
-    min_count: int | None = None,
-    max_vocab: int | None = None,
-    tokenizer: TokenizerLike = "words",
-    phrases: bool = False,
-    breaks: bool = False,
-    threads: int = 1,
-    progress: Callable[[int, int | None], object] | None = None,
-    _block_size: int = BLOCK_SIZE,
-    **reading: Any,
-) -> EncodedCorpus:
-    """Count and encode a corpus into `folder`, and open it.
+@dataclass(frozen=True)
+class EncodeOptions:
+    """How to count and encode a corpus that is read.
 
     Args:
-        source: a text file with one document a line; a folder of text files, web pages or mails, one document each; a
-            table (.csv, .tsv, .jsonl, .json, .parquet); each but the last may be compressed (.gz, .xz, .zst). A pattern
-            (`logs/*.txt`), a list of `Path` objects, or "-" for standard input. A data frame, an iterable of texts or
-            of lists of words, of (id, text) pairs with `ids=True`, of records with `text_field`.
-        folder: where to put the encoded corpus; new or empty.
         min_count: leave out words that occur less often; by default as `TrainConfig` says.
         max_vocab: keep at most this many of the most frequent words.
         tokenizer: "words", "whitespace", a name with options, or a function from a string to its words.
         phrases: also find multi-word terms, which become entries of the vocabulary.
         breaks: keep where punctuation stands, so that the phrases of another vocabulary can be found (`rewrite`).
         threads: how many to use; the result is the same for any number.
-        progress: called now and then, from the calling thread, with the bytes of the source that are done and their
-            total, None where that is not known.
-        **reading: the fields of `ReadOptions`: text_field, id_field, title_field, keep, ids, ….
+        block_size: bytes to read at a time.
     """
-    how = _Settings(min_count, max_vocab, tokenizer_of(tokenizer), phrases, breaks, threads, _block_size)
-    options = ReadOptions(**reading)
-    folder = Path(folder)
-    with new_folder(folder), ExitStack() as stack:
-        opened = open_source(source, options, _block_size, records_in=folder)
-        if opened.records:
-            stack.enter_context(opened.records)
 
-        def report() -> None:
-            if progress:
-                progress(opened.meter.done, opened.meter.total)
-
-        counted = _count(opened, how, folder, stack, report)
-        if opened.documents is not None:
-            how = replace(how, tokenizer=Tokenizer(TOKENS))
-        corpus = _write(opened, counted, how, folder, stack)
-    corpus.tokenizer = how.tokenizer  # with the user's function, which no file holds
-    corpus.reading = options.named
-    return corpus
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What `encode` was told, apart from the source."""
-
-    min_count: int | None
-    max_vocab: int | None
-    tokenizer: Tokenizer
-    phrases: bool
-    breaks: bool
-    threads: int
-    block_size: int
+    min_count: int | None = None
+    max_vocab: int | None = None
+    tokenizer: TokenizerLike = "words"
+    phrases: bool = False
+    breaks: bool = False
+    threads: int = 1
+    block_size: int = BLOCK_SIZE
 
     def __post_init__(self) -> None:
         for name, low in (("min_count", 1), ("max_vocab", 2), ("threads", 1)):
@@ -120,7 +77,49 @@ class _Settings:
         return min(self.threads, max(1, files_to_spare() // 2))
 
 
-def _write(opened: Source, counted: _Counted, how: _Settings, folder: Path, stack: ExitStack) -> EncodedCorpus:
+def encode(
+    source: Any,
+    folder: str | os.PathLike[str],
+    *,
+    progress: Callable[[int, int | None], object] | None = None,
+    **options: Any,
+) -> EncodedCorpus:
+    """Count and encode a corpus into `folder`, and open it.
+
+    Args:
+        source: a text file with one document a line; a folder of text files, web pages or mails, one document each; a
+            table (.csv, .tsv, .jsonl, .json, .parquet); each but the last may be compressed (.gz, .xz, .zst). A pattern
+            (`logs/*.txt`), a list of `Path` objects, or "-" for standard input. A data frame, an iterable of texts or
+            of lists of words, of (id, text) pairs with `ids=True`, of records with `text_field`.
+        folder: where to put the encoded corpus; new or empty.
+        progress: called now and then, from the calling thread, with the bytes of the source that are done and their
+            total, None where that is not known.
+        **options: fields of `EncodeOptions` (min_count, tokenizer, threads, …) and of `ReadOptions` (text_field,
+            id_field, keep, …), or `reading`, a `ReadOptions`.
+    """
+    reading, others = ReadOptions.split(options)
+    how = EncodeOptions(**others)
+    how = replace(how, tokenizer=tokenizer_of(how.tokenizer))
+    folder = Path(folder)
+    with new_folder(folder), ExitStack() as stack:
+        opened = open_source(source, reading, how.block_size, records_in=folder)
+        if opened.records:
+            stack.enter_context(opened.records)
+
+        def report() -> None:
+            if progress:
+                progress(opened.meter.done, opened.meter.total)
+
+        counted = _count(opened, how, folder, stack, report)
+        if opened.documents is not None:
+            how = replace(how, tokenizer=Tokenizer(TOKENS))
+        corpus = _write(opened, counted, how, folder, stack)
+    corpus.tokenizer = tokenizer_of(how.tokenizer)  # with the user's function, which no file holds
+    corpus.reading = reading.remembered
+    return corpus
+
+
+def _write(opened: Source, counted: _Counted, how: EncodeOptions, folder: Path, stack: ExitStack) -> EncodedCorpus:
     """Choose the words, and write a counted text in them."""
     raw_tokens = sum(block.n_ids for block in counted.spilled)
     min_count = default_min_count(raw_tokens) if how.min_count is None else how.min_count
@@ -153,9 +152,10 @@ def _write(opened: Source, counted: _Counted, how: _Settings, folder: Path, stac
         rare.write(folder / encoded.RARE, how.workers)
         for task in tasks:
             task.result()
-    warnings = warnings_about(summary, **looks.result(), divided=how.tokenizer.divides_unspaced)
+    tokenizer = tokenizer_of(how.tokenizer)
+    warnings = warnings_about(summary, **looks.result(), divided=tokenizer.divides_unspaced)
     summary = summary.with_(warnings=tuple(warnings))
-    about = finish_corpus(folder, vocabulary, how.tokenizer, n_tokens, n_documents, summary)
+    about = finish_corpus(folder, vocabulary, tokenizer, n_tokens, n_documents, summary)
     return EncodedCorpus(folder, about, vocabulary)  # what was written a moment ago needs no check
 
 
@@ -184,9 +184,11 @@ class _Counted:
         return NumberedBlocks(self.spilled, self._spills, of_tables, places, self.hashes, rare, marks, threads)
 
 
-def _count(opened: Source, how: _Settings, folder: Path, stack: ExitStack, report: Callable[[], object]) -> _Counted:
+def _count(
+    opened: Source, how: EncodeOptions, folder: Path, stack: ExitStack, report: Callable[[], object]
+) -> _Counted:
     """Read, count and spill a source; the spills are removed with `stack`."""
-    tokenizer, workers, size = how.tokenizer, how.workers, how.block_size
+    tokenizer, workers, size = tokenizer_of(how.tokenizer), how.workers, how.block_size
 
     def spills_of(tables: Sequence[Table]) -> list[Spill]:
         return [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]

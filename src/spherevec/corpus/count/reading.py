@@ -189,7 +189,7 @@ def count_portions(
     """Read portions with one table and one spill a thread; returns the blocks in the order of the text."""
     assert source.plain is not None
     records, budget, only = source.records, Budget(source.name), len(source.plain[0]) == 1
-    keep_text = records.columns.keep_text if records is not None else 0
+    keep_text = records.options.keep_text if records is not None else 0
     counted: list[SpilledBlock] = []
     lines_before = text_before = 0  # of the file that the last portion ended in
 

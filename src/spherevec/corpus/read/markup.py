@@ -13,7 +13,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO
 
 from spherevec.corpus.read.guard import UnreadableError, guarded
-from spherevec.corpus.read.streams import AUTO, InputFile, found_encoding, open_stream
+from spherevec.corpus.read.options import AUTO
+from spherevec.corpus.read.streams import InputFile, found_encoding, open_stream
+from spherevec.corpus.read.tables import make_row
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
 
@@ -197,11 +199,12 @@ def _bounded(mail: bytes, place: str) -> bytes:
 def _row(
     file: InputFile, text: str, title: str, fields: dict[str, Any], place: str | None = None, number: int = 1
 ) -> Row:
-    place = place or str(file.path)
-    chosen = file.options.fields(list(fields), place, text_known=True)
-    if chosen.text:
-        raise CorpusError(f"{place}: its text is known; leave out text_field {chosen.text[0]!r:.40}")
-    return chosen.row(fields, place, number, text=text, title=title)
+    place, options = place or str(file.path), file.options
+    options.check_fields(list(fields), place, text_known=True)
+    if options.text_fields:
+        raise CorpusError(f"{place}: its text is known; leave out text_field {options.text_fields[0]!r:.40}")
+    row = make_row(options, fields, place, number, text)
+    return row if "title" in row.roles else row._replace(roles={**row.roles, "title": title})
 
 
 def _header(message: EmailMessage, name: str) -> str | None:

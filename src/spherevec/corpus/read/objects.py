@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spherevec.corpus.read.formats import REFUSED, ending, format_by_ending
-from spherevec.corpus.read.options import Fields, ReadOptions, listed
-from spherevec.corpus.read.tables import record_rows
+from spherevec.corpus.read.options import ReadOptions, listed
+from spherevec.corpus.read.tables import make_row, record_rows
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
 
@@ -60,7 +60,7 @@ def documents_of(source: Any, options: ReadOptions, *, paths: bool = False) -> D
     if isinstance(document, list):
         return Documents(_word_lists(both), True)
     _refuse_document(document)
-    if options.ids is False and not paths:
+    if not options.has_ids and not paths:
         both = _no_paths(both)
     return Documents(_texts(both), False)
 
@@ -77,7 +77,7 @@ def _named_pairs(items: Iterator[Any], options: ReadOptions) -> tuple[Iterator[A
 
 def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, Any]]:
     """Each document with its id, None where it has none."""
-    if options.ids is False:
+    if not options.has_ids:
         for item in items:
             yield None, item
     elif options.ids is True:
@@ -87,6 +87,7 @@ def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, An
             yield item[0], item[1]
     else:
         count = 0
+        assert not isinstance(options.ids, bool)
         ids: Iterator[Any] = iter(options.ids)
         for item in items:
             id = next(ids, _pairs)
@@ -105,7 +106,7 @@ def _texts(pairs: Iterable[tuple[Any, Any]]) -> Iterator[Row]:
                 f"document {number} (counted from 0) must be a string like the first, not {_shown(document)}; "
                 "make it '' if it is empty"
             )
-        yield Row(document, id, number=number)
+        yield Row(document, {} if id is None else {"id": id}, number=number)
 
 
 def _word_lists(pairs: Iterable[tuple[Any, Any]]) -> Iterator[Row]:
@@ -119,7 +120,7 @@ def _word_lists(pairs: Iterable[tuple[Any, Any]]) -> Iterator[Row]:
                 raise CorpusError(
                     f"document {number} (counted from 0): {_shown(word)} is not a word; words are strings"
                 )
-        yield Row(document, id, number=number)
+        yield Row(document, {} if id is None else {"id": id}, number=number)
 
 
 def _refuse_source(source: Any) -> None:
@@ -223,10 +224,6 @@ def frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
     there = list(frame.columns)
     if not all(isinstance(name, str) for name in there):
         raise CorpusError(f"{kind}: its columns must be named by strings; rename them")
-    fields = options.fields(there, kind)
-    return _rows(frame.select(fields.all), fields, kind)
-
-
-def _rows(frame: Any, fields: Fields, kind: str) -> Iterator[Row]:
-    for number, cells in enumerate(frame.iter_rows(named=True)):
-        yield fields.row(cells, f"{kind}, row (counted from 0) ", number)
+    options.check_fields(there, kind)
+    rows = enumerate(frame.select(options.names).iter_rows(named=True))
+    return (make_row(options, cells, f"{kind}, row (counted from 0) ", number) for number, cells in rows)

@@ -1,143 +1,176 @@
-"""How to read a corpus: which fields hold what, and how files are written."""
+"""How to read a corpus: the table of reading options, and of the roles that a column may have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from inspect import Parameter, signature
+from typing import Any, NamedTuple, TypeVar
 
 from spherevec.config import KEEP_TEXT
-from spherevec.corpus.read.streams import AUTO
-from spherevec.corpus.table.field_types import EXCEL, check_kind, is_missing, split_kind
-from spherevec.corpus.table.records import Columns, KeptField, Row
 from spherevec.errors import ConfigError, CorpusError
 
+KINDS = ("text", "number", "date", "category")  # of a kept field
+AUTO = "auto"  # the encoding of each file is detected
+EXCEL = "excel"  # dates are days since the end of 1899
 _NAMES_SHOWN = 20
 
-
-class Fields(NamedTuple):
-    """The names of the fields that are read."""
-
-    text: tuple[str, ...]
-    id: str | None
-    title: str | None
-    keep: tuple[str, ...]
-
-    @property
-    def all(self) -> list[str]:
-        """Each name once."""
-        return list(dict.fromkeys(name for name in (*self.text, self.id, self.title, *self.keep) if name is not None))
-
-    def row(
-        self, cells: Mapping[str, Any], where: str, number: int, *, text: str | None = None, title: Any = None
-    ) -> Row:
-        """A document from its cells by their names; those that are not there are missing.
-
-        A title is part of the text, so that it is searched and learned from.
-
-        Args:
-            where: the source of the cells, for messages.
-            text, title: where these are known without a field.
-        """
-        if text is None:
-            parts = [_text(cells.get(name), where, number, name) for name in self.text]
-            heading = cells.get(self.title) if self.title is not None and self.title not in self.text else None
-            if heading is not None and not is_missing(heading):
-                parts.insert(0, str(heading))
-            text = "\n".join(filter(None, parts))
-        return Row(
-            text,
-            None if self.id is None else cells.get(self.id),
-            title if self.title is None else cells.get(self.title),
-            [cells.get(name) for name in self.keep],
-            number,
-        )
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
-def _text(value: Any, where: str, number: int, name: str) -> str:
-    """A cell as text; nothing is an empty text, and a number is none."""
-    if isinstance(value, str):
-        return value
-    if is_missing(value):
-        return ""
-    raise CorpusError(
-        f"{where}{number}, field {name!r:.60}: holds {type(value).__name__} {str(value)[:40]!r}, not text; choose "
-        "another field"
+class KeptField(NamedTuple):
+    """A field that is kept beside the text, and its kind where the user says it."""
+
+    name: str
+    kind: str | None = None
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    metavar: str | None = None,
+    choices: tuple[str, ...] | None = None,
+    parse: Callable[[str], Any] | None = None,
+    role: str | None = None,
+    of_tables: bool = False,
+    remembered: bool = False,
+) -> Any:
+    """A reading option; the command line, the documentation and the checks follow from it.
+
+    Args:
+        metavar: what `--help` shows for its value. An option with neither this nor choices is a switch if it is a bool,
+            and otherwise for Python only.
+        choices: the values that it may take.
+        parse: makes its value of what is typed on the command line.
+        role: the option names the column of that role, which the table of documents keeps as text.
+        of_tables: only a source with fields can serve it.
+        remembered: an update of the model reads its text with the same value.
+    """
+    shown = {"metavar": metavar, "choices": choices, "parse": parse}
+    return field(
+        default=default,
+        metadata={"help": help, "role": role, "of_tables": of_tables, "remembered": remembered, **shown},
     )
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What `train`, `encode` and `infer` may be told about their source.
+    """What `train`, `update`, `infer` and `tokenize` may be told about their source. To add one, add a field."""
 
-    Args:
-        text_field: the column of a table that holds the text; several, such as ["title", "body"], are one text.
-        id_field: the column that holds an id of each document; all must differ.
-        title_field: the column that holds titles.
-        keep: further columns to keep beside the vectors: names, each perhaps with its kind (`created:date`), or a
-            mapping from names to kinds ("text", "number", "date", "category", None to find out).
-        keep_text: how many characters of each text to keep for titles and snippets; 0 keeps none.
-        delimiter: what stands between the cells of a CSV file; detected if omitted.
-        ragged: rows of a CSV file with more or fewer cells than its header: "error" refuses them, "skip" leaves them
-            out, "pad" fills what is missing and cuts what is too much.
-        date_format: how dates are written, as for `strptime` ("%d/%m/%Y"), or "excel"; detected if omitted.
-        decimal: what stands before decimals, "." or ","; detected if omitted.
-        encoding: how text is written as bytes; "auto" finds it out for each file.
-        encoding_errors: "strict" refuses bytes that are not valid, "replace" puts a replacement character there.
-        strict: refuse a web page or a mail that cannot be read; otherwise it is skipped with a warning.
-        ids: True where documents are pairs of an id and a text; or the ids themselves, one a document.
-        if_there: the fields are those of an earlier text: a source that has no fields at all is read without them.
-    """
-
-    text_field: str | Sequence[str] | None = None
-    id_field: str | None = None
-    title_field: str | None = None
-    keep: Sequence[str] | Mapping[str, str | None] = ()
-    keep_text: int = KEEP_TEXT
-    delimiter: str | None = None
-    ragged: str = "error"
-    date_format: str | None = None
-    decimal: str | None = None
-    encoding: str = AUTO
-    encoding_errors: str = "strict"
-    strict: bool = False
-    ids: bool | Sequence[Any] = False
-    if_there: bool = False
+    text_field: str | Sequence[str] | None = option(
+        None,
+        "Column of a table that holds the text; several are one text.",
+        metavar="NAME,NAME",
+        parse=lambda text: _split(text) if "," in text else text,
+        of_tables=True,
+        remembered=True,
+    )
+    id_field: str | None = option(
+        None,
+        "Column that holds an id of each document; all must differ.",
+        metavar="NAME",
+        role="id",
+        of_tables=True,
+        remembered=True,
+    )
+    title_field: str | None = option(
+        None, "Column that holds titles.", metavar="NAME", role="title", of_tables=True, remembered=True
+    )
+    keep: Sequence[str] | Mapping[str, str | None] = option(
+        (),
+        "Columns to keep beside the vectors, perhaps with their kind: created:date,team.",
+        metavar="NAME,NAME",
+        parse=_split,
+        of_tables=True,
+    )
+    keep_text: int = option(
+        KEEP_TEXT, "Characters of each text to keep for snippets; 0 keeps none.", metavar="N", remembered=True
+    )
+    delimiter: str | None = option(
+        None,
+        "What stands between the cells of a CSV file; detected if omitted.",
+        metavar="X",
+        parse=lambda text: "\t" if text in ("\\t", "tab") else text,
+        of_tables=True,
+    )
+    ragged: str = option(
+        "error",
+        "What to do with rows of a CSV file that have more or fewer cells than its header.",
+        choices=("error", "skip", "pad"),
+    )
+    date_format: str | None = option(
+        None,
+        "How dates are written: %d/%m/%Y, or excel; detected if omitted.",
+        metavar="FORMAT",
+        remembered=True,
+    )
+    decimal: str | None = option(
+        None, "What stands before decimals; detected if omitted.", choices=(".", ","), remembered=True
+    )
+    encoding: str = option(AUTO, "How the text is written as bytes.", metavar="NAME")
+    encoding_errors: str = option(
+        "strict", "Refuse bytes that are not valid in the encoding, or replace them.", choices=("strict", "replace")
+    )
+    strict: bool = option(False, "Refuse pages and mails that cannot be read; else they are skipped.")
+    ids: bool | Sequence[Any] = option(
+        False, "True where documents are pairs of an id and a text; or the ids themselves, one a document."
+    )
+    # The fields are those of an earlier text: a source that has no fields at all is read without them.
+    if_there: bool = field(default=False)
     columns_seen: set[str] = field(default_factory=set, compare=False)
 
     def __post_init__(self) -> None:
+        for spec in fields(self):
+            value, choices = getattr(self, spec.name), spec.metadata.get("choices")
+            if choices and value not in choices and value != spec.default:
+                raise ConfigError(f"{spec.name} must be one of {', '.join(choices)}, not {value!r:.40}")
         if isinstance(self.keep, str):
             raise ConfigError(f"keep must be a list of field names, not {self.keep!r:.60}; write keep=[{self.keep!r}]")
         if not isinstance(self.keep_text, int) or isinstance(self.keep_text, bool) or self.keep_text < 0:
             raise ConfigError(f"keep_text must be a number of characters, 0 for none, not {self.keep_text!r:.40}")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
             raise ConfigError(f"delimiter must be one character such as ';' or a tab, not {self.delimiter!r:.40}")
-        _check_choice("ragged", self.ragged, ("error", "skip", "pad"))
         if self.date_format is not None and "%" not in self.date_format and self.date_format != EXCEL:
             raise ConfigError(f"date_format must be such as '%d/%m/%Y', or 'excel', not {self.date_format!r:.40}")
-        if self.decimal is not None:
-            _check_choice("decimal", self.decimal, (".", ","))
-        _check_choice("encoding_errors", self.encoding_errors, ("strict", "replace"))
-        if self.id_field is not None and self.ids is not False:
+        if self.id_field is not None and self.has_ids:
             raise ConfigError("id_field and ids both say where ids come from; give one of them")
         names = [kept.name for kept in self.kept]
         for name in names:
             if names.count(name) > 1:
                 raise ConfigError(f"keep names {name!r:.60} twice; name each field once")
 
+    @classmethod
+    def split(cls, arguments: Mapping[str, Any]) -> tuple[ReadOptions, dict[str, Any]]:
+        """The reading options among keyword arguments, or those of `reading`; and the other arguments."""
+        names = {spec.name for spec in fields(cls)}
+        own = {name: value for name, value in arguments.items() if name in names}
+        others = {name: value for name, value in arguments.items() if name not in names}
+        return replace(others.pop("reading", None) or cls(), **own), others
+
     @property
+    def has_ids(self) -> bool:
+        """Whether documents bring ids that no field is named for."""
+        return self.ids is not False
+
+    @cached_property
     def text_fields(self) -> tuple[str, ...]:
         """The fields of the text; empty where none is named."""
         given = self.text_field
         return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
-    @property
-    def names(self) -> list[str]:
-        """All fields that are named."""
-        named = (*self.text_fields, self.id_field, self.title_field, *(kept.name for kept in self.kept))
-        return [name for name in named if name is not None]
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        """The columns that are named for a role, by it."""
+        named = {spec.metadata.get("role"): getattr(self, spec.name) for spec in fields(self)}
+        return {role: name for role, name in named.items() if role and name is not None}
 
-    @property
+    @cached_property
     def kept(self) -> list[KeptField]:
         """The fields to keep, with the kinds that the user named."""
         if isinstance(self.keep, Mapping):
@@ -146,39 +179,44 @@ class ReadOptions:
             return [KeptField(name, kind) for name, kind in self.keep.items()]
         return [KeptField(*split_kind(name)) for name in self.keep]
 
+    @cached_property
+    def names(self) -> list[str]:
+        """All fields that are named, each once."""
+        return list(dict.fromkeys((*self.text_fields, *self.roles.values(), *(kept.name for kept in self.kept))))
+
     @property
     def wants_fields(self) -> str | None:
         """The first option that only a source with fields can serve, as the user would spell it."""
-        given = {
-            "text_field": self.text_field,
-            "id_field": self.id_field,
-            "title_field": self.title_field,
-            "keep": [*self.keep] or None,
-            "delimiter": self.delimiter,
-        }
-        return next((f"{name} {value!r:.60}" for name, value in given.items() if value is not None), None)
+        for spec in PUBLIC:
+            value = getattr(self, spec.name)
+            if spec.metadata["of_tables"] and value is not None and (isinstance(value, str) or len(value)):
+                return f"{spec.name} {value!r:.60}"
+        return None
 
     def without_fields(self) -> ReadOptions:
         """The same for a source that has no fields."""
-        return replace(self, text_field=None, id_field=None, title_field=None, keep=())
+        return replace(self, text_field=None, keep=(), **_NO_COLUMNS)
+
+    def text_only(self) -> ReadOptions:
+        """The same, but nothing is kept beside the text."""
+        return replace(self, ids=False, keep=(), keep_text=0, **_NO_COLUMNS)
 
     @property
-    def named(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
+        """The options that are not the default."""
+        chosen = {spec.name: getattr(self, spec.name) for spec in PUBLIC if spec.name != "ids"}
+        given = {name: value for name, value in chosen.items() if value != getattr(ReadOptions, name)}
+        return given | ({"ids": self.ids} if self.has_ids else {})
+
+    @property
+    def remembered(self) -> dict[str, Any]:
         """What another text of the same kind needs to be read alike, ready for JSON; `keep` is in the table."""
-        names = ("text_field", "id_field", "title_field", "keep_text", "date_format", "decimal")
-        named = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(ReadOptions, name)}
+        names = [spec.name for spec in PUBLIC if spec.metadata["remembered"]]
+        named = {name: value for name, value in self.given.items() if name in names}
         return named | ({"columns": sorted(self.columns_seen)} if self.columns_seen else {})
 
-    @property
-    def columns(self) -> Columns:
-        """What the table of documents is made of."""
-        return Columns(
-            self.id_field, self.title_field, self.kept, self.keep_text, self.ids is not False, self.date_format,
-            self.decimal,
-        )  # fmt: skip
-
-    def fields(self, there: Sequence[str], where: str, *, text_known: bool = False) -> Fields:
-        """The fields to read, all of which must be `there`.
+    def check_fields(self, there: Sequence[str], where: str, *, text_known: bool = False) -> None:
+        """Raise `CorpusError` unless all fields that are named are `there`.
 
         Args:
             text_known: the source has a text of its own, as an e-mail has; no field is named for it.
@@ -187,25 +225,40 @@ class ReadOptions:
         missing = [name for name in self.text_fields if name not in there]
         if missing or not (self.text_fields or text_known):
             raise no_text_field(missing[0] if missing else None, there, where)
-        keep = tuple(kept.name for kept in self.kept)
-        asked = {
-            "id_field": [self.id_field],
-            "title_field": [self.title_field],
-            "keep": keep,
-        }
-        for option, names in asked.items():
-            for name in names:
-                if name is not None and name not in there:
-                    before, _, kind = name.rpartition(":")
-                    if option == "keep" and before in there:
-                        check_kind(kind)
-                    raise CorpusError(f"{where}: no field {name!r:.60}; choose {option}=NAME among {listed(there)}")
-        return Fields(self.text_fields, self.id_field, self.title_field, keep)
+        asked = {name: f"{role}_field" for role, name in self.roles.items()}
+        for name, option in {**asked, **{kept.name: "keep" for kept in self.kept}}.items():
+            if name not in there:
+                before, _, kind = name.rpartition(":")
+                if option == "keep" and before in there:
+                    check_kind(kind)
+                raise CorpusError(f"{where}: no field {name!r:.60}; choose {option}=NAME among {listed(there)}")
 
 
-def _check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r:.40}")
+PUBLIC = tuple(spec for spec in fields(ReadOptions) if spec.metadata)
+ROLES = tuple(spec.metadata["role"] for spec in PUBLIC if spec.metadata["role"])
+_NO_COLUMNS: dict[str, Any] = {spec.name: None for spec in PUBLIC if spec.metadata["role"]}
+
+
+def takes_reading_options(verb: Verb) -> Verb:
+    """Show the reading options in the signature and the docstring of a function that takes them as `**options`."""
+    before = signature(verb)
+    *named, others = before.parameters.values()
+    ours = [Parameter(spec.name, Parameter.KEYWORD_ONLY, default=spec.default, annotation=spec.type) for spec in PUBLIC]
+    verb.__signature__ = before.replace(parameters=[*named, *ours, others])  # type: ignore[attr-defined]
+    lines = "".join(f"        {spec.name}: {spec.metadata['help']}\n" for spec in PUBLIC)
+    verb.__doc__ = (verb.__doc__ or "").replace("        **options:", f"{lines}        **options:")
+    return verb
+
+
+def split_kind(name: str) -> tuple[str, str | None]:
+    """`created:date` as the field `created` of kind "date"; one that ends with no kind has none."""
+    before, colon, kind = name.rpartition(":")
+    return (before, kind) if colon and kind in KINDS else (name, None)
+
+
+def check_kind(kind: str | None) -> None:
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(f"a kept field is one of {', '.join(KINDS)}, not {kind!r:.40}")
 
 
 def no_text_field(name: str | None, there: Sequence[str], where: str) -> CorpusError:

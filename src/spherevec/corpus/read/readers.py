@@ -62,14 +62,15 @@ class Source:
         return self.texts() if self.documents is None else self.documents
 
 
-def read_documents(source: Any, **options: Any) -> Iterator[Document]:
+def read_documents(source: Any, reading: ReadOptions | None = None, **options: Any) -> Iterator[Document]:
     """The documents of any source that `encode` takes, in the same order; newlines inside a text become spaces.
 
     Args:
         source: see `encode`.
-        **options: fields of `ReadOptions`, such as `text_field` and `encoding`.
+        reading: how to read it.
+        **options: some fields of `reading`, such as `text_field` and `encoding`.
     """
-    return open_source(source, ReadOptions(**options)).all()
+    return open_source(source, replace(reading or ReadOptions(), **options)).all()
 
 
 def open_source(
@@ -88,12 +89,12 @@ def open_source(
     paths = paths_of(source)
     if options.if_there:
         source, options = _with_fields_if_there(source, paths, options)
-    builder = None if records_in is None else RecordBuilder(records_in, options.columns)
+    builder = None if records_in is None else RecordBuilder(records_in, options)
     if paths is not None:
         return _open_files(paths, options, size, builder)
     meter = Meter()
     if is_frame(source):
-        if options.ids is not False:
+        if options.has_ids:
             raise CorpusError("ids of a data frame are one of its columns; name it: id_field=")
         rows, in_words = frame_rows(source, options), False
     else:
@@ -134,7 +135,7 @@ def _open_files(
 ) -> Source:
     notes: list[str] = []
     items = items_of(paths, notes)
-    if options.ids is not False:
+    if options.has_ids:
         raise CorpusError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
     if options.wants_fields:
         plain = next((item for item in items if not item.format.fields and item.path != STDIN), None)

@@ -14,14 +14,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from spherevec.corpus.read.guard import DamagedError, DecompressionLimit, UnreadableError, guarded, newlines_in
+from spherevec.corpus.read.options import AUTO, ReadOptions
 from spherevec.corpus.tokenize.cleaning import LONGEST_TAG
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
-
-if TYPE_CHECKING:
-    from spherevec.corpus.read.options import ReadOptions
 
 BLOCK_SIZE = 1 << 20
 LONGEST_TEXT = 1 << 28  # bytes that are ever held as one text or one word
@@ -32,7 +30,6 @@ _ZSTD_CHUNK = 1 << 9  # compressed bytes at a time: each may unfold to 32 KB
 _XZ_CHUNK = 1 << 16  # bytes at a time, on both sides
 _XZ_MEMORY = 1 << 28  # four times what `xz -9` asks for
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
-AUTO = "auto"  # the encoding of each file is found out
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from spherevec.corpus.read.guard import guarded
-from spherevec.corpus.read.options import Fields, ReadOptions, listed, no_text_field
+from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
 from spherevec.corpus.read.streams import InputFile, unchanged
+from spherevec.corpus.table.field_types import is_missing
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError, SpherevecError
 from spherevec.process import LONGEST_CELL, long_csv_cells
@@ -70,8 +71,8 @@ def _array_rows(chunks: Iterable[str], path: Path, options: ReadOptions) -> Iter
     if isinstance(first[1], str):
         if options.wants_fields:
             raise CorpusError(f"{path}: holds texts without fields; leave out {options.wants_fields}")
-        text = Fields(("text",), None, None, ())
-        return (text.row({"text": item}, f"{path}, item ", number) for number, item in both)
+        text = ReadOptions(text_field="text")
+        return (make_row(text, {"text": item}, f"{path}, item ", number) for number, item in both)
     return record_rows(both, options, f"{path}, record ", str(path))
 
 
@@ -139,8 +140,8 @@ def record_rows(records: Iterable[tuple[int, Any]], options: ReadOptions, place:
         place: what stands before a record's number in a message.
         source: where they come from, for messages about all of them.
     """
-    fields = Fields(options.text_fields, options.id_field, options.title_field, tuple(k.name for k in options.kept))
-    unseen = {name for name in (*fields.text[1:], fields.title, *fields.keep) if name is not None}
+    text, id_field = options.text_fields[:1], options.id_field
+    unseen = set(options.names) - {*text, id_field}
     keys: list[str] = []
     for number, record in records:
         if not isinstance(record, Mapping):
@@ -148,15 +149,45 @@ def record_rows(records: Iterable[tuple[int, Any]], options: ReadOptions, place:
         if not keys:
             keys = list(map(str, record))
             options.columns_seen.update(keys)
-        if not fields.text or fields.text[0] not in record:
-            raise no_text_field(fields.text[0] if fields.text else None, list(record), f"{place}{number}")
-        if fields.id is not None and fields.id not in record:
-            raise CorpusError(f"{place}{number}: no field {fields.id!r:.60}; every document needs an id")
+        if not text or text[0] not in record:
+            raise no_text_field(text[0] if text else None, list(record), f"{place}{number}")
+        if id_field is not None and id_field not in record:
+            raise CorpusError(f"{place}{number}: no field {id_field!r:.60}; every document needs an id")
         if unseen:
             unseen.difference_update(record)
-        yield fields.row(record, place, number)
+        yield make_row(options, record, place, number)
     if unseen and keys:
         raise CorpusError(f"{source}: no record has a field {min(unseen)!r:.60}; the first has {listed(keys)}")
+
+
+def make_row(options: ReadOptions, cells: Mapping[str, Any], where: str, number: int, text: str | None = None) -> Row:
+    """A document from its cells by their names; those that are not there are missing.
+
+    A title is part of the text, so that it is searched and learned from.
+
+    Args:
+        where: the source of the cells, for messages.
+        text: where it is known without a field.
+    """
+    roles = {role: cells.get(name) for role, name in options.roles.items()}
+    if text is None:
+        parts = [_text_cell(cells.get(name), where, number, name) for name in options.text_fields]
+        if options.title_field not in options.text_fields and not is_missing(roles.get("title")):
+            parts.insert(0, str(roles["title"]))
+        text = "\n".join(filter(None, parts))
+    return Row(text, roles, [cells.get(kept.name) for kept in options.kept], number)
+
+
+def _text_cell(value: Any, where: str, number: int, name: str) -> str:
+    """A cell as text; nothing is an empty text, and a number is none."""
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return ""
+    raise CorpusError(
+        f"{where}{number}, field {name!r:.60}: holds {type(value).__name__} {str(value)[:40]!r}, not text; choose "
+        "another field"
+    )
 
 
 def csv_rows(file: InputFile) -> Iterator[Row]:
@@ -187,8 +218,8 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
         rows = csv.reader(decoded(), strict=True, delimiter=delimiter)
         try:
             header = next(rows, [])
-            fields = options.fields(header, str(path))
-            places = [(name, header.index(name)) for name in fields.all]
+            options.check_fields(header, str(path))
+            places = [(name, header.index(name)) for name in options.names]
             blank = odd = 0  # lines since the last row, which are rows only where others follow; rows of another length
             for row in rows:
                 held = 0
@@ -196,7 +227,7 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
                     blank += 1
                     continue
                 for _ in range(blank):
-                    yield fields.row(dict.fromkeys(fields.all, ""), f"{path}, line ", number())
+                    yield make_row(options, dict.fromkeys(options.names, ""), f"{path}, line ", number())
                 blank = 0
                 if len(row) != len(header) and (row or len(header) > 1) and any(row[len(header) :] or [True]):
                     odd += 1
@@ -205,7 +236,7 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
                     if options.ragged == "skip":
                         continue
                 cells = {name: row[place] if place < len(row) else "" for name, place in places}
-                yield fields.row(cells, f"{path}, line ", number())
+                yield make_row(options, cells, f"{path}, line ", number())
             if odd:
                 done = "skipped" if options.ragged == "skip" else "padded or cut"
                 file.notes.append(f"{path}: {odd:,} rows with more or fewer cells than the header were {done}")
@@ -247,7 +278,7 @@ def _found_delimiter(header: str, file: InputFile) -> str:
 
 def parquet_rows(file: InputFile) -> Iterator[Row]:
     """The rows of a Parquet file, a few at a time."""
-    path, meter = file.path, file.meter
+    path, meter, options = file.path, file.meter, file.options
     try:
         import pyarrow
         import pyarrow.parquet
@@ -258,13 +289,14 @@ def parquet_rows(file: InputFile) -> Iterator[Row]:
     before = meter.done
     try:
         with unchanged(path), pyarrow.parquet.ParquetFile(path) as table:
-            fields = file.options.fields(table.schema_arrow.names, str(path))
+            options.check_fields(table.schema_arrow.names, str(path))
             rows_done = 0
-            for batch in table.iter_batches(batch_size=_ROWS, columns=fields.all):
-                cells = {name: batch.column(name).to_pylist() for name in fields.all}
+            for batch in table.iter_batches(batch_size=_ROWS, columns=options.names):
+                cells = {name: batch.column(name).to_pylist() for name in options.names}
                 for i in range(len(batch)):
                     number = rows_done + i + 1
-                    row = fields.row({name: column[i] for name, column in cells.items()}, f"{path}, row ", number)
+                    values = {name: column[i] for name, column in cells.items()}
+                    row = make_row(options, values, f"{path}, row ", number)
                     if len(row.text) > LONGEST_RECORD:
                         raise CorpusError(f"{path}, row {number}: longer than {LONGEST_RECORD >> 20} MB; split it")
                     yield row

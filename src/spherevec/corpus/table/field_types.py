@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spherevec.errors import ConfigError
+from spherevec.corpus.read.options import EXCEL, check_kind
 
-KINDS = ("text", "number", "date", "category")
 MISSING_DATE = int(np.iinfo(np.int64).min)  # NumPy's "not a time"
 # A field holds categories if it has at most so many different values, each twice on average; or few, of which any
 # occurs twice.
@@ -30,20 +29,9 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 # The orders in which dates may be written, as formats of `strptime`.
 ISO, DAY_FIRST, MONTH_FIRST = "ISO 8601", "%d/%m/%Y", "%m/%d/%Y"
 _FOUND_FORMS = {ISO, DAY_FIRST, MONTH_FIRST}
-EXCEL = "excel"  # days since the end of 1899
 _EPOCH = datetime(1970, 1, 1)
 _EXCEL_EPOCH = datetime(1899, 12, 30)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-def split_kind(name: str, there: list[str] | None = None) -> tuple[str, str | None]:
-    """`created:date` as the field `created` of kind "date"; a name that is there as it stands has no kind."""
-    before, colon, kind = name.rpartition(":")
-    if not colon or (there is not None and name in there):
-        return name, None
-    if kind not in KINDS:
-        return name, None
-    return before, kind
 
 
 def is_missing(value: Any) -> bool:
@@ -134,11 +122,6 @@ def _day_and_time(text: str, form: str) -> tuple[str, str]:
 
 def _moment(day: str, time: str) -> int | None:
     return as_microseconds(f"{day} {time:0>5}" if time.count(":") == 1 else f"{day} {time:0>8}" if time else day)
-
-
-def check_kind(kind: str | None) -> None:
-    if kind is not None and kind not in KINDS:
-        raise ConfigError(f"a kept field is one of {', '.join(KINDS)}, not {kind!r:.40}")
 
 
 class KindFinder:

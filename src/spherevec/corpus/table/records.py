@@ -2,8 +2,8 @@
 
 Columns are spilled to files as documents come, and written as one safetensors file at the end. Its layout:
 
-    schema              JSON in UTF-8: {"rows": n, "columns": [{"role", "name", "kind"}, …]}; roles are id, title, text
-                        and field; column i of this list has the arrays `i.…`
+    schema              JSON in UTF-8: {"rows": n, "columns": [{"role", "name", "kind"}, …]}; roles are those of
+                        `spherevec.corpus.read.options`, text and field; column i of this list has the arrays `i.…`
     i.offsets, i.bytes  kind "text": where each text begins (n + 1), and all of them in UTF-8
     i.values            kind "number": float64 or int64 (n,); kind "date": int64 microseconds since 1970 (n,)
     i.codes             kind "category": int32 (n,), -1 where missing; with i.offsets, i.bytes for the categories
@@ -17,18 +17,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.config import KEEP_TEXT
+from spherevec.corpus.read.options import ROLES, KeptField, ReadOptions
 from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, as_number, is_missing
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
+TABLE_ROLES = (*ROLES, "text", "field")  # of the columns of a table, in their order
 _ROWS_CONVERTED = 1 << 14
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -38,31 +39,36 @@ class Row(NamedTuple):
     """One document of a source: its text, or its list of words, and what is kept beside it."""
 
     text: str | Sequence[str]
-    id: Any = None
-    title: Any = None
-    values: Sequence[Any] = ()
+    roles: Mapping[str, Any] = MappingProxyType({})  # its id, its title, …, where it has them
+    values: Sequence[Any] = ()  # of the kept fields
     number: int = 0  # of the line or row in its source, for messages
 
 
-@dataclass(frozen=True)
-class KeptField:
-    """A field that is kept beside the text, and its kind where the user says it."""
+class _SparseTexts:
+    """A column of texts that is there if any row has one.
 
-    name: str
-    kind: str | None = None
+    Args:
+        writer: of the column.
+    """
 
+    def __init__(self, writer: TextWriter) -> None:
+        self.writer, self.any, self._skipped = writer, False, 0
 
-@dataclass
-class Columns:
-    """What a table of documents keeps."""
+    def add(self, value: Any) -> None:
+        if is_missing(value) or value == "":
+            self.skip(1)
+            return
+        self.writer.extend(np.zeros(0, np.uint8), np.zeros(self._skipped, np.int64))
+        self.writer.append(" ".join(str(value).split()))
+        self.any, self._skipped = True, 0
 
-    id_field: str | None = None
-    title_field: str | None = None
-    keep: Sequence[KeptField] = field(default_factory=tuple)
-    keep_text: int = KEEP_TEXT
-    ids: bool = False  # rows bring ids that no field is named for, such as pairs
-    date_format: str | None = None
-    decimal: str | None = None
+    def skip(self, rows: int) -> None:
+        self._skipped += rows
+
+    def column(self) -> TextColumn:
+        self.writer.extend(np.zeros(0, np.uint8), np.zeros(self._skipped, np.int64))
+        self._skipped = 0
+        return self.writer.column()
 
 
 class RecordBuilder:
@@ -70,11 +76,11 @@ class RecordBuilder:
 
     Args:
         folder: where columns are spilled.
-        columns: what to keep.
+        options: say what to keep.
     """
 
-    def __init__(self, folder: Path, columns: Columns) -> None:
-        self.columns = columns
+    def __init__(self, folder: Path, options: ReadOptions) -> None:
+        self.options = options
         self._stack = ExitStack()
         self._n_rows = 0
         self._taken = 0  # characters of the line that the last block of text ended in
@@ -83,13 +89,12 @@ class RecordBuilder:
         def writer(name: str) -> TextWriter:
             return self._stack.enter_context(TextWriter(folder, f"record-{name}"))
 
-        self._ids = writer("id") if columns.id_field is not None or columns.ids else None
-        self._titles = writer("title")
-        self._has_title = False
-        self._texts = writer("text") if columns.keep_text else None
+        self._ids = writer("id") if options.id_field is not None or options.has_ids else None
+        self._roles = {role: _SparseTexts(writer(role)) for role in ROLES if role != "id"}
+        self._texts = writer("text") if options.keep_text else None
         self._fields = [
-            (writer(f"field-{i}"), KindFinder(kept.kind, columns.date_format, columns.decimal))
-            for i, kept in enumerate(columns.keep)
+            (kept, writer(f"field-{i}"), KindFinder(kept.kind, options.date_format, options.decimal))
+            for i, kept in enumerate(options.kept)
         ]
 
     @property
@@ -103,20 +108,15 @@ class RecordBuilder:
     def add(self, row: Row, place: str, spelled: bool = False) -> None:
         """Args: place: where the row is, for messages; spelled: its source knows no types, as CSV."""
         if self._ids is not None:
-            self._ids.append(_id_text(row.id, self.columns.id_field, place))
-        if row.title is not None and not is_missing(row.title) and row.title != "":
-            if not self._has_title:
-                self._titles.extend(np.zeros(0, np.uint8), np.zeros(self._n_rows, np.int64))
-                self._has_title = True
-            self._titles.append(" ".join(str(row.title).split()))
-        elif self._has_title:
-            self._titles.append("")
+            self._ids.append(_id_text(row.roles.get("id"), self.options.id_field, place))
+        for role, column in self._roles.items():
+            column.add(row.roles.get(role))
         if self._texts is not None:
-            text = row.text
-            if isinstance(text, str) and isinstance(row.title, str):
-                text = text.removeprefix(row.title).lstrip()  # the title has a column of its own
+            text, title = row.text, row.roles.get("title")
+            if isinstance(text, str) and isinstance(title, str):
+                text = text.removeprefix(title).lstrip()  # the title has a column of its own
             self._texts.append(self._beginning(text))
-        for (writer, finder), kept, value in zip(self._fields, self.columns.keep, row.values, strict=True):
+        for (kept, writer, finder), value in zip(self._fields, row.values, strict=True):
             try:
                 writer.append(finder.text_of(value, spelled))
             except ValueError as error:
@@ -131,7 +131,7 @@ class RecordBuilder:
 
             data = np.frombuffer(block, np.uint8)
             out = np.empty(len(data), np.uint8)
-            filled, self._taken = line_beginnings(data, self.columns.keep_text, self._taken, out, ends)
+            filled, self._taken = line_beginnings(data, self.options.keep_text, self._taken, out, ends)
             out = out[:filled]
         else:
             out = np.zeros(0, np.uint8)
@@ -141,12 +141,12 @@ class RecordBuilder:
         """The beginnings of documents, back to back, and where each ends; a document without end goes on later."""
         if self._texts is not None:
             self._texts.extend(text, ends)
-        if self._has_title:
-            self._titles.extend(np.zeros(0, np.uint8), np.zeros(len(ends), np.int64))
+        for column in self._roles.values():
+            column.skip(len(ends))
         self._n_rows += len(ends)
 
     def _beginning(self, text: str | Sequence[str]) -> str:
-        length = self.columns.keep_text
+        length = self.options.keep_text
         if not isinstance(text, str):
             return " ".join(text[:length])[:length]
         return " ".join(text[: 4 * length].split())[:length]
@@ -166,17 +166,18 @@ class RecordBuilder:
         if self._ids is not None:
             ids = self._ids.column()
             self._check_unique(ids)
-            put("id", self.columns.id_field or "id", "text", text_arrays(ids))
+            put("id", self.options.id_field or "id", "text", text_arrays(ids))
         elif self._named_sources():
             names = TextColumn.of(name for name, _, _ in self._sources)
             tensors.update({f"sources.{part}": array for part, array in text_arrays(names).items()})
             tensors["sources.rows"] = np.array([row for _, row, _ in self._sources], np.int64)
             tensors["sources.whole"] = np.array([whole for _, _, whole in self._sources], np.uint8)
-        if self._has_title:
-            put("title", self.columns.title_field or "title", "text", text_arrays(self._titles.column()))
+        for role, column in self._roles.items():
+            if column.any:
+                put(role, self.options.roles.get(role, role), "text", text_arrays(column.column()))
         if self._texts is not None:
             put("text", "text", "text", text_arrays(self._texts.column()))
-        for (writer, finder), kept in zip(self._fields, self.columns.keep, strict=True):
+        for kept, writer, finder in self._fields:
             try:
                 put("field", kept.name, finder.kind, _typed(writer.column(), finder))
             except ValueError as error:
@@ -191,7 +192,7 @@ class RecordBuilder:
         twins = ids.first_duplicate()
         if twins:
             first, second = twins
-            source = f"field {self.columns.id_field!r}" if self.columns.id_field else "ids"
+            source = f"field {self.options.id_field!r}" if self.options.id_field else "ids"
             raise CorpusError(
                 f"{source}: {ids[second]!r:.60} is the id of two documents, {first} and {second} (counted from 0); "
                 "ids must be unique: choose another field, or remove one of the two"
@@ -279,7 +280,7 @@ def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptFiel
     names = dict.fromkeys((one["role"], one["name"]) for _, _, described in known for one in described)
     schema: list[dict[str, str]] = []
     joined: dict[str, NDArray[Any]] = {}
-    for role, name in sorted(names, key=lambda one: ("id", "title", "text", "field").index(one[0])):
+    for role, name in sorted(names, key=lambda one: TABLE_ROLES.index(one[0])):
         parts: list[tuple[int, str, Arrays]] = []
         for rows, table, described in known:
             at = [number for number, one in enumerate(described) if (one["role"], one["name"]) == (role, name)]

@@ -111,16 +111,16 @@ def test_any_text_cut_anywhere(
     options = {"min_count": min_count, "max_vocab": max_vocab, "tokenizer": tokenizer, "threads": threads}
     if len(expected[0]) < 2:
         with pytest.raises(CorpusError, match=r"no words|no word occurs|only one word"):
-            encode(folder / "text.txt", folder / "out", **options, _block_size=block_size)
+            encode(folder / "text.txt", folder / "out", **options, block_size=block_size)
         assert not (folder / "out").exists()
     else:
-        corpus = encode(folder / "text.txt", folder / "out", **options, _block_size=block_size)
+        corpus = encode(folder / "text.txt", folder / "out", **options, block_size=block_size)
         assert as_lists(corpus) == expected
         callable_twin = encode(
             documents,
             folder / "twin",
             **options | {"tokenizer": lambda t: tokenize(t, tokenizer)},
-            _block_size=block_size,
+            block_size=block_size,
         )
         assert as_lists(callable_twin) == expected
 
@@ -142,7 +142,7 @@ def test_threads_do_not_change_a_byte(tmp_path, tokenizer):
     lines = [" ".join(words[np.minimum(rng.zipf(1.3, rng.integers(0, 30)), 500) - 1]) for _ in range(2000)]
     path.write_text("\n".join(lines))
     for threads in (1, 2, 5):
-        encode(path, tmp_path / str(threads), tokenizer=tokenizer, threads=threads, _block_size=1000)
+        encode(path, tmp_path / str(threads), tokenizer=tokenizer, threads=threads, block_size=1000)
     for name in ("ids.bin", "offsets.bin", "counts.bin", "words.json", "corpus.json"):
         assert len({(tmp_path / str(threads) / name).read_bytes() for threads in (1, 2, 5)}) == 1, name
     assert as_lists(EncodedCorpus.open(tmp_path / "1")) == encode_slowly(lines, 2, None, tokenizer)
@@ -159,7 +159,7 @@ def test_a_document_of_30_megabytes_is_one_document(tmp_path):
 
 
 def test_a_word_longer_than_many_blocks(tmp_path):
-    corpus = encode(["x " + "é" * 5000 + " x"], tmp_path / "out", min_count=1, _block_size=64)
+    corpus = encode(["x " + "é" * 5000 + " x"], tmp_path / "out", min_count=1, block_size=64)
     assert corpus.vocabulary.words == ["x", "é" * 5000]
 
 
@@ -188,7 +188,7 @@ def test_a_generator_is_read_once_and_in_this_thread(tmp_path):
             read_in.add(threading.current_thread())
             yield f"a b {i}"
 
-    corpus = encode(documents(), tmp_path / "out", threads=3, min_count=50, _block_size=10)
+    corpus = encode(documents(), tmp_path / "out", threads=3, min_count=50, block_size=10)
     assert corpus.offsets.tolist() == list(range(0, 102, 2))
     assert read_in == {threading.current_thread()}
 
@@ -201,7 +201,7 @@ def test_errors_of_a_generator_come_through_and_nothing_is_left(tmp_path, thread
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        encode(documents(), tmp_path / "out", threads=threads, _block_size=10)
+        encode(documents(), tmp_path / "out", threads=threads, block_size=10)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -212,13 +212,13 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, threads):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        encode(["a b c"] * 1000, tmp_path / "out", threads=threads, progress=interrupt, _block_size=10)
+        encode(["a b c"] * 1000, tmp_path / "out", threads=threads, progress=interrupt, block_size=10)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_progress(text_file, tmp_path):
     calls = []
-    encode(text_file, tmp_path / "out", min_count=1, progress=lambda *call: calls.append(call), _block_size=8)
+    encode(text_file, tmp_path / "out", min_count=1, progress=lambda *call: calls.append(call), block_size=8)
     size = text_file.stat().st_size
     assert len(calls) > 3
     assert calls == sorted(calls)

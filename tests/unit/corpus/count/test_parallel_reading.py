@@ -84,7 +84,7 @@ def test_one_file_in_ranges(tmp_path, monkeypatch, tokenizer, ending):
     folders = []
     for threads, size in ((1, 1 << 20), (1, 700), (2, 700), (5, 64), (3, 4096)):
         folders.append(tmp_path / f"{threads}-{size}")
-        corpus = encode(path, folders[-1], tokenizer=tokenizer, threads=threads, _block_size=size, min_count=2)
+        corpus = encode(path, folders[-1], tokenizer=tokenizer, threads=threads, block_size=size, min_count=2)
         assert corpus.n_documents == len(lines)
     same_bytes(folders)
 
@@ -104,7 +104,7 @@ def test_compressed_files(tmp_path, pack, count):
     expected = encode([*sorted(plain.iterdir())], tmp_path / "expected", min_count=2)
     folders = [tmp_path / f"out-{threads}" for threads in (1, 2, 7)]
     for folder, threads in zip(folders, (1, 2, 7), strict=True):
-        corpus = encode([*sorted(packed.iterdir())], folder, threads=threads, min_count=2, _block_size=500)
+        corpus = encode([*sorted(packed.iterdir())], folder, threads=threads, min_count=2, block_size=500)
         assert corpus.ids.tolist() == expected.ids.tolist()
         assert corpus.offsets.tolist() == expected.offsets.tolist()
         assert corpus.vocabulary.words == expected.vocabulary.words
@@ -118,14 +118,14 @@ def test_many_small_files_and_a_large_one(tmp_path):
         (source / f"{i:03}.txt").write_text(line + "\n" + line if i % 5 else "")
     folders = [tmp_path / f"out-{threads}" for threads in (1, 4)]
     for folder, threads in zip(folders, (1, 4), strict=True):
-        corpus = encode(source, folder, threads=threads, min_count=1, _block_size=300)
+        corpus = encode(source, folder, threads=threads, min_count=1, block_size=300)
         assert corpus.n_documents == 60
         assert sum("is empty" in note for note in corpus.summary.notes) == 0  # a whole document without words
     same_bytes(folders)
     big = tmp_path / "big.log"
     big.write_text("\n".join(some_lines(200)))
     (tmp_path / "none.log").write_text("")
-    corpus = encode([big, tmp_path / "none.log"], tmp_path / "both", threads=3, _block_size=300)
+    corpus = encode([big, tmp_path / "none.log"], tmp_path / "both", threads=3, block_size=300)
     assert f"{tmp_path / 'none.log'}: is empty" in corpus.summary.notes
 
 
@@ -136,7 +136,7 @@ def test_the_line_of_bad_bytes_is_told(tmp_path, threads, packed):
     path = tmp_path / ("text.txt.gz" if packed else "text.txt")
     path.write_bytes(gzip.compress(text) if packed else text)
     with pytest.raises(CorpusError, match=r"text.txt.*, line 501: not valid utf-8 \(byte 0xe9\)"):
-        encode(path, tmp_path / "out", threads=threads, _block_size=100)
+        encode(path, tmp_path / "out", threads=threads, block_size=100)
     assert not (tmp_path / "out").exists()
 
 
@@ -149,7 +149,7 @@ def test_a_file_that_grows_is_refused(tmp_path):
             file.write("one more\n")
 
     with pytest.raises(CorpusError, match="changed while it was read"):
-        encode(path, tmp_path / "out", threads=2, _block_size=100, progress=grow)
+        encode(path, tmp_path / "out", threads=2, block_size=100, progress=grow)
 
 
 def test_bounds_hold_for_ranges(tmp_path, monkeypatch):
@@ -157,14 +157,14 @@ def test_bounds_hold_for_ranges(tmp_path, monkeypatch):
     path.write_text("a b\n" * 2000)
     monkeypatch.setenv("SPHEREVEC_MAX_DOCUMENTS", "1000")
     with pytest.raises(CorpusError, match=r"text.txt: over 1,000 documents"):
-        encode(path, tmp_path / "out", threads=2, _block_size=100)
+        encode(path, tmp_path / "out", threads=2, block_size=100)
 
 
 def test_counts_are_those_of_the_text(tmp_path):
     lines = some_lines(500)
     path = tmp_path / "text.txt"
     path.write_text("\n".join(lines))
-    corpus = encode(path, tmp_path / "out", tokenizer="whitespace", min_count=3, threads=4, _block_size=200)
+    corpus = encode(path, tmp_path / "out", tokenizer="whitespace", min_count=3, threads=4, block_size=200)
     counts = Counter(word for line in lines for word in line.split())
     kept = dict(zip(corpus.vocabulary.words, corpus.vocabulary.counts.tolist(), strict=True))
     assert kept == {word: count for word, count in counts.items() if count >= 3}

@@ -171,7 +171,7 @@ class TestFiles:
     def test_beginnings_do_not_depend_on_blocks(self, tmp_path, block_size):
         lines = ["", "short", "ä" * 300, "  tabs\tand spaces ", "x" * 199 + "é" * 3, "last"]
         source = written(tmp_path / "a.txt", "\n".join(lines))
-        table = table_of(source, tmp_path, _block_size=block_size)
+        table = table_of(source, tmp_path, block_size=block_size)
         assert [table._roles["text"][row] for row in range(6)] == [
             line.lstrip().replace("\t", " ")[:200] for line in lines
         ]
@@ -330,7 +330,7 @@ class TestSummary:
         return encode(source, tmp_path / "summary", **options).summary
 
     def test_counts(self, tmp_path):
-        found = self.summary(["a a b", "", "c", "a b"], tmp_path, min_count=2, threads=2, _block_size=2)
+        found = self.summary(["a a b", "", "c", "a b"], tmp_path, min_count=2, threads=2, block_size=2)
         assert (found.documents, found.empty, found.unknown_documents) == (4, 1, 1)
         assert (found.tokens, found.dropped_tokens, found.distinct_words, found.kept_words) == (6, 1, 3, 2)
         assert str(found).startswith("4 documents, 1 of them empty; 6 tokens; 3 distinct words, 2 kept; min_count 2")

@@ -92,7 +92,7 @@ class TestTextFiles:
     def test_encodings(self, tmp_path, encoding, size):
         text = "näïve café\nzwei\n" * 3
         path = written(tmp_path / "text.txt", text.encode(encoding))
-        corpus = encode(path, tmp_path / "out", min_count=1, encoding=encoding, _block_size=size)
+        corpus = encode(path, tmp_path / "out", min_count=1, encoding=encoding, block_size=size)
         assert corpus.vocabulary.words == ["café", "näïve", "zwei"]
         assert corpus.offsets.tolist() == [0, 2, 3, 5, 6, 8, 9]
 
@@ -241,7 +241,7 @@ class TestBadFiles:
     @pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf"])
     def test_invalid_utf8(self, tmp_path, size, bad):
         path = written(tmp_path / "text.txt", "good é\n\nlong good line é\nnow ".encode() + bad)
-        message = fails(path, tmp_path, _block_size=size)
+        message = fails(path, tmp_path, block_size=size)
         assert f"text.txt, line 4: not valid utf-8 (byte 0x{bad[0]:02x})" in message
         assert "encoding=NAME" in message
 
@@ -339,7 +339,7 @@ class TestBadFolders:
             "import resource, sys; from spherevec.corpus import encode\n"
             "encode(['a b'], sys.argv[1] + '-warm', min_count=1)\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-            f"encode(['a b ' * 10_000] * 50, sys.argv[1], threads={threads}, _block_size=50_000)\n"
+            f"encode(['a b ' * 10_000] * 50, sys.argv[1], threads={threads}, block_size=50_000)\n"
         )
         command = [sys.executable, "-c", program, str(tmp_path / "out")]
         result = subprocess.run(command, capture_output=True, text=True)

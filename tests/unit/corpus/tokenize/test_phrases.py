@@ -145,7 +145,7 @@ def test_neither_threads_nor_blocks_change_a_byte(tmp_path):
     path.write_text("\n".join(text()))
     ways = [(1, 1 << 20), (2, 50), (3, 333), (1, 9)]
     for threads, size in ways:
-        encode(path, tmp_path / f"{threads}-{size}", phrases=True, threads=threads, min_count=3, _block_size=size)
+        encode(path, tmp_path / f"{threads}-{size}", phrases=True, threads=threads, min_count=3, block_size=size)
     for name in ("ids.bin", "offsets.bin", "counts.bin", "words.json"):
         assert len({(tmp_path / f"{threads}-{size}" / name).read_bytes() for threads, size in ways}) == 1, name
 
