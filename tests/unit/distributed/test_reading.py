@@ -11,6 +11,7 @@ from experiments.distributed.inline import InlinePool
 from spherevec.corpus import encode
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read import pieces
+from spherevec.corpus.read.options import ReadOptions
 from spherevec.distributed import counting
 from spherevec.distributed.source import read_on_workers
 from spherevec.errors import ConfigError, CorpusError
@@ -34,7 +35,7 @@ def lines(count=120, seed=0):
 
 def both(source, tmp_path, workers=3, **reading):
     """What workers read, and what one machine does."""
-    found = read_on_workers(InlinePool(workers), source, tmp_path / "theirs", **HOW, **reading)
+    found = read_on_workers(InlinePool(workers), source, tmp_path / "theirs", reading=ReadOptions(**reading), **HOW)
     assert found is not None
     return found[0], encode(source, tmp_path / "ours", **HOW, **reading), found[1]
 
@@ -144,7 +145,7 @@ def test_a_folder_of_parquet_and_its_row_groups(tmp_path):
         table = pyarrow.Table.from_pylist(rows[start : start + 30])
         parquet.write_table(table, folder / f"{number}.parquet", row_group_size=7)
     (folder / "_SUCCESS").touch()
-    found = read_on_workers(InlinePool(2), folder, tmp_path / "theirs", **HOW, **FIELDS)
+    found = read_on_workers(InlinePool(2), folder, tmp_path / "theirs", reading=ReadOptions(**FIELDS), **HOW)
     assert_same(found[0], encode(sorted(folder.glob("*.parquet")), tmp_path / "ours", **HOW, **FIELDS))
 
 
@@ -157,10 +158,10 @@ def test_addresses_go_through_fsspec(tmp_path):
     path.write_text(text, "utf-8")
     ours = encode(path, tmp_path / "ours", **HOW)
     for number, address in enumerate(["memory://store/text.txt", ["memory://store/*.txt"], path.as_uri()]):
-        found = read_on_workers(InlinePool(2), address, tmp_path / str(number), **HOW)
+        found = read_on_workers(InlinePool(2), address, tmp_path / str(number), reading=ReadOptions(), **HOW)
         assert_same(found[0], ours)
     with pytest.raises(CorpusError, match=r"memory://store/nothing.*no such file"):
-        read_on_workers(InlinePool(2), "memory://store/nothing", tmp_path / "x", **HOW)
+        read_on_workers(InlinePool(2), "memory://store/nothing", tmp_path / "x", reading=ReadOptions(), **HOW)
     with pytest.raises(CorpusError, match="ray='local'"):
         spherevec.train("memory://store/text.txt")
 
@@ -173,10 +174,10 @@ def test_what_goes_wrong_names_the_file(tmp_path):
     pool = InlinePool(1)
     with pytest.raises(CorpusError, match=r"1\.txt: no such file"):
         for part in found:
-            pool.call(0, "read_part", part, "words", 1, {})
+            pool.call(0, "read_part", part, "words", 1, ReadOptions())
     (tmp_path / "bad.txt").write_bytes("all is füne\n".encode() * 200 + b"\xff\n" + b"all is fine\n" * 200)
     with pytest.raises(CorpusError, match=r"bad\.txt.*, line .* not valid utf-8"):
-        read_on_workers(InlinePool(2), tmp_path / "bad.txt", tmp_path / "y", **HOW)
+        read_on_workers(InlinePool(2), tmp_path / "bad.txt", tmp_path / "y", reading=ReadOptions(), **HOW)
 
 
 def test_small_texts_and_objects_are_left_to_the_driver(tmp_path):
