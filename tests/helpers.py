@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from method import random_directions
 from spherevec import Model, TrainConfig, sphere
 from spherevec.corpus import EncodedCorpus
 from spherevec.devices import DEVICES, Device
@@ -128,10 +129,10 @@ def written_text(seed: int = 2) -> tuple[list[list[str]], Integers, Integers]:
     The directions of documents and words lie around those of their topics.
     """
     rng = np.random.default_rng(seed)
-    topics = sphere.random_directions(TOPICS, 12, rng)
+    topics = random_directions(TOPICS, 12, rng)
 
     def around(labels: Integers, spread: float) -> NDArray[Any]:
-        return sphere.normalize(topics[labels] + spread * sphere.random_directions(len(labels), 12, rng))
+        return sphere.normalize(topics[labels] + spread * random_directions(len(labels), 12, rng))
 
     word_topics, document_topics = np.arange(WORDS) % TOPICS, np.arange(DOCUMENTS) % TOPICS
     words, documents = around(word_topics, 0.8), around(document_topics, 0.6)

@@ -1,37 +1,32 @@
-"""Training as a textbook writes it: slow and obvious, in float64. The compiled kernels are tested against it.
+"""The functions of `method.py` behind the interface of a backend, so that the kernels can be compared with them.
 
-Every step is spelled out: the Euclidean gradient of a loss, its projection to the tangent space, the paper's multiplier
-where the objective has one, and the way back to the sphere. Only what is random must be as in the kernels (order,
-kept words, windows, negatives), so that is restated here in plain integers.
+Only what is random must be as in the kernels (order, kept words, windows, negatives): that is restated here in plain
+integers.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec import sphere
+import method
 from spherevec.config import TrainConfig
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, TrainingData
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan, exponents
 from spherevec.engine.initial import random_rows
 
-Doubles = NDArray[np.float64]
-Row = tuple[str, int]  # table, row
+Array = NDArray[np.float64]
+Row = tuple[str, int]  # a table, and a row of it
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _64_BITS = 2**64 - 1
-
-# How far a negative at cosine h is pushed away.
-PUSHES: dict[str, Callable[[float], float]] = {"1+h": lambda h: 1 + h, "h": lambda h: h, "2h": lambda h: 2 * h}
 
 
 # --- randomness -------------------------------------------------------------------------------------------------------
@@ -124,8 +119,9 @@ class OracleBackend:
         self._data, self._config = data, config
         documents = len(data.offsets) - 1 if config.documents else 1
         sizes = {"inputs": len(data.keep_probability), "contexts": len(data.keep_probability), "docs": documents}
-        self.vectors: dict[str, Doubles] = {name: np.zeros((n, config.vector_size)) for name, n in sizes.items()}
+        self.vectors: dict[str, Array] = {name: np.zeros((n, config.vector_size)) for name, n in sizes.items()}
         self.closest_call = math.inf
+        self._back = method.exponential_map if config.step == "exponential" else method.retraction
         self._sums = {figure.name: 0.0 for figure in fields(Sums)}
         self._biases = {"contexts": 0.0, "docs": 0.0}  # of the likelihood, by the anchor's table
 
@@ -141,7 +137,7 @@ class OracleBackend:
         self.vectors[table][start : start + len(rows)] = rows
 
     def read(self, table: str, start: int, stop: int) -> Floats:
-        return self.vectors[table][start:stop].astype(np.float32)
+        return np.asarray(self.vectors[table][start:stop], np.float32)
 
     def warm_up(self) -> None:
         """Nothing to compile."""
@@ -188,39 +184,36 @@ class OracleBackend:
                 self._train_batches(unit, randoms, alpha)
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
-        """Documents against fixed words, one word at a time; what is sampled depends on a document's text alone."""
-        data, config, bias, least_steps = self._data, plan.config, plan.bias, plan.least_steps
-        if plan.tables is not None:
-            for document, (start, stop) in enumerate(pairwise(data.offsets[first : last + 1].tolist()), first):
-                fitted = fitted_document(data.ids[start:stop], self.vectors["inputs"], plan)
-                if fitted is not None:
-                    self.vectors["docs"][document] = fitted
-            return
+        """Documents against fixed words; by sampled steps, what is sampled depends on a document's text alone."""
+        data, inputs = self._data, self.vectors["inputs"]
         for document, (start, stop) in enumerate(pairwise(data.offsets[first : last + 1].tolist()), first):
             words = data.ids[start:stop].tolist()
-            if words:
+            if plan.tables is not None:
+                fitted = fitted_document(data.ids[start:stop], inputs, plan)
+                self.vectors["docs"][document] = self.vectors["docs"][document] if fitted is None else fitted
+            elif words:
                 shares = data.refit_keep_probability[words] / 2**32
-                self.vectors["docs"][document] = sphere.normalize(shares @ self.vectors["inputs"][words])
-            epochs = max(config.epoch_count, math.ceil(least_steps / max(len(words), 1)))
-            key = len(words)
-            for word in words:
-                key = mix(key ^ (word + _GOLDEN))
-            randoms = Randoms(mix(key), data)
-            next_negatives = randoms.words(config.negative)
-            for visit in range(epochs * len(words)):
-                epoch, place = divmod(visit, len(words))
-                word = words[place]
-                if not is_kept(word, place, mix((key + epoch * _GOLDEN) & _64_BITS), data.refit_keep_probability):
-                    continue
-                negatives, next_negatives = next_negatives, randoms.words(config.negative)
-                alpha = config.alpha * (1 - visit / (epochs * len(words)))
-                vectors = self.vectors["docs"][[document]]
-                targets, counts = self.vectors["inputs"][[word, *negatives]], _counting(word, negatives)
-                if config.objective == "vmf":
-                    steps, _ = self._vmf_steps(vectors, targets, counts, np.array([[bias]]), alpha)
-                else:
-                    steps, _ = self._hinge_steps(vectors, targets, counts, alpha * 2 / len(negatives))
-                self.vectors["docs"][document] = self._moved(vectors[0], steps[0])
+                self.vectors["docs"][document] = method.normalize(shares @ inputs[words])
+                self._refit_by_steps(document, words, plan)
+
+    def _refit_by_steps(self, document: int, words: list[int], plan: FitPlan) -> None:
+        data, config = self._data, plan.config
+        epochs = max(config.epoch_count, math.ceil(plan.least_steps / len(words)))
+        key = len(words)
+        for word in words:
+            key = mix(key ^ (word + _GOLDEN))
+        randoms = Randoms(mix(key), data)
+        following = randoms.words(config.negative)
+        for visit in range(epochs * len(words)):
+            epoch, place = divmod(visit, len(words))
+            word = words[place]
+            if not is_kept(word, place, mix((key + epoch * _GOLDEN) & _64_BITS), data.refit_keep_probability):
+                continue
+            negatives, following = following, randoms.words(config.negative)
+            alpha = config.alpha * (1 - visit / (epochs * len(words)))
+            rows: list[Row] = [("docs", document)]
+            by_document, _, rate = self._gradients(rows, _targets(word, negatives), alpha, np.array([[plan.bias]]))
+            method.move_rows(self.vectors, rows, by_document, rate, self._back)
 
     def _read_unit(self, number: int, key: int) -> Unit:
         data = self._data
@@ -241,84 +234,50 @@ class OracleBackend:
     def _train_batches(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
         """Context vectors around a word, and its document's, a few at a time against the word and negatives."""
         config = self._config
-        next_negatives = randoms.words(config.negative)
+        following = randoms.words(config.negative)
         for center in unit.centers:
             before, after = sample_window(randoms.number(), config.window, config.batch, int(config.documents))
-            anchors: list[Row] = [("contexts", word) for word in _around(unit.words, center, before, after)]
+            around = method.words_around(unit.words, center, before, after)
+            anchors: list[Row] = [("contexts", word) for word in around]
             if config.documents:
                 anchors.append(("docs", unit.document))
             self._sums["pairs"] += len(anchors)
             measured = (center - unit.centers.start) % LOSS_EVERY == 0
             for start in range(0, len(anchors), config.batch):
-                negatives, next_negatives = next_negatives, randoms.words(config.negative)
-                self._train_batch(unit.words[center], negatives, anchors[start : start + config.batch], alpha, measured)
+                negatives, following = following, randoms.words(config.negative)
+                targets, rows = _targets(unit.words[center], negatives), anchors[start : start + config.batch]
+                biases = np.array([[self._biases[table]] for table, _ in rows])
+                if measured:
+                    self._measure(rows, targets, biases)
+                by_anchors, by_targets, rate = self._gradients(rows, targets, alpha, biases)
+                method.move_rows(self.vectors, rows, by_anchors, rate, self._back)
+                method.move_rows(self.vectors, targets, by_targets, rate, self._back)
 
-    def _train_batch(self, word: int, negatives: list[int], rows: list[Row], alpha: float, measured: bool) -> None:
-        """All scores are taken before any vector moves; then each takes the sum of its steps at once."""
-        config = self._config
-        anchors = np.stack([self.vectors[table][row] for table, row in rows])  # (A, dim)
-        targets = self.vectors["inputs"][[word, *negatives]]  # (1 + K, dim)
-        counts = _counting(word, negatives)
-        biases = np.array([[self._biases[table]] for table, _ in rows])  # (A, 1)
-        if measured:
-            for (table, _), scores, bias in zip(rows, anchors @ targets.T, biases, strict=True):
-                self._measure("document" if table == "docs" else "word", scores[counts], float(bias[0]))
+    def _gradients(
+        self, anchors: list[Row], targets: list[Row], alpha: float, biases: Array
+    ) -> tuple[Array, Array, float]:
+        """By the anchors and by the targets, and the rate of a step along them."""
+        config, a, t = self._config, method.rows_of(self.vectors, anchors), method.rows_of(self.vectors, targets)
         if config.objective == "vmf":
-            anchor_steps, target_steps = self._vmf_steps(anchors, targets, counts, biases, alpha)
-        else:
-            # Together as strong as two negatives.
-            anchor_steps, target_steps = self._hinge_steps(anchors, targets, counts, alpha * 2 / len(negatives))
-        for (table, row), anchor, step in zip(rows, anchors, anchor_steps, strict=True):
-            self.vectors[table][row] = self._moved(anchor, step)
-        for row, target, step, moves in zip([word, *negatives], targets, target_steps, counts, strict=True):
-            if moves:
-                self.vectors["inputs"][row] = self._moved(target, step)
+            return *method.likelihood_gradients(a, t, config.concentration, biases), alpha
+        self._watch(a @ t.T)
+        rate = alpha * 2 / config.negative  # together as strong as two negatives
+        return *method.hinge_gradients(a, t, config.margin, config.negative_rule), rate
 
-    def _vmf_steps(
-        self, anchors: Doubles, targets: Doubles, counts: NDArray[np.bool_], offsets: Doubles, alpha: float
-    ) -> tuple[Doubles, Doubles]:
-        """Down the gradient of −log σ(s) for the real word and −log(1 − σ(s)) for negatives, s = κ cos − bias."""
-        kappa = self._config.concentration
-        # σ(s) = exp(−log(1 + exp(−s))), which no s overflows.
-        likely = np.exp(-np.logaddexp(0, offsets - kappa * anchors @ targets.T))  # (A, 1 + K)
-        real = np.zeros(len(targets))
-        real[0] = 1
-        slopes = kappa * (likely - real) * counts  # of the loss, by the cosine
-        return (
-            -alpha * sphere.tangent_projection(anchors, slopes @ targets).astype(np.float64),
-            -alpha * sphere.tangent_projection(targets, slopes.T @ anchors).astype(np.float64),
-        )
+    def _measure(self, anchors: list[Row], targets: list[Row], biases: Array) -> None:
+        """Add the scores of anchors with the real word and the negatives to the sums."""
+        config, scores = self._config, method.rows_of(self.vectors, anchors) @ method.rows_of(self.vectors, targets).T
+        losses = method.hinge_losses(scores, config.margin)
+        vmf = config.objective == "vmf"
+        self._sums["loss"] += method.likelihood_loss(scores, config.concentration, biases) if vmf else losses.sum()
+        self._sums["violated"] += (losses > 0).sum()
+        self._sums["compared"] += losses.size
+        for (table, _), cosines in zip(anchors, scores[:, 1:], strict=True):
+            kind = "document" if table == "docs" else "word"
+            self._sums[f"{kind}_cosine"] += cosines.sum()
+            self._sums[f"{kind}_negatives"] += len(cosines)
 
-    def _hinge_steps(
-        self, anchors: Doubles, targets: Doubles, counts: NDArray[np.bool_], rate: float
-    ) -> tuple[Doubles, Doubles]:
-        """One hinge for each anchor and negative."""
-        anchor_steps, target_steps = np.zeros_like(anchors), np.zeros_like(targets)
-        for a, anchor in enumerate(anchors):
-            for t in np.flatnonzero(counts)[1:].tolist():
-                steps = self._triple_steps(targets[0], targets[t], anchor, rate)
-                if steps is not None:
-                    target_steps[0] += steps[0]
-                    target_steps[t] += steps[1]
-                    anchor_steps[a] += steps[2]
-        return anchor_steps, target_steps
-
-    def _measure(self, kind: str, scores: Doubles, bias: float) -> None:
-        """Add one anchor's scores with the real word and the negatives."""
-        config = self._config
-        real, negatives = float(scores[0]), scores[1:]
-        if config.objective == "vmf":
-            losses = np.logaddexp(0, config.concentration * negatives - bias).sum()
-            losses += np.logaddexp(0, bias - config.concentration * real)
-        else:
-            losses = np.maximum(0, config.margin - real + negatives).sum()
-        self._sums["loss"] += float(losses)
-        self._sums["violated"] += int((real - negatives < config.margin).sum())
-        self._sums["compared"] += len(negatives)
-        self._sums[f"{kind}_cosine"] += float(negatives.sum())
-        self._sums[f"{kind}_negatives"] += len(negatives)
-
-    # --- one triple at a time ---------------------------------------------------------------------------------------
+    # --- one comparison at a time -----------------------------------------------------------------------------------
 
     def _train_triples(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
         """The authors' way round: a word's context vector is the anchor of the words around it."""
@@ -327,154 +286,74 @@ class OracleBackend:
         for center in unit.centers:
             word = unit.words[center]
             reach = 1 + randoms.number() // 2**32 % config.window
-            pairs: list[tuple[int, Row]] = [
-                (target, ("contexts", word)) for target in _around(unit.words, center, reach, reach)
-            ]
+            around = method.words_around(unit.words, center, reach, reach)
+            pairs: list[tuple[int, Row]] = [(target, ("contexts", word)) for target in around]
             if config.documents:
                 pairs.append((word, ("docs", unit.document)))
             self._sums["pairs"] += len(pairs)
-            for target, (table, row) in pairs:
+            for target, anchor in pairs:
                 for _ in range(config.negative):
-                    negatives = ahead.popleft()
+                    negative = ahead.popleft()
                     ahead.append(randoms.word())
-                    if negatives in (word, target):
+                    if negative in (word, target):
                         continue
-                    words, anchors = self.vectors["inputs"], self.vectors[table]
-                    self._count_hinge(words[target] @ anchors[row] - words[negatives] @ anchors[row])
-                    steps = self._triple_steps(words[target], words[negatives], anchors[row], alpha)
-                    if steps is not None:
-                        words[target] = self._moved(words[target], steps[0])
-                        words[negatives] = self._moved(words[negatives], steps[1])
-                        anchors[row] = self._moved(anchors[row], steps[2])
-
-    def _triple_steps(
-        self, word: Doubles, negative: Doubles, anchor: Doubles, rate: float
-    ) -> tuple[Doubles, Doubles, Doubles] | None:
-        """Tangent steps of one hinge, max(0, margin − f + h) with f = u·v and h = n·v; None where it holds.
-
-        The multipliers are the authors': 1 − f for the word, `negative_rule` for the negative, and 1 − f + h for the
-        anchor, which is the paper's but for the length of u − n.
-        """
-        f, h = float(word @ anchor), float(negative @ anchor)
-        if not self._violates(f - h):
-            return None
-        return (
-            self._tangent_step(word, -anchor, rate * (1 - f)),
-            self._tangent_step(negative, anchor, rate * PUSHES[self._config.negative_rule](h)),
-            self._tangent_step(anchor, negative - word, rate * (1 - f + h)),
-        )
-
-    # --- the paper's joint hinge ------------------------------------------------------------------------------------
+                    rows: list[Row] = [("inputs", target), ("inputs", negative)]
+                    a, t = method.rows_of(self.vectors, [anchor]), method.rows_of(self.vectors, rows)
+                    self._watch(a @ t.T)
+                    loss = method.hinge_losses(a @ t.T, config.margin).item()
+                    self._count_hinge(loss)
+                    if loss > 0:
+                        by_anchor, by_targets = method.hinge_gradients(a, t, config.margin, config.negative_rule)
+                        method.move_rows(self.vectors, [anchor], by_anchor, alpha, self._back)
+                        method.move_rows(self.vectors, rows, by_targets, alpha, self._back)
 
     def _train_joint(self, unit: Unit, randoms: Randoms, alpha: float) -> None:
-        """Eq. (3), max(0, m − u·v − u·d + n·v + n·d), each vector moved by Eq. (8)."""
         config = self._config
-        words, contexts, documents = (self.vectors[table] for table in ("inputs", "contexts", "docs"))
         for center in unit.centers:
             word = unit.words[center]
             reach = 1 + randoms.number() // 2**32 % config.window
-            for context in _around(unit.words, center, reach, reach):
+            for context in method.words_around(unit.words, center, reach, reach):
                 self._sums["pairs"] += 1
                 for negative in randoms.words(config.negative):
                     if negative == word:
                         continue
-                    places = ((words, word), (words, negative), (contexts, context), (documents, unit.document))
-                    u, n, v, d = (table[row] for table, row in places)
-                    gain = float(u @ v + u @ d - n @ v - n @ d)
-                    self._count_hinge(gain)
-                    if not self._violates(gain):
-                        continue
-                    push = PUSHES[config.negative_rule](float(n @ sphere.normalize(v + d)))
-                    moved = [
-                        self._moved(u, self._paper_step(u, -(v + d), alpha)),
-                        self._moved(n, self._tangent_step(n, v + d, alpha * push)),
-                        self._moved(v, self._paper_step(v, n - u, alpha)),
-                        self._moved(d, self._paper_step(d, n - u, alpha)),
-                    ]
-                    for (table, row), vector in zip(places, moved, strict=True):
-                        table[row] = vector
-
-    def _paper_step(self, point: Doubles, gradient: Doubles, rate: float) -> Doubles:
-        return self._tangent_step(point, gradient, rate * float(sphere.modified_gradient_multiplier(point, gradient)))
+                    rows = [("inputs", word), ("inputs", negative), ("contexts", context), ("docs", unit.document)]
+                    u, n, v, d = method.rows_of(self.vectors, rows)
+                    self._watch(np.array([[u @ (v + d), n @ (v + d)]]))
+                    loss = float(method.joint_loss(u, n, v, d, config.margin))
+                    self._count_hinge(loss)
+                    if loss > 0:
+                        gradients = np.stack(method.joint_gradients(u, n, v, d, config.negative_rule))
+                        method.move_rows(self.vectors, rows, gradients, alpha, self._back)
 
     # --- what all share ---------------------------------------------------------------------------------------------
 
-    def _violates(self, gain: float) -> bool:
-        self.closest_call = min(self.closest_call, abs(gain - self._config.margin))
-        return gain < self._config.margin
+    def _watch(self, scores: Array) -> None:
+        """Note how close negatives come to the margin."""
+        gaps = np.abs(scores[:, :1] - scores[:, 1:] - self._config.margin)
+        self.closest_call = min(self.closest_call, float(gaps.min(initial=math.inf)))
 
-    def _count_hinge(self, gain: Any) -> None:
+    def _count_hinge(self, loss: float) -> None:
         self._sums["compared"] += 1
-        self._sums["violated"] += gain < self._config.margin
-        self._sums["loss"] += max(0.0, self._config.margin - gain)
-
-    @staticmethod
-    def _tangent_step(point: Doubles, gradient: Doubles, rate: float) -> Doubles:
-        return np.asarray(-rate * sphere.tangent_projection(point, gradient), np.float64)
-
-    def _moved(self, point: Doubles, step: Doubles) -> Doubles:
-        go = sphere.exponential_map if self._config.step == "exponential" else sphere.retraction
-        return np.asarray(go(point, step), np.float64)
+        self._sums["violated"] += loss > 0
+        self._sums["loss"] += loss
 
 
-def _counting(word: int, negative: list[int]) -> NDArray[np.bool_]:
-    """Which of a word and those negative count, (1 + K,): one negative that happens to be the word does not."""
-    return np.array([True, *(other != word for other in negative)])
+def _targets(word: int, negatives: list[int]) -> list[Row]:
+    """A word and the negatives that count: one that happens to be the word does not."""
+    return [("inputs", word), *(("inputs", negative) for negative in negatives if negative != word)]
 
 
-def _around(words: Sequence[int], center: int, before: int, after: int) -> list[int]:
-    """The words at most `before` places before and `after` places after `center`."""
-    return [*words[max(0, center - before) : center], *words[center + 1 : center + 1 + after]]
-
-
-def fitted_document(words: NDArray[np.int32], inputs: NDArray[np.float64], plan: FitPlan) -> NDArray[np.float64] | None:
-    """The vector of a document at the maximum of its expected likelihood; None where its words have no direction."""
+def fitted_document(words: NDArray[np.int32], inputs: NDArray[np.floating], plan: FitPlan) -> Array | None:
+    """As `method.fit_document`, for the word ids of a document and the tables of a fit."""
     assert plan.tables is not None
     tables, config = plan.tables, plan.config
-    kappa, bias = config.concentration, plan.bias
     known, times = np.unique(words, return_counts=True)
     damping, sharpening = exponents(len(words), tables.by_length)
-    rows, weights = inputs[known].astype(np.float64), tables.weights[known].astype(np.float64) ** sharpening
-    weights = weights * times**damping
-    mean, covariance = tables.mean.astype(np.float64), tables.covariance.astype(np.float64)
-    start = weights @ rows
-    if np.linalg.norm(start) < 1e-6:
-        return None
-    vector: NDArray[np.float64] = start / np.linalg.norm(start)
-    for _ in range(config.epoch_count):
-        pull = (weights * _sigmoid(bias - kappa * rows @ vector)) @ rows
-        spread = covariance @ vector
-        variance = kappa**2 * vector @ spread
-        root = np.sqrt(1 + np.pi / 8 * variance)
-        likely = _sigmoid((kappa * mean @ vector - bias) / root)
-        slope = likely * (1 - likely) / root
-        negatives = weights.sum() * config.negative
-        curvature = np.linalg.norm(pull) + negatives * slope * variance
-        gradient = sphere.tangent_projection(vector, pull - negatives * (likely * mean + slope * kappa * spread))
-        vector = vector + config.alpha * gradient / curvature
-        vector /= np.linalg.norm(vector)
-    return vector
-
-
-def word_nearness(
-    documents: list[list[int]], inputs: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """How much nearer each word is to the rest of its documents than to all documents, and which words have a rest."""
-    sums = [
-        sum((weights[word] * inputs[word] for word in document), np.zeros(inputs.shape[1])) for document in documents
-    ]
-    common = np.mean([total / np.linalg.norm(total) for total in sums], axis=0)
-    near: dict[int, list[float]] = {}
-    for document, total in zip(documents, sums, strict=True):
-        for word in set(document):
-            rest = total - document.count(word) * weights[word] * inputs[word]
-            if np.linalg.norm(rest) > 1e-6:
-                near.setdefault(word, []).append(float(inputs[word] @ rest / np.linalg.norm(rest)))
-    nearness = np.zeros(len(inputs))
-    for word, cosines in near.items():
-        nearness[word] = np.mean(cosines) - inputs[word] @ common
-    return nearness, np.array([word in near for word in range(len(inputs))])
-
-
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+    pulls = tables.weights[known].astype(np.float64) ** sharpening * times**damping
+    moments = tables.mean.astype(np.float64), tables.covariance.astype(np.float64)
+    rows, passes = inputs[known].astype(np.float64), config.epoch_count
+    fitted: Array | None = method.fit_document(
+        rows, pulls, moments, config.concentration, plan.bias, config.negative, passes, config.alpha
+    )
+    return fitted

@@ -67,60 +67,12 @@ def _extreme_directions(rows: FloatArray, numbers: NDArray[np.intp]) -> FloatArr
     return np.asarray((wide / _norms(wide)[..., None]).astype(rows.dtype))
 
 
-def tangent_projection(x: ArrayLike, g: ArrayLike) -> FloatArray:
-    """The part of `g` tangent to the sphere at `x`: (I − x xᵀ) g."""
-    point, vector = _floating(x), _floating(g)
-    return np.asarray(vector - np.sum(point * vector, axis=-1, keepdims=True) * point)
-
-
-def retraction(x: ArrayLike, z: ArrayLike) -> FloatArray:
-    """The cheap way back to the sphere after a tangent step: (x + z) / ‖x + z‖."""
-    return normalize(_floating(x) + _floating(z))
-
-
-def exponential_map(x: ArrayLike, z: ArrayLike) -> FloatArray:
-    """The end of the geodesic that leaves `x` along the tangent vector `z`: cos‖z‖ x + sin‖z‖ z/‖z‖."""
-    point, step = _floating(x), _floating(z)
-    angle = _norms(step)[..., None].astype(step.dtype)
-    return np.asarray(np.cos(angle) * point + np.sinc(angle / math.pi).astype(step.dtype) * step)
-
-
-def geodesic_distance(x: ArrayLike, y: ArrayLike) -> FloatArray:
-    """The angle between unit vectors, from 0 to π, in float64: 2 atan2(‖x − y‖, ‖x + y‖).
-
-    Unlike arccos(xᵀy), which is blind to angles below about 1e-8, it keeps its digits near 0 and near π.
-    """
-    start, end = _floating(x), _floating(y)
-    return 2 * np.arctan2(_norms(start - end), _norms(start + end))
-
-
-def mean_direction(xs: ArrayLike) -> FloatArray:
-    """The direction of the mean of unit vectors, shape (..., n, dim) → (..., dim), in float64."""
-    return normalize(np.mean(_floating(xs), axis=-2, dtype=np.float64))
-
-
 def mean_resultant_length(xs: ArrayLike) -> FloatArray:
     """The length of the mean of unit vectors, shape (..., n, dim) → (...), in float64.
 
     0 is perfectly spread, 1 is all the same vector.
     """
     return _norms(np.mean(_floating(xs), axis=-2, dtype=np.float64))
-
-
-def random_directions(n: int, dim: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """`n` unit vectors drawn uniformly from the sphere, shape (n, dim)."""
-    return np.asarray(normalize(rng.standard_normal((n, dim))), dtype=np.float64)
-
-
-def modified_gradient_multiplier(x: ArrayLike, g: ArrayLike) -> FloatArray:
-    """The paper's Eq. (update) factor on the Riemannian gradient: 1 + xᵀg/‖g‖ for a Euclidean gradient `g`.
-
-    It is the cosine distance from `x` to the descent direction −g, hence between 0 and 2; a zero gradient gives 1.
-    """
-    point, gradient = _floating(x), _floating(g)
-    norms = _norms(gradient)
-    along = np.sum(point * gradient, axis=-1, dtype=np.float64)
-    return np.asarray(1 + along / np.where(norms > 0, norms, 1.0))
 
 
 def vmf_log_normalizer(kappa: ArrayLike, dim: int) -> NDArray[np.float64]:

@@ -5,9 +5,10 @@ from sklearn.metrics import f1_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from experiments.neighbors import knn_curve, majority
+from method import random_directions
 from spherevec.evaluation import given_split
 from spherevec.evaluation.documents import split_rows
-from spherevec.sphere import normalize, random_directions
+from spherevec.sphere import normalize
 
 
 def test_curve_is_scikit_learns_classifier_for_every_k():

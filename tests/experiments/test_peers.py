@@ -12,11 +12,11 @@ from experiments.peers.averaging import document_averages, document_counts
 from experiments.peers.base import document_rows
 from experiments.peers.gensim_models import Sentences, TaggedSentences
 from experiments.peers.sif import smooth_averages
+from method import random_directions
 from spherevec.corpus import encode
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.evaluation import evaluate_clustering
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.sphere import random_directions
 
 SETTINGS = {"vector_size": 20, "epochs": 8, "window": 5, "threads": 2, "seed": 1}
 TOPICS = 4

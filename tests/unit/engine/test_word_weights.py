@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle import word_nearness
+from method import random_directions
 from spherevec import sphere
 from spherevec.engine.cpu import word_weights as weights
 from spherevec.engine.cpu.vector_ops import padded_rows
@@ -21,6 +21,24 @@ def padded(rows):
 def flat(documents):
     ids = np.array([word for document in documents for word in document], np.int32)
     return ids, np.cumsum([0, *map(len, documents)]).astype(np.int64)
+
+
+def word_nearness(documents, inputs, weights):
+    """How much nearer each word is to the rest of its documents than to all documents, and which words have a rest."""
+    sums = [
+        sum((weights[word] * inputs[word] for word in document), np.zeros(inputs.shape[1])) for document in documents
+    ]
+    common = np.mean([total / np.linalg.norm(total) for total in sums], axis=0)
+    near = {}
+    for document, total in zip(documents, sums, strict=True):
+        for word in set(document):
+            rest = total - document.count(word) * weights[word] * inputs[word]
+            if np.linalg.norm(rest) > 1e-6:
+                near.setdefault(word, []).append(float(inputs[word] @ rest / np.linalg.norm(rest)))
+    nearness = np.zeros(len(inputs))
+    for word, cosines in near.items():
+        nearness[word] = np.mean(cosines) - inputs[word] @ common
+    return nearness, np.array([word in near for word in range(len(inputs))])
 
 
 def by_the_book(documents, inputs, counts):
@@ -40,7 +58,7 @@ def by_the_book(documents, inputs, counts):
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_words_are_weighed_as_a_textbook_would(threads):
     rng = np.random.default_rng(1)
-    inputs = np.asarray(sphere.random_directions(30, 10, rng), np.float32)
+    inputs = np.asarray(random_directions(30, 10, rng), np.float32)
     lengths = (0, 1, 2, 3, 40, 0, *rng.integers(5, 30, size=60))
     documents = [rng.integers(29, size=length).tolist() for length in lengths]
     documents.append([29])  # a word that is always alone
@@ -54,7 +72,7 @@ def test_words_are_weighed_as_a_textbook_would(threads):
 
 def test_topical_words_weigh_more_than_function_words():
     rng = np.random.default_rng(2)
-    topics = np.asarray(sphere.random_directions(3, 20, rng))
+    topics = np.asarray(random_directions(3, 20, rng))
     topical = np.repeat(topics, 10, axis=0) + 0.1 * rng.standard_normal((30, 20))
     inputs = np.asarray(sphere.normalize(np.vstack([topical, rng.standard_normal((5, 20))])), np.float32)
     documents = [
@@ -70,7 +88,7 @@ def test_topical_words_weigh_more_than_function_words():
 def test_text_without_topics_weighs_words_as_subsampling_does():
     """Every document has words of all kinds: what gathers by chance does not decide."""
     rng = np.random.default_rng(4)
-    inputs = np.asarray(sphere.random_directions(400, 50, rng), np.float32)
+    inputs = np.asarray(random_directions(400, 50, rng), np.float32)
     shares = 1 / np.arange(1, 401)
     ids, offsets = flat([rng.choice(400, size=200, p=shares / shares.sum()).tolist() for _ in range(50)])
     counts = np.maximum(np.bincount(ids, minlength=400), 1)
@@ -87,7 +105,7 @@ def test_text_without_any_structure_weighs_all_words_alike():
 
 def test_of_a_long_text_a_part_is_looked_at(monkeypatch):
     rng = np.random.default_rng(3)
-    inputs = padded(np.asarray(sphere.random_directions(20, 8, rng), np.float32))
+    inputs = padded(np.asarray(random_directions(20, 8, rng), np.float32))
     documents = [rng.integers(20, size=10).tolist() for _ in range(100)]
     monkeypatch.setattr(weights, "MOST_TOKENS", 250)
     ids, offsets = flat(documents)

@@ -16,10 +16,11 @@ from sklearn.metrics import (
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.neighbors import KNeighborsClassifier
 
+from method import random_directions
 from spherevec.errors import ConfigError
 from spherevec.evaluation import Spread, evaluate_clustering, given_split, purity, random_splits
 from spherevec.evaluation.documents import random_rows, split_rows
-from spherevec.sphere import normalize, random_directions
+from spherevec.sphere import normalize
 
 
 def labelled_directions(n, classes, noise, seed, dim=12):

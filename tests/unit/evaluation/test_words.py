@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from method import random_directions
 from spherevec.errors import ConfigError
 from spherevec.evaluation import AnalogySection, evaluate_analogies, evaluate_similarity
 from spherevec.evaluation import words as words_module
 from spherevec.evaluation.words import answer_analogies
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.sphere import random_directions
 
 
 def test_spearman_over_the_covered_pairs_is_scipys():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import spherevec
-from spherevec import TrainConfig, sphere
+from method import random_directions
+from spherevec import TrainConfig
 from spherevec.corpus import Vocabulary
 from spherevec.model.subwords import POWER, Spellings
 from spherevec.training import spelling as module
@@ -25,7 +26,7 @@ def smoothed(vectors, words, counts, threads=1):
 @pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(1)
-    vectors = np.asarray(sphere.random_directions(len(WORDS), 12, rng), np.float32)
+    vectors = np.asarray(random_directions(len(WORDS), 12, rng), np.float32)
     counts = np.sort(rng.integers(1, 3000, size=len(WORDS)))[::-1].astype(np.int64)
     return vectors, counts
 
