@@ -55,9 +55,9 @@ def train(
 
     Args:
         source: a file with one document a line, a folder of text files, web pages or mails, a table (CSV, TSV, JSONL,
-            JSON, Parquet), most of these also compressed; a pattern, a list of `Path` objects, "-" for standard input;
-            a data frame; an iterable of strings, of lists of words, of records with `text_field`, of (id, text) pairs
-            with `ids=True`; or an `EncodedCorpus`, whose vocabulary stays as it is.
+            JSON, Parquet, .xlsx, .ods), most of these also compressed; a pattern, a list of `Path` objects, "-" for
+            standard input; a data frame; an iterable of strings, of lists of words, of records with `text_field`, of
+            (id, text) pairs with `ids=True`; or an `EncodedCorpus`, whose vocabulary stays as it is.
         recipe: "default"; "words", for people who want word vectors first; or "paper".
         tokenizer: "words", "whitespace" for text that is split already, a name with options such as
             "words:urls=drop", or a function from a string to words.

@@ -68,8 +68,8 @@ def train(
     """Learn vectors from text.
 
     CORPUS is a text file with one document per line, a folder of text files, web pages or e-mails, or a table (.csv,
-    .tsv, .jsonl, .json, .parquet); any but the last may be compressed (.gz, .xz, .zst). Give several files, patterns in
-    quotes, or - for standard input.
+    .tsv, .jsonl, .json, .parquet, .xlsx, .ods); all but the last three may be compressed (.gz, .xz, .zst). Give several
+    files, patterns in quotes, or - for standard input.
     """
     from spherevec.training import train as learn
 

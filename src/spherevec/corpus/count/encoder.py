@@ -88,9 +88,9 @@ def encode(
 
     Args:
         source: a text file with one document a line; a folder of text files, web pages or mails, one document each; a
-            table (.csv, .tsv, .jsonl, .json, .parquet); each but the last may be compressed (.gz, .xz, .zst). A pattern
-            (`logs/*.txt`), a list of `Path` objects, or "-" for standard input. A data frame, an iterable of texts or
-            of lists of words, of (id, text) pairs with `ids=True`, of records with `text_field`.
+            table (.csv, .tsv, .jsonl, .json, .parquet, .xlsx, .ods); all but the last three may be compressed (.gz,
+            .xz, .zst). A pattern (`logs/*.txt`), a list of `Path` objects, or "-" for standard input. A data frame, an
+            iterable of texts or of lists of words, of (id, text) pairs with `ids=True`, of records with `text_field`.
         folder: where to put the encoded corpus; new or empty.
         progress: called now and then, from the calling thread, with the bytes of the source that are done and their
             total, None where that is not known.

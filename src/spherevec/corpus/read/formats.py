@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spherevec.corpus.read import markup, tables
+from spherevec.corpus.read import markup, sheets, tables
 from spherevec.corpus.read.streams import COMPRESSED, InputFile
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
@@ -48,6 +48,7 @@ FORMATS = [
     Format("JSON lines", (".jsonl", ".ndjson"), tables.jsonl_rows, begins=b"{", split="lines"),
     Format("JSON", (".json",), tables.json_rows, "record", begins=b"["),
     Format("Parquet", (".parquet",), tables.parquet_rows, "row", split="row groups"),
+    Format("spreadsheet", (".xlsx", ".ods"), sheets.sheet_rows, "row"),
     Format("HTML", (".html", ".htm", ".xhtml"), markup.html_rows, "page", one_document=True),
     EMAIL,
     Format("mbox", (".mbox",), markup.mbox_rows, "mail"),
@@ -60,7 +61,7 @@ REFUSED = {
         (".doc", ".docx", ".odt", ".rtf", ".pages", ".epub"), "save it as plain text (.txt) or .html first"
     ),
     **dict.fromkeys((".ppt", ".pptx", ".odp", ".key"), "save it as plain text (.txt) first"),
-    **dict.fromkeys((".xls", ".xlsx", ".ods", ".numbers"), "save its sheet as .csv first"),
+    **dict.fromkeys((".xls", ".xlsb", ".numbers"), "save it as .xlsx or .csv first"),
     **dict.fromkeys(
         (".feather", ".arrow", ".orc", ".avro", ".dta", ".sav", ".rds"), "save it as .parquet or .csv first"
     ),

@@ -248,7 +248,7 @@ def _page(file: InputFile) -> str:
     content, options = file.content(LONGEST_FILE), file.options
     encoding = options.encoding
     if encoding == AUTO:
-        encoding = found_encoding(content[: 1 << 16])
+        encoding = found_encoding(content)
         declared = _CHARSET.search(content[:4096])
         if declared and not encoding.startswith(("utf-16", "utf-32")):
             encoding = declared[1].decode("ascii")

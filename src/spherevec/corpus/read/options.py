@@ -99,6 +99,9 @@ class ReadOptions:
         parse=lambda text: "\t" if text in ("\\t", "tab") else text,
         of_tables=True,
     )
+    sheet: str | None = option(
+        None, "Sheet of a spreadsheet; the first if omitted.", metavar="NAME", of_tables=True, remembered=True
+    )
     ragged: str = option(
         "error",
         "What to do with rows of a CSV file that have more or fewer cells than its header.",

@@ -37,8 +37,12 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")  # what only UTF-8 is likely to hold
-_NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # no characters of Windows-1252
+WESTERN = "cp1252"  # Latin-1 with quotes and dashes
+# What speaks against Western text: characters of UTF-8, bytes without meaning, ÿ, and long runs of bytes that are not
+# ASCII, as in Cyrillic, Greek and Chinese encodings.
+_NOT_WESTERN = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\x81\x8d\x8f\x90\x9d\xff]|[\x80-\xfe]{5}"
+)
 
 
 @dataclass
@@ -195,9 +199,9 @@ def check_encoding(encoding: str) -> None:
 
 
 def found_encoding(beginning: bytes) -> str:
-    """The encoding of a text by its first bytes: a byte order mark, zeros as in UTF-16, or bytes that are not UTF-8.
+    """The encoding of a text by its first bytes: a byte order mark, zeros as in UTF-16, or only Western letters.
 
-    A text that is UTF-8 in one place and not in another is called UTF-8: reading it says where it is not valid.
+    Whatever is ambiguous is called UTF-8: reading it says where it is not valid.
 
     >>> [found_encoding("naïve".encode(encoding)) for encoding in ("cp1252", "utf-8", "utf-16")]
     ['cp1252', 'utf-8', 'utf-16']
@@ -212,8 +216,8 @@ def found_encoding(beginning: bytes) -> str:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(beginning)
     except UnicodeDecodeError:
-        if not _TWO_BYTES.search(beginning) and 0 not in sample:
-            return "latin-1" if _NOT_WINDOWS.search(beginning) else "cp1252"
+        if not _NOT_WESTERN.search(beginning) and 0 not in sample:
+            return WESTERN
     return "utf-8"
 
 
@@ -303,8 +307,10 @@ class _Decoder:
 
     def __init__(self, file: InputFile, beginning: bytes, check: bool) -> None:
         self._path, self._encoding = file.path, file.options.encoding
+        self._last: bytes | None = None  # of what was read, where Western text was found and the rest must be so, too
         if self._encoding == AUTO:
             self._encoding = found_encoding(beginning)
+            self._last = b"" if self._encoding == WESTERN else None
             if self._encoding != "utf-8":
                 file.notes.append(f"{file.path}: read as {self._encoding}; if that is wrong, name its encoding")
         self._name = codecs.lookup(self._encoding).name
@@ -319,6 +325,9 @@ class _Decoder:
         """The next piece of the file, empty at its end."""
         if self._idle:
             return raw
+        if self._last is not None:
+            self._check_western(self._last, raw)
+            self._last = raw[-4:]
         state = self._decoder.getstate()
         try:
             text = self._decoder.decode(raw, final=not raw)
@@ -337,6 +346,16 @@ class _Decoder:
             there = raw.count("\ufffd".encode()) if self._name == "utf-8" else 0
             self.replaced += max(0, text.count("\ufffd") - there)
         return piece
+
+    def _check_western(self, before: bytes, raw: bytes) -> None:
+        """Refuse what is not Western in a text that began so, whose last bytes were `before`."""
+        found = _NOT_WESTERN.search(before + raw)
+        if found:
+            line = self._lines + raw.count(b"\n", 0, max(0, found.start() - len(before))) + 1
+            raise CorpusError(
+                f"{self._path}, line {line}: {found[0]!r} is hardly {WESTERN}, as which the lines before were read; "
+                f"name the file's encoding: encoding='{WESTERN}', or encoding='utf-8' with encoding_errors='replace'"
+            )
 
 
 def check_beginning(path: Path, raw: bytes, encoding: str) -> None:
@@ -357,8 +376,8 @@ def ends_lines_with_returns(beginning: bytes) -> bool:
 def not_valid(path: Path, line: int, encoding: str, byte: int) -> CorpusError:
     """What to raise where a file's bytes are not text in its encoding."""
     return CorpusError(
-        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (encoding=NAME), or "
-        "replace what is not valid (encoding_errors='replace')"
+        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (encoding=NAME, say "
+        f"{WESTERN}), or replace what is not valid (encoding_errors='replace')"
     )
 
 

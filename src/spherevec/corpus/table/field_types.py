@@ -168,7 +168,7 @@ class KindFinder:
             value = value.item()
         if is_missing(value) or value == "":
             return ""
-        text = _written(value)
+        text = written(value)
         self.n_filled += 1
         if self.declared:
             self._check_declared(text)
@@ -239,7 +239,7 @@ class KindFinder:
         return "category" if few or 2 * different <= self.n_filled else "text"
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -6,11 +6,10 @@ import json
 import pytest
 
 from spherevec import train
-from spherevec.corpus import read_documents
+from spherevec.corpus import encode, read_documents
 from spherevec.corpus.read import formats
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import open_source
-from spherevec.corpus.read.streams import found_encoding
 from spherevec.corpus.read.tables import record_rows
 from spherevec.errors import ConfigError, CorpusError
 
@@ -116,8 +115,42 @@ class TestEncodings:
         path = written(tmp_path / "t.txt", self.TEXT.encode("cp1252"))
         assert notes_of(path) == [f"{path}: read as cp1252; if that is wrong, name its encoding"]
 
-    def test_bytes_that_windows_does_not_know(self):
-        assert found_encoding(b"\x81 caf\xe9") == "latin-1"
+    @pytest.mark.parametrize(
+        "ambiguous",
+        [
+            b"good \xff bad",
+            b"\x81 caf\xe9",
+            "Привет мир".encode("cp1251"),
+            "καλημέρα".encode("cp1253"),
+            "你好世界".encode("gbk"),
+        ],
+        ids=["ÿ", "undefined", "cyrillic", "greek", "chinese"],
+    )
+    def test_what_may_be_anything_is_refused(self, tmp_path, ambiguous):
+        path = written(tmp_path / "t.txt", b"one line\n" + ambiguous + b"\n")
+        with pytest.raises(CorpusError, match=r"t\.txt, line 2: not valid utf-8 .* say cp1252.*'replace'"):
+            read(path)
+
+    @pytest.mark.parametrize(
+        "late", ["Zürich".encode(), b"\xff", "Привет".encode("cp1251")], ids=["utf-8", "ÿ", "cyrillic"]
+    )
+    def test_nothing_is_read_in_two_encodings(self, tmp_path, late):
+        early = "naïve\n".encode("cp1252") + b"a line\n" * 20
+        path = written(tmp_path / "t.txt", early + late + b"\n")
+        for size in (64, 70, 73, 1 << 20):
+            source = open_source(path, ReadOptions(), size)
+            with pytest.raises(CorpusError, match=r"t\.txt, line \d+: .*name the file's encoding.*cp1252"):
+                list(source.texts())
+        with pytest.raises(CorpusError, match=r"line 22: "):
+            list(open_source(path, ReadOptions(), 64).texts())
+        assert len(read(path, encoding="cp1252")) == 22
+        assert len(read(path, encoding="utf-8", encoding_errors="replace")) == 22
+
+    @pytest.mark.parametrize("threads", [1, 2])
+    def test_a_bad_byte_far_into_a_large_file(self, tmp_path, threads):
+        path = written(tmp_path / "t.txt", "Zürich ist groß\n".encode() * 80_000 + b"Z\xfcrich\n" + b"more\n" * 10)
+        with pytest.raises(CorpusError, match=r"t\.txt, line 80001: not valid utf-8 \(byte 0xfc\)"):
+            encode(path, tmp_path / "out", threads=threads)
 
     def test_a_file_of_two_encodings_is_refused_or_mended(self, tmp_path):
         path = written(tmp_path / "t.txt", "naïve\n".encode() + "naïve \ufffd\n".encode() + "Köln\n".encode("latin-1"))

@@ -194,7 +194,7 @@ class TestFiles:
         given("id;t\n1;x\n")
         assert read("-", text_field="t") == ["x"]
 
-    @pytest.mark.parametrize("name", ["a.pdf", "b.docx", "c.xlsx", "d.zip", "e.pkl"])
+    @pytest.mark.parametrize("name", ["a.pdf", "b.docx", "c.xls", "d.zip", "e.pkl"])
     def test_refused_by_name(self, tmp_path, name):
         path = written(tmp_path / "in" / name, b"\0")
         written(tmp_path / "in" / "good.txt", "text")
