@@ -30,7 +30,7 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
     with guarded(path), unchanged(path):
         path.open("rb").close()  # a file that cannot be opened is no damaged one
         rows = _cells(file)
-        sheets = next(rows, [])
+        sheets: list[str] = next(rows, [])
         wanted = sheets[0] if options.sheet is None and sheets else options.sheet
         if wanted not in sheets:
             raise CorpusError(f"{path}: no sheet {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
@@ -53,7 +53,7 @@ def _cells(file: InputFile) -> Iterator[Any]:
     """What the process prints: the names of the sheets, then lists of cells."""
     path, size = file.path, file.path.stat().st_size
     limit = DecompressionLimit(path)
-    command = [sys.executable, "-P", _PROCESS, path.absolute(), file.options.sheet or "", str(size)]
+    command = [sys.executable, "-P", str(_PROCESS), str(path.absolute()), file.options.sheet or "", str(size)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         try:
