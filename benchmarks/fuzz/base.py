@@ -20,6 +20,7 @@ class Target:
     feed: Callable[[bytes, Path], None]
     longest: int = 512
     words: tuple[bytes, ...] = ()  # worth trying anywhere
+    document: bytes = b""  # begins a document, which has a price of its own
 
 
 JSON_WORDS = (b"null", b"true", b"-1", b"1e999", b"[]", b"{}", b'""', b"NaN", b"\\ud800", b"99999999999999999999")

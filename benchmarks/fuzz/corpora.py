@@ -38,6 +38,7 @@ def _read_text(data: bytes, folder: Path) -> None:
 
     mode = data[0] if data else 0
     encoding, size = _ENCODINGS[mode % 10], (4, 7, 64, 1 << 20)[mode // 10 % 4]
+    size = max(size, len(data) // 64)
     splitter = ("words", "whitespace", "words:urls=keep,emails=drop,hyphens=join")[mode // 40 % 3]
     path = folder / "t.txt"
     path.write_bytes(data[1:])
@@ -220,6 +221,38 @@ def _read_evaluation(data: bytes, folder: Path) -> None:
             datasets.load_similarity(similarity_set, folder)
 
 
+_FORMS = ("ISO 8601", "%d/%m/%Y", "%m/%d/%Y", "excel", "%Y-%m-%dT%H:%M:%S%z")
+
+
+def _read_values(data: bytes, folder: Path) -> None:
+    """Cells, apart by NUL, of a table of documents: each by every form of dates and numbers, and as a condition."""
+    from spherevec.corpus.table.field_types import as_number, date_as
+    from spherevec.errors import SpherevecError
+    from spherevec.model.documents import DocumentTable
+
+    cells = data.decode("utf-8", "surrogateescape").split("\0")[:12]
+    for cell in cells:
+        for form in _FORMS:
+            date_as(cell, form)
+        for decimal in ".,":
+            as_number(cell, decimal)
+    table = DocumentTable.of(len(cells), fields={"v": cells})
+    for row in range(len(cells)):
+        json.dumps(table.record(row))
+    for cell in cells[:4]:
+        for key in ("v", "v>=", "v<", "v!="):
+            try:
+                assert len(table.rows_where({key: cell})) <= len(cells)
+            except SpherevecError as error:
+                assert "\n" not in str(error)
+
+
+_VALUES = [
+    b"1\x002.5\x00-3",
+    b"2024-01-01\x002024-02-29T12:00:00+01:00",
+    b"25.02.2024\0Feb 25, 2024",
+    b"1.234,5\x001e308",
+]
 _NUMBERS = (b"nan", b"inf", b"-1e999", b"1e-46", b"0", b"1_0", b"0x1", b"99999999999999999999", b"\xc2\xb2")
 _DATES = (b"2024-01-01", b"9999-99-99", b"0000-00-00", b"2024-01-01T00:00:00+99:99")
 _TABLE_WORDS = (b'"', b",", b"\t", b";", b"\r\n", b"\r", b"\0", *_DATES)
@@ -244,9 +277,12 @@ CORPORA: dict[str, Target] = {
     "json": Target(lambda: _JSON, _read_table(".json"), words=(*JSON_WORDS, *_DATES, b'"t"', b"[", b"]", b",")),
     "csv": Target(lambda: _CSV, _read_table(".csv", keep=["u"]), words=_TABLE_WORDS),
     "tsv": Target(lambda: _TSV, _read_table(".tsv", keep=["u:date"]), words=_TABLE_WORDS),
+    "values": Target(lambda: _VALUES, _read_values, 160, (*_NUMBERS, *_DATES, b"\0", b"..", b"0001", b"9999-12-31")),
     "html": Target(lambda: _HTML, _read_table(".html", text_field=None, keep=["title"]), words=_TAGS),
     "email": Target(lambda: _EMAIL, _read_table(".eml", text_field=None, keep=["date", "from"]), words=_MAIL_WORDS),
-    "mbox": Target(lambda: _MBOX, _read_table(".mbox", text_field=None, keep=["date:date"]), 1024, _MAIL_WORDS),
+    "mbox": Target(
+        lambda: _MBOX, _read_table(".mbox", text_field=None, keep=["date:date"]), 1024, _MAIL_WORDS, b"From "
+    ),
     "parquet": Target(_parquet_seeds, _read_table(".parquet"), 4096, (b"PAR1",)),
     "gz": Target(_packed_seeds(".gz"), _read_packed(".gz"), words=(b"\x1f\x8b\x08",)),
     "xz": Target(_packed_seeds(".xz"), _read_packed(".xz"), words=(b"\xfd7zXZ\0",)),

@@ -251,10 +251,12 @@ class InputFile:
     def content(self, longest: int) -> bytes:
         """All its bytes, decompressed; more than `longest` are refused."""
         with guarded(self.path), open_stream(self.path, self.meter) as stream:
-            content = stream.read(longest + 1)
+            content = bytearray()
+            while len(content) <= longest and (piece := stream.read(1 << 20)):
+                content += piece
         if len(content) > longest:
             raise UnreadableError(f"{self.path}: longer than {longest >> 20} MB; split it into several")
-        return content
+        return bytes(content)
 
 
 def utf8_pieces(file: InputFile, *, check: bool = True) -> Iterator[bytes]:
