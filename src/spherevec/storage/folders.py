@@ -40,6 +40,13 @@ class OpenFolder:
             raise FileNotFoundError(errno.ENOENT, "not a plain file", str(self.path / name))
         return os.fdopen(descriptor, "rb")
 
+    def read(self, name: str, longest: int) -> bytes:
+        """What a regular file of the folder holds; ValueError for over `longest` bytes, before memory is taken."""
+        with self.open(name) as file:
+            if os.fstat(file.fileno()).st_size > longest:
+                raise ValueError(f"{name} is over {longest >> 20} MB")
+            return file.read()
+
     def replaced(self) -> bool:
         """Whether the path leads to another folder by now, or nowhere."""
         if self._descriptor is None:

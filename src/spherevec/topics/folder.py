@@ -78,11 +78,7 @@ def load_topics(folder: str | Path, model: Model) -> Topics:
 def _opened(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """What topics.json says, and the arrays beside it; both from one folder, neither through a link or a pipe."""
     with OpenFolder(place) as opened:
-        with opened.open(TOPICS) as file:
-            encoded = file.read(_LONGEST + 1)
-        if len(encoded) > _LONGEST:
-            raise ValueError(f"{TOPICS} is over {_LONGEST >> 20} MB")
-        about = schema.parsed(encoded)
+        about = schema.parsed(opened.read(TOPICS, _LONGEST))
         schema.map_of(schema.plain)(about, TOPICS)
         return about, read_tensors(place / COMPONENTS, memory_map=False, opened=opened.open(COMPONENTS))
 

@@ -349,11 +349,7 @@ class _Rows:
 
 
 def _manifest(opened: OpenFolder) -> dict[str, Any]:
-    with opened.open(MANIFEST) as file:
-        encoded = file.read(_LONGEST_MANIFEST + 1)
-    if len(encoded) > _LONGEST_MANIFEST:
-        raise ValueError(f"{MANIFEST} is too large")
-    about = schema.parsed(encoded)
+    about = schema.parsed(opened.read(MANIFEST, _LONGEST_MANIFEST))
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{MANIFEST} does not describe a checkpoint")
     version = about.get("format_version")
