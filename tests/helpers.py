@@ -8,7 +8,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -174,3 +175,17 @@ def words_missing(shown: str, printed: str) -> set[str]:
     words = set(re.findall(r"[A-Za-z]{2,}", shown))
     missing = words - set(re.findall(r"[A-Za-z]{2,}", printed))
     return missing if len(missing) > 0.4 * len(words) else set()
+
+
+def grows(work: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
+    """How much more processor time eight times as much takes; the least of three measurements each."""
+
+    def seconds(text: str) -> float:
+        taken = []
+        for _ in range(3):
+            start = time.process_time()
+            work(text)
+            taken.append(time.process_time() - start)
+        return min(taken)
+
+    return seconds(make(8 * size)) / max(seconds(make(size)), 1e-3)

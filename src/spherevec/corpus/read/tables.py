@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from spherevec.corpus.read.guard import guarded
+from spherevec.corpus.read.guard import DecompressionLimit, guarded
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
 from spherevec.corpus.read.streams import InputFile, unchanged
 from spherevec.corpus.table.field_types import is_missing
@@ -290,6 +290,9 @@ def parquet_rows(file: InputFile) -> Iterator[Row]:
     try:
         with unchanged(path), pyarrow.parquet.ParquetFile(path) as table:
             options.check_fields(table.schema_arrow.names, str(path))
+            size, limit = path.stat().st_size, DecompressionLimit(path)
+            groups = range(table.metadata.num_row_groups)
+            DecompressionLimit(path).add(sum(table.metadata.row_group(i).total_byte_size for i in groups), size)
             rows_done = 0
             for batch in table.iter_batches(batch_size=_ROWS, columns=options.names):
                 cells = {name: batch.column(name).to_pylist() for name in options.names}
@@ -299,9 +302,10 @@ def parquet_rows(file: InputFile) -> Iterator[Row]:
                     row = make_row(options, values, f"{path}, row ", number)
                     if len(row.text) > LONGEST_RECORD:
                         raise CorpusError(f"{path}, row {number}: longer than {LONGEST_RECORD >> 20} MB; split it")
+                    limit.add(len(row.text), size)
                     yield row
                 rows_done += len(batch)
-                meter.done = before + path.stat().st_size * rows_done // max(table.metadata.num_rows, 1)
+                meter.done = before + size * rows_done // max(table.metadata.num_rows, 1)
     except (SpherevecError, MemoryError, GeneratorExit):
         raise
     except Exception as error:  # of many kinds, depending on where the damage is

@@ -1,6 +1,5 @@
 """Web pages and mails: the text that Python's own parser finds, in time that grows with their size and no faster."""
 
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import grows
 from spherevec.corpus import encode, read_documents
 from spherevec.corpus.read import markup
 from spherevec.corpus.read.markup import html_text
@@ -100,20 +100,6 @@ MAILS = {
     "multiparts": lambda n: "".join(f"Content-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n" for i in range(n)),
     "messages": lambda n: "Content-Type: message/rfc822\n\n" * n,
 }
-
-
-def grows(work, make, size):
-    """How much more processor time eight times as much takes; the least of three measurements each."""
-
-    def seconds(text):
-        taken = []
-        for _ in range(3):
-            start = time.process_time()
-            work(text)
-            taken.append(time.process_time() - start)
-        return min(taken)
-
-    return seconds(make(8 * size)) / max(seconds(make(size)), 1e-3)
 
 
 @pytest.mark.parametrize("piece", PAGES)
