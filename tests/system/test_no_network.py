@@ -35,7 +35,7 @@ SCRIPT = """
         ["evaluate", "clustering", place, "--labels", out + "labels"],
         ["demo", "--corpus", out + "many.txt", "--out", out + "demo.html"],
     ]
-    if missing := set(cli.commands) - {line[0] for line in lines}:
+    if missing := set(cli.list_commands(None)) - {line[0] for line in lines} - {"serve"}:  # which listens
         raise SystemExit(f"not tried: {missing}")
     for line in lines:
         if main(line):

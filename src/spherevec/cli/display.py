@@ -54,9 +54,14 @@ def echo(line: str = "") -> None:
     click.echo(visible(line))
 
 
+def json_text(value: Any) -> str:
+    """JSON for programs; what a terminal would obey is escaped."""
+    return visible_json(json.dumps(_finite(value), ensure_ascii=False, indent=1))
+
+
 def print_json(value: Any) -> None:
-    """JSON for programs, in UTF-8 whatever the locale says."""
-    encoded = visible_json(json.dumps(_finite(value), ensure_ascii=False, indent=1))
+    """JSON in UTF-8 whatever the locale says."""
+    encoded = json_text(value)
     click.echo(encoded.encode() if hasattr(sys.stdout, "buffer") else encoded)
 
 

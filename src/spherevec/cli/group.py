@@ -20,6 +20,7 @@ _COMMANDS = {
     "analogy": "A is to B as C is to … what?",
     "explore": "Write the map of a model as one page.",
     "topics": "Find the topics of the documents, or sort the documents by names.",
+    "serve": "Answer searches over HTTP.",
     "evaluate": "Measure a model against human judgement or classes.",
     "export": "Write vectors for other programs.",
     "import": "Make a model of vectors from elsewhere.",

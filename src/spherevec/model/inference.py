@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -137,13 +137,16 @@ class DocumentFitter:
         """As `fit` up to rounding, for the few words of queries: NumPy is done before compiled code is loaded."""
         if self._tables is None:
             return self.fit(ids, offsets)
-        plan = FitPlan(self._config.for_inference(weighted=True), self._bias, tables=self._tables)
         vectors = self._start_rows(ids, offsets)
         for row, (first, last) in enumerate(pairwise(offsets.tolist())):
-            fitted = fit_document(ids[first:last], self._inputs, plan) if last > first else None
+            fitted = fit_document(ids[first:last], self._inputs, self._query_plan) if last > first else None
             if fitted is not None:
                 vectors[row] = fitted
         return vectors
+
+    @cached_property
+    def _query_plan(self) -> FitPlan:
+        return FitPlan(self._config.for_inference(weighted=True), self._bias, tables=self._tables)
 
     def settings(
         self, epochs: int | None = None, alpha: float | None = None, threads: int = 0, device: str = "cpu"

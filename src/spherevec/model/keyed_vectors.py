@@ -338,6 +338,11 @@ class KeyedVectors:
             self._in_bytes = ByteVectors.of(self.vectors)
         return self._in_bytes
 
+    def prepare_search(self) -> None:
+        """Make the copy in bytes, however few the vectors are: worth it for a program that answers many queries."""
+        if self._in_bytes is None:
+            self._in_bytes = ByteVectors.of(self.vectors)
+
     def analogy(self, a: Query, b: Query, c: Query, topn: int = 10, method: str = "add") -> list[tuple[Key, float]]:
         """`a` is to `b` as `c` is to …: the best keys and their scores.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,10 @@ from spherevec.cli import display
 from spherevec.cli.checks import load_model
 from spherevec.cli.options import json_option, model_argument, quiet_option, top_option
 from spherevec.errors import ConfigError, CorpusError
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
+    from spherevec.search.results import SearchResults
 
 _SIGNS = ("!=", ">=", "<=", "=", ">", "<")
 
@@ -65,13 +70,9 @@ def search(
     separated by | stand for any of them: --where 'team=billing|sales' --where 'created>=2024-01-01'.
     """
     queries = [query for text in texts for query in (_from_standard_input() if text == "-" else [text])]
-    where = dict(map(_condition, conditions)) or None
-    if len(conditions) > len(where or {}):
-        raise click.UsageError("--where names the same field and comparison twice; use | for several values")
-    model = load_model(folder)
-    results = model.search(queries, among, top, where=where, mode=mode, subwords=subwords, explain=explain)
-    if not any(len(result) for result in results) and all(result.note for result in results):
-        raise CorpusError(results[0].note)
+    results = find(
+        load_model(folder), queries, top, conditions, among=among, mode=mode, subwords=subwords, explain=explain
+    )
     if as_json:
         display.print_json([result.as_dict() for result in results])
         return
@@ -80,6 +81,19 @@ def search(
         for result in results:
             if result.note:
                 display.tell(f"{result.query!r:.60}: {result.note}" if len(results) > 1 else result.note)
+
+
+def find(
+    model: Model, queries: list[str], top: int, conditions: Sequence[str] = (), among: str = "docs", **options: Any
+) -> SearchResults:
+    """Search with conditions as they are typed: team=billing|sales, created>=2024-01-01."""
+    where = dict(map(_condition, conditions)) or None
+    if len(conditions) > len(where or {}):
+        raise click.UsageError("--where names the same field and comparison twice; use | for several values")
+    results: SearchResults = model.search(queries, among, top, where=where, **options)
+    if not any(len(result) for result in results) and all(result.note for result in results):
+        raise CorpusError(results[0].note)
+    return results
 
 
 def _from_standard_input() -> list[str]:

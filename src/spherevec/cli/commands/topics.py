@@ -100,7 +100,7 @@ def topics(
         doing = "topics kept with the model of" if kept else "looking for topics among"
         console.tell(f"{doing} {len(model.docs or ()):,} documents")
         found = _edited(topics_of(model, threads=threads, **options), edits)
-        breakdowns = [_breakdown(found, field) for field in fields]
+        breakdowns = [breakdown(found, field) for field in fields]
         if out is not None:
             how = {"overwrite": force, "guard_formulas": guard_formulas}
             report = partial(write_report, found, overwrite=True)
@@ -135,7 +135,8 @@ def _numbers(option: str, text: str) -> list[int]:
         raise ConfigError(f"{option} takes whole numbers with commas, such as 3,7, not {text!r:.60}") from None
 
 
-def _breakdown(found: Topics, field: str) -> Breakdown:
+def breakdown(found: Topics, field: str) -> Breakdown:
+    """The topics by FIELD, or over time by FIELD:unit."""
     from spherevec.topics.fields import UNITS
 
     name, _, unit = field.rpartition(":")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,11 +90,12 @@ def _encode_few(
 ) -> tuple[Ids, Ends, Ends]:
     split = tokenizer_of(tokenizer).words
     documents = [split(text) for text in texts]
-    known = vocabulary.word_to_id
+    known: Mapping[str, int] = vocabulary.word_to_id
     if stand_ins is not None:
         missing = list(dict.fromkeys(word for words in documents for word in words if word not in known))
         found = zip(missing, stand_ins(missing).tolist() if missing else [], strict=True)
-        known = known | {word: number for word, number in found if number >= 0}
+        if guessed := {word: number for word, number in found if number >= 0}:
+            known = ChainMap(guessed, vocabulary.word_to_id)  # the vocabulary is not copied for a query
     ids = [[known[word] for word in words if word in known] for words in documents]
     lengths = np.array([len(one) for one in ids], np.int64)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

@@ -1,0 +1,89 @@
+"""`spherevec serve` under load: searches a second and their latencies, with a real client on the same machine.
+
+    python -m benchmarks.serve MODEL [--seconds 10] [--clients 4]
+
+Each client keeps one connection and asks again as soon as it is answered. Queries are the beginnings of documents of
+the model, two to five words long. Clients run in one process of their own, which takes its share of the cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import multiprocessing
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+import spherevec
+
+
+def queries_of(folder: Path, count: int = 1000) -> list[str]:
+    model = spherevec.load(folder)
+    assert model.documents is not None
+    choose = random.Random(1)
+    found = []
+    while len(found) < count:
+        words = re.findall(r"\w+", model.documents.snippet(choose.randrange(len(model.documents))))
+        begin, length = choose.randrange(max(len(words), 1)), choose.randint(2, 5)
+        if len(words) > begin + length:
+            found.append(" ".join(words[begin : begin + length]))
+    return found
+
+
+def ask(port: int, queries: list[str], clients: int, seconds: float) -> list[float]:
+    """Latencies in milliseconds."""
+    latencies: list[list[float]] = [[] for _ in range(clients)]
+    end = time.monotonic() + seconds
+
+    def client(number: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        place = number
+        while time.monotonic() < end:
+            place += clients
+            begin = time.perf_counter()
+            connection.request("GET", f"/search?q={quote(queries[place % len(queries)])}")
+            answer = connection.getresponse()
+            answer.read()
+            latencies[number].append(1000 * (time.perf_counter() - begin))
+            if answer.status not in (200, 400):  # 400: no word of the query is known
+                raise RuntimeError(f"status {answer.status}")
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [one for many in latencies for one in many]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--clients", type=int, default=4)
+    given = parser.parse_args()
+    queries = queries_of(given.model)
+    command = [sys.executable, "-m", "spherevec", "serve", str(given.model), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        found = re.search(r":(\d+):", server.stderr.readline())
+        assert found is not None
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            pool.apply(ask, (int(found[1]), queries, given.clients, 2.0))  # compiles what is compiled on first use
+            latencies = pool.apply(ask, (int(found[1]), queries, given.clients, given.seconds))
+        server.terminate()
+    print(f"{len(latencies) / given.seconds:.0f} searches a second, {given.clients} clients")
+    for share in (50, 90, 99):
+        print(f"p{share}: {np.percentile(latencies, share):.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""The real server, asked by a real client."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+import spherevec
+from spherevec.cli.service import LARGEST_BODY, MOST_ANSWERS
+from warm import run_command
+
+pytest.importorskip("uvicorn")
+
+# Machines under load answer late.
+get, post = partial(httpx.get, timeout=120), partial(httpx.post, timeout=120)
+
+WORDS = {"pets": "cat dog fur paw tail", "cars": "road wheel engine brake fuel"}
+
+
+def texts(extra: str = "") -> list[str]:
+    names = list(WORDS.values())
+    return [f"{extra} {' '.join(names[i % 2].split()[i % 3 :])} w{i % 7}" for i in range(60)]
+
+
+def train(folder: Path, extra: str = "") -> None:
+    rows = [{"text": text, "kind": list(WORDS)[i % 2]} for i, text in enumerate(texts(extra))]
+    settings = {"vector_size": 8, "min_count": 1, "epochs": 5, "threads": 1, "text_field": "text", "keep": ["kind"]}
+    spherevec.train(rows, progress=False, **settings).save(folder, overwrite=True)
+
+
+@contextmanager
+def serving(folder: Path, *options: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    command = [sys.executable, "-m", "spherevec", "serve", str(folder), "--port", "0", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment or None) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r":(\d+): serving", line)
+        assert found is not None, line + process.stderr.read()
+        try:
+            yield f"http://127.0.0.1:{found[1]}", process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("serve") / "model"
+    train(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(model: Path) -> Iterator[str]:
+    with serving(model) as (address, _):
+        yield address
+
+
+def test_answers_are_those_of_the_commands(service: str, model: Path) -> None:
+    options = {"q": "engine wheel", "top": 3, "where": "kind=cars", "explain": "true"}
+    printed = run_command(
+        "search", model, "engine wheel", "--top", "3", "--where", "kind=cars", "--explain", "--json"
+    ).stdout
+    assert get(f"{service}/search", params=options).text == printed
+    several = get(f"{service}/search", params={"q": ["fur", "fuel"], "among": "words"}).json()
+    assert [one["query"] for one in several] == ["fur", "fuel"]
+    assert (
+        get(f"{service}/topics", params={"by": "kind"}).text
+        == run_command("topics", model, "--by", "kind", "--json", "--quiet").stdout
+    )
+    assert get(f"{service}/info").text == run_command("info", model, "--json").stdout
+
+
+def test_new_texts_get_the_vectors_of_the_model(service: str, model: Path) -> None:
+    asked = ["engine and brake", "a cat"]
+    answer = post(f"{service}/infer", json={"texts": asked}).json()
+    assert answer == {"documents": 2, "vectors": spherevec.load(model).infer(asked).tolist()}
+
+
+def test_the_page_and_the_description(service: str) -> None:
+    page = get(service)
+    assert page.headers["content-type"].startswith("text/html") and "<title>A map of 60 documents" in page.text
+    described = get(f"{service}/openapi.json").json()
+    assert set(described["paths"]) == {"/", "/search", "/topics", "/info", "/infer"}
+    names = [one["name"] for one in described["paths"]["/search"]["get"]["parameters"]]
+    assert names == ["q", "top", "where", "among", "mode", "subwords", "explain"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/search", 400, "give the text to search for as q"),
+        ("/search?q=cat&top=many", 400, "'many' is not a valid integer"),
+        (f"/search?q=cat&top={MOST_ANSWERS + 1}", 400, f"top is at most {MOST_ANSWERS}"),
+        ("/search?q=cat&top=1&top=2", 400, "top is given 2 times"),
+        ("/search?q=cat&limit=2", 400, "no parameter 'limit' here; choose from q, top"),
+        ("/search?q=cat&mode=fuzzy", 400, "'fuzzy' is not one of"),
+        ("/search?q=cat&where=colour=red", 400, "colour"),
+        ("/search?q=unheardof&subwords=false", 400, "no word of 'unheardof' is known"),
+        ("/search?" + "&".join(["q=cat"] * 1001), 400, "1000 times"),
+        ("/topics?by=colour", 400, "colour"),
+        ("/infer", 405, "Method Not Allowed"),
+        ("/nothing", 404, "Not Found"),
+    ],
+)
+def test_a_bad_request_is_told_in_one_line(service: str, path: str, status: int, message: str) -> None:
+    answer = get(service + path)
+    assert answer.status_code == status
+    assert message in answer.json()["error"] and "\n" not in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[]", 400),
+        (b'{"texts": "cat"}', 400),
+        (b'{"texts": []}', 400),
+        (b'{"texts": [1]}', 400),
+        (b'{"texts": ["\xff"]}', 400),
+        (b"[" * 100_000, 400),
+        (json.dumps({"texts": ["cat"] * 1001}).encode(), 400),
+        (b'{"texts": ["' + b"x" * LARGEST_BODY, 413),
+    ],
+)
+def test_a_bad_body_is_refused(service: str, body: bytes, status: int) -> None:
+    answer = post(f"{service}/infer", content=body)
+    assert answer.status_code == status and set(answer.json()) == {"error"}
+
+
+def test_another_name_for_this_machine_is_refused(service: str) -> None:
+    answer = get(f"{service}/info", headers={"Host": "pages.example"})
+    assert answer.status_code == 403 and "localhost" in answer.json()["error"]
+
+
+def test_a_token_is_asked_for(model: Path) -> None:
+    with serving(model, "--token", "geheim-ü") as (address, _):
+        for headers in ({}, {"Authorization": "Bearer geheim"}, {"Authorization": "Basic !"}):
+            for path in ("/search?q=cat", "/", "/topics", "/info", "/openapi.json"):
+                assert get(address + path, headers=headers).status_code == 401
+        assert post(f"{address}/infer", json={"texts": ["cat"]}).status_code == 401
+        bearer = {"Authorization": "Bearer geheim-ü".encode(), "Host": "pages.example"}
+        assert get(f"{address}/search?q=cat", headers=bearer).status_code == 200
+        assert get(f"{address}/info", auth=("anyone", "geheim-ü")).status_code == 200
+
+
+def test_other_machines_need_a_token(model: Path) -> None:
+    for host in ("0.0.0.0", "::", "192.0.2.1"):
+        done = run_command("serve", model, "--host", host)
+        assert done.returncode == 2 and "give a --token" in done.stderr
+
+
+def test_a_port_that_is_taken(service: str, model: Path) -> None:
+    done = run_command("serve", model, "--port", service.rpartition(":")[2])
+    assert done.returncode == 2 and "choose another --port" in done.stderr
+
+
+def test_a_replaced_model_is_picked_up_without_a_dropped_request(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    train(folder)
+    with serving(folder) as (address, _), httpx.Client(timeout=120) as client:
+        stop, faults, answered = threading.Event(), [], []
+
+        def ask() -> None:
+            with httpx.Client(timeout=120) as own:
+                while not stop.is_set():
+                    answer = own.get(f"{address}/search?q=engine")
+                    answered.append(answer.status_code)
+                    if answer.status_code != 200:
+                        faults.append(answer.text)
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for round_ in ("moon", "star"):
+                assert client.get(f"{address}/search?q={round_}&among=words&subwords=false").status_code == 400
+                train(folder, extra=round_)
+                deadline = time.monotonic() + 120
+                while client.get(f"{address}/search?q={round_}&among=words&subwords=false").status_code != 200:
+                    assert time.monotonic() < deadline, "the new model was not picked up"
+                    time.sleep(0.1)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert not faults and len(answered) > 10
+        (folder / "manifest.json").write_text("{")  # a damaged model does not replace a sound one
+        time.sleep(1)
+        assert [client.get(f"{address}/search?q=engine").status_code for _ in range(3)] == [200] * 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_closes_when_asked_to(model: Path, number: signal.Signals) -> None:
+    with serving(model) as (address, process):
+        assert get(f"{address}/search?q=cat").status_code == 200
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 0
+        assert process.stderr is not None and process.stderr.read() == ""
