@@ -29,7 +29,7 @@ def queries_of(folder: Path, count: int = 1000) -> list[str]:
     model = spherevec.load(folder)
     assert model.documents is not None
     choose = random.Random(1)
-    found = []
+    found: list[str] = []
     while len(found) < count:
         words = re.findall(r"\w+", model.documents.snippet(choose.randrange(len(model.documents))))
         begin, length = choose.randrange(max(len(words), 1)), choose.randint(2, 5)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -36,7 +37,14 @@ def texts(extra: str = "") -> list[str]:
 
 def train(folder: Path, extra: str = "") -> None:
     rows = [{"text": text, "kind": list(WORDS)[i % 2]} for i, text in enumerate(texts(extra))]
-    settings = {"vector_size": 8, "min_count": 1, "epochs": 5, "threads": 1, "text_field": "text", "keep": ["kind"]}
+    settings: dict[str, Any] = {
+        "vector_size": 8,
+        "min_count": 1,
+        "epochs": 5,
+        "threads": 1,
+        "text_field": "text",
+        "keep": ["kind"],
+    }
     spherevec.train(rows, progress=False, **settings).save(folder, overwrite=True)
 
 
@@ -68,7 +76,7 @@ def service(model: Path) -> Iterator[str]:
 
 
 def test_answers_are_those_of_the_commands(service: str, model: Path) -> None:
-    options = {"q": "engine wheel", "top": 3, "where": "kind=cars", "explain": "true"}
+    options: dict[str, Any] = {"q": "engine wheel", "top": 3, "where": "kind=cars", "explain": "true"}
     printed = run_command(
         "search", model, "engine wheel", "--top", "3", "--where", "kind=cars", "--explain", "--json"
     ).stdout
@@ -150,7 +158,7 @@ def test_a_token_is_asked_for(model: Path) -> None:
             for path in ("/search?q=cat", "/", "/topics", "/info", "/openapi.json"):
                 assert get(address + path, headers=headers).status_code == 401
         assert post(f"{address}/infer", json={"texts": ["cat"]}).status_code == 401
-        bearer = {"Authorization": "Bearer geheim-ü".encode(), "Host": "pages.example"}
+        bearer = {b"Authorization": "Bearer geheim-ü".encode(), b"Host": b"pages.example"}
         assert get(f"{address}/search?q=cat", headers=bearer).status_code == 200
         assert get(f"{address}/info", auth=("anyone", "geheim-ü")).status_code == 200
 
