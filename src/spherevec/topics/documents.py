@@ -1,6 +1,6 @@
 """Documents as topics see them: vectors of what they are about, and which documents say nothing.
 
-A short text whose few words are mostly function words ("is there a way to …") lies near others of the same manner,
+A short text whose few words are mostly function words ("is there a way to …") lies near others of the same form,
 whatever they are about. So topics are found among vectors that leave function words out.
 """
 
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from spherevec import process
 from spherevec.corpus import encode_texts
-from spherevec.engine.fit import exponents
-from spherevec.topics.graph import Rows
-from spherevec.topics.manner import manner_words
+from spherevec.topics.general_words import general_words, listed_words, pulls
+from spherevec.topics.graph import Labels, Rows
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -31,12 +30,12 @@ class TopicDocuments(NamedTuple):
 
     vectors: Rows  # (n, d)
     known: NDArray[np.bool_]  # (n,), which hold a word that the model knows
-    telling: NDArray[np.bool_]  # (n,), which hold a word that can found a topic
+    informative: NDArray[np.bool_]  # (n,), which hold a word that can found a topic
 
     @property
     def rows(self) -> NDArray[np.int64]:
         """The rows that take part in topics."""
-        return np.flatnonzero(self.telling)
+        return np.flatnonzero(self.informative)
 
 
 def documents_of(model: Model, threads: int = 0) -> TopicDocuments:
@@ -49,14 +48,14 @@ def documents_of(model: Model, threads: int = 0) -> TopicDocuments:
     known = np.diff(counts.indptr) > 0
     if model.fit is None:
         return TopicDocuments(model.docs.vectors, known, known)
-    vectors, telling = np.array(model.docs.vectors, np.float32), known.copy()
-    manner = manner_words(model)
+    vectors, informative = np.array(model.docs.vectors, np.float32), known.copy()
+    general, listed = general_words(model), listed_words(model)
     for low in range(0, len(vectors), _BLOCK):
         block = counts[low : low + _BLOCK]
-        rows, own = _fitted_again(model, block, manner, threads)
+        rows, own = _fitted_again(model, block, general, threads)
         vectors[low + rows] = own
-        telling[low : low + _BLOCK] = _holds(block, ~manner)
-    return TopicDocuments(vectors, known, telling)
+        informative[low : low + _BLOCK] = _holds(block, ~listed)
+    return TopicDocuments(vectors, known, informative)
 
 
 def documents_from(model: Model, texts: Iterable[str], threads: int = 0) -> TopicDocuments:
@@ -75,10 +74,28 @@ def documents_from(model: Model, texts: Iterable[str], threads: int = 0) -> Topi
     ids, offsets, _ = encode_texts(listed, vocabulary, model.tokenizer, threads=threads or process.usable_cores())
     counts = csr_array((np.ones(len(ids), np.int32), ids, offsets), shape=(len(listed), len(model.words)))
     counts.sum_duplicates()
-    manner = manner_words(model)
-    rows, own = _fitted_again(model, counts, manner, threads)
+    general = general_words(model)
+    rows, own = _fitted_again(model, counts, general, threads)
     vectors[rows] = own
-    return TopicDocuments(vectors, known, _holds(counts, ~manner))
+    return TopicDocuments(vectors, known, _holds(counts, ~listed_words(model)))
+
+
+def shuffled_documents(
+    model: Model, rows: NDArray[np.int64], groups: Labels, random: np.random.Generator, threads: int = 0
+) -> Rows:
+    """Vectors of documents as long as those in `rows`, made of the words of their group in random order.
+
+    Such documents have no structure inside the groups (n,).
+    """
+    counts, general = model.document_terms[rows], general_words(model)  # type: ignore[index]
+    informative = np.where(general[counts.indices], 0, counts.data)
+    ids = np.repeat(counts.indices, informative).astype(np.int32)
+    row_of = np.repeat(np.repeat(np.arange(len(rows)), np.diff(counts.indptr)), informative)
+    drawn = np.empty_like(ids)
+    drawn[np.argsort(groups[row_of], kind="stable")] = ids[np.lexsort((random.random(len(ids)), groups[row_of]))]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(rows)))])
+    fitter, _ = model._inference()
+    return fitter.fit(drawn, offsets.astype(np.int64), threads=threads)
 
 
 def _holds(counts: Any, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -87,19 +104,14 @@ def _holds(counts: Any, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _fitted_again(
-    model: Model, counts: Any, manner: NDArray[np.bool_], threads: int
+    model: Model, counts: Any, general: NDArray[np.bool_], threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Rows of the counts (n, V) whose vectors change when words of manner are left out, and these vectors."""
-    assert model.fit is not None
-    lengths = np.maximum(np.asarray(counts.sum(axis=1), np.float64).ravel(), 1)
-    damping, sharpening = (
-        np.repeat(power, np.diff(counts.indptr)) for power in exponents(lengths, model.fit.by_length)
-    )
-    pulls = counts.data**damping * model.fit.weights[counts.indices] ** sharpening
-    own = manner[counts.indices]
+    """Rows of the counts (n, V) whose vectors change when general words are left out, and these vectors."""
+    strength = pulls(model, counts)
+    own = general[counts.indices]
     row_of = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    total = np.bincount(row_of, pulls, counts.shape[0])
-    dropped = np.bincount(row_of[own], pulls[own], counts.shape[0])
+    total = np.bincount(row_of, strength, counts.shape[0])
+    dropped = np.bincount(row_of[own], strength[own], counts.shape[0])
     rows = np.flatnonzero((dropped >= _LEAST_SHARE * total) & (dropped > 0) & (dropped < total))
     chosen = np.zeros(counts.shape[0], np.bool_)
     chosen[rows] = True

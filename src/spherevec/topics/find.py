@@ -12,11 +12,11 @@ import numpy as np
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.process import one_blas_thread
 from spherevec.topics.components import Components
-from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
+from spherevec.topics.documents import TopicDocuments, documents_from, documents_of, shuffled_documents
 from spherevec.topics.graph import Labels, renumbered
 from spherevec.topics.named import named_components
 from spherevec.topics.names import name_directions, name_groups, read_names, with_stand_ins
-from spherevec.topics.partition import find_components
+from spherevec.topics.partition import Shuffled, find_components
 from spherevec.topics.result import Topics
 from spherevec.topics.state import Grouping, TopicState
 from spherevec.topics.titles import DEFAULT, Title, title_function
@@ -94,8 +94,18 @@ def find_topics(
     if only_names or examples:
         raise ConfigError("only_names and examples need names; give names={'billing': ['invoice'], …}")
     with one_blas_thread():
-        found = find_components(documents.vectors[documents.rows], counts, seed, threads)
+        rows = documents.rows
+        found = find_components(
+            documents.vectors[rows], counts, seed, threads, shuffled=_shuffled(model, rows, threads)
+        )
         return by_size(model, documents, found.components, found.above, levels=tuple(found.levels), title_with=titles)
+
+
+def _shuffled(model: Model, rows: Labels, threads: int) -> Shuffled | None:
+    """Makes documents without structure of some of the rows; None where the model cannot fit documents."""
+    if model.document_terms is None or model.fit is None:
+        return None
+    return lambda some, groups, random: shuffled_documents(model, rows[some], groups, random, threads)
 
 
 def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
@@ -196,7 +206,7 @@ def by_size(
         groupings.append(Grouping(rank[own], list(range(len(rank))), [None for _ in rank]))
     own_titles = [*named, *[None] * (len(order) - len(named))]
     state = TopicState.of(kept, titles=own_titles, above=tuple(groupings), **more)
-    topics = Topics(model, state, documents=documents)
+    topics = Topics(model, state, documents=lambda: documents)
     return topics.with_titles_given() if callable(state.title_with) else topics
 
 

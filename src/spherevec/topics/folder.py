@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 TOPICS, ASSIGNMENTS, COMPONENTS = "topics.json", "assignments.csv", "components.safetensors"
 REPORT = "report.html"  # written by `spherevec topics --out`, see spherevec.explore.report
-_EXAMPLES = 3
 _LONGEST = 1 << 28
 
 
@@ -87,7 +86,7 @@ def describe(topics: Topics) -> dict[str, Any]:
     """The topics ready for JSON: titles, sizes, words, examples, the tree, and how their number was chosen."""
     listed = []
     for topic in topics:
-        examples = [topics.document(row) for row in topics.examples(topic.number, _EXAMPLES)]
+        examples = [topics.document(row) for row in topics.examples(topic.number)]
         listed.append(
             {
                 **asdict(topic),
@@ -123,7 +122,7 @@ def _assignments(topics: Topics) -> Iterator[Sequence[object]]:
     parent_names = ["" if parent == "" else broad[int(parent)].title for parent in parents]
     for row, (label, chance, second) in enumerate(zip(topics.labels, topics.probability, topics.second, strict=True)):
         if label < 0:
-            name = OTHER if topics.documents_used.known[row] else ""
+            name = OTHER if topics.known[row] else ""
             yield [documents.ids[row], NONE, name, f"{0:.4f}", "", "", ""]
             continue
         other = "" if second < 0 else numbers[second]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from spherevec.process import one_blas_thread, usable_cores
 from spherevec.threads import in_order
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Labels = NDArray[np.int64]
 Rows = NDArray[np.float32]
@@ -33,6 +35,8 @@ def neighbor_graph(rows: Rows, neighbors: int, threads: int = 0) -> csr_array:
     The matrix (n, n) is symmetric: a pair of rows that are among each other's neighbours weighs twice. Cosines below 0
     weigh nothing.
     """
+    from scipy.sparse import csr_array
+
     from spherevec.topics import kernels
 
     n = len(rows)
@@ -79,6 +83,8 @@ def communities(graph: csr_array, resolution: float, seed: int) -> Labels:
 
 def aggregated(graph: csr_array, labels: Labels) -> csr_array:
     """The graph whose nodes are the communities: weights between and, on the diagonal, within them."""
+    from scipy.sparse import csr_array
+
     members = csr_array(
         (np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(labels), int(labels.max(initial=-1)) + 1)
     )
@@ -88,6 +94,8 @@ def aggregated(graph: csr_array, labels: Labels) -> csr_array:
 
 def within(graph: csr_array, labels: Labels) -> csr_array:
     """The graph without the edges between different labels."""
+    from scipy.sparse import csr_array
+
     edges = graph.tocoo()
     kept = labels[edges.row] == labels[edges.col]
     return csr_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=graph.shape)

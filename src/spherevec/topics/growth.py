@@ -74,7 +74,7 @@ def grow_topics(topics: Topics, model: Model, *, seed: int = 1, threads: int = 0
     state = replace(topics.with_titles_given().state, components=components)
     if found is not None:
         state = _with_new_topics(state, found)
-    return Topics(model, state, documents=documents)
+    return Topics(model, state, documents=lambda: documents)
 
 
 def _with_new_topics(state: TopicState, components: Components) -> TopicState:
@@ -162,7 +162,7 @@ def origins(before: Model, after: Model) -> Labels:
 
 def _followed(topics: Topics, documents: TopicDocuments, origin: Labels) -> Components:
     """The components where their documents are now; as they were where no document has moved."""
-    known = np.flatnonzero((origin >= 0) & documents.telling)
+    known = np.flatnonzero((origin >= 0) & documents.informative)
     known = known[topics.labels[origin[known]] >= 0]
     parts = topics.components
     then = np.asarray(topics.documents_used.vectors[origin[known]], np.float32)

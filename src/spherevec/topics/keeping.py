@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,15 +13,16 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import Model
 from spherevec.model.stored_topics import StoredTopics
-from spherevec.topics.components import Components
-from spherevec.topics.find import find_topics
+from spherevec.topics.components import Assignment, Components
 from spherevec.topics.level import Level
 from spherevec.topics.result import Topics
-from spherevec.topics.state import Grouping, TopicState
+from spherevec.topics.state import Computed, Grouping, TopicState
 from spherevec.topics.titles import title_function
 
 FORMAT = 2
 _LARGEST, _MOST_CONCENTRATED = 2.0, 1e6
+# Documents whose vectors tell whether a model is the same.
+_COMPARED = 1000
 
 
 def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
@@ -30,12 +32,18 @@ def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
         options: those of `find_topics`.
     """
     if model.kept_topics is None or options:
+        from spherevec.topics.find import find_topics
+
         return find_topics(model, threads=threads, **options)
     return restored(model, model.kept_topics, "topics kept with the model")
 
 
-def stored(topics: Topics) -> StoredTopics:
-    """All that `restored` needs to make the same topics again."""
+def stored(topics: Topics, computed: bool = False) -> StoredTopics:
+    """All that `restored` needs to make the same topics again.
+
+    Args:
+        computed: store what was computed of the documents, too.
+    """
     state, parts = topics.state, topics.components
     about = {
         "format": FORMAT,
@@ -53,6 +61,17 @@ def stored(topics: Topics) -> StoredTopics:
         "cell_of": parts.cells,
     }
     arrays.update({f"above{i}": np.asarray(one.group_of, np.int64) for i, one in enumerate(state.above)})
+    if computed:
+        on_levels = [topics]
+        for _ in state.above:
+            on_levels.append(on_levels[-1].parents)
+        about["computed"] = {
+            "model": _fingerprint(topics.model),
+            "words": [level.words_by_place for level in on_levels],
+            "examples": [topics.examples(number) for number in topics.numbers],
+        }
+        known = topics.known.astype(np.uint8)
+        arrays.update(labels=topics.labels, probability=topics.probability, second=topics.second, known=known)
     return StoredTopics(about, arrays)
 
 
@@ -81,13 +100,43 @@ def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
         levels = tuple(Level(**level) for level in about["levels"])
         title_with = str(about["titles"])
         title_function(title_with)
+        computed = None
+        if "computed" in about and about["computed"]["model"] == _fingerprint(model):
+            counts = [len(numbers), *(len(one.numbers) for one in above)]
+            computed = _computed(about["computed"], kept.arrays, len(model.docs or ()), counts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ConfigError) as error:
         raise FormatError(f"{source}: no topics of spherevec ({error}); keep them again") from None
     if components.directions.shape[1] != model.vector_size:
         raise FormatError(
             f"{source}: topics of dimension {components.directions.shape[1]} do not fit a model of {model.vector_size}"
         )
-    return Topics(model, TopicState(components, numbers, titles, tuple(above), levels, title_with))
+    state = TopicState(components, numbers, titles, tuple(above), levels, title_with)
+    return Topics(model, state, computed=computed)
+
+
+def _fingerprint(model: Model) -> list[int]:
+    """Tells whether documents are those that topics were computed of: how many, and a checksum of some vectors."""
+    assert model.docs is not None
+    n = len(model.docs)
+    some = np.asarray(model.docs.vectors[:: max(n // _COMPARED, 1)], np.float32)
+    return [n, zlib.crc32(np.ascontiguousarray(some))]
+
+
+def _computed(about: Any, arrays: Mapping[str, NDArray[Any]], n: int, counts: Sequence[int]) -> Computed:
+    """What was stored of n documents and so many topics on each level, the finest first; checked."""
+    labels, second = (np.asarray(arrays[name], np.int64) for name in ("labels", "second"))
+    probability, known = np.asarray(arrays["probability"], np.float32), np.asarray(arrays["known"], np.bool_)
+    words = [[[str(word) for word in topic] for topic in level] for level in about["words"]]
+    examples = [[int(row) for row in topic] for topic in about["examples"]]
+    fitting = {array.shape for array in (labels, second, probability, known)} == {(n,)}
+    fitting &= [len(level) for level in words] == list(counts) and len(examples) == counts[0]
+    places = np.concatenate([labels, second])
+    fitting &= bool(
+        ((places >= -1) & (places < counts[0])).all() and ((probability >= 0) & (probability <= 1.01)).all()
+    )
+    if not fitting or not all(0 <= row < n for topic in examples for row in topic):
+        raise ValueError("what was kept of the documents does not fit them")
+    return Computed(Assignment(labels, probability, second), known, words, examples)
 
 
 def _read(listed: Any) -> tuple[list[int], list[str | None]]:

@@ -8,7 +8,7 @@ share of what can be gained, is compared over levels of detail from coarse to fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,33 +87,37 @@ def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
     ]
 
 
-def choose_counts(levels: Sequence[Level], n_documents: int, k: int | None = None) -> list[int]:
+def choose_counts(
+    levels: Sequence[Level],
+    n_documents: int,
+    k: int | None = None,
+    holds: Callable[[int, int], bool] = lambda broad, finer: True,
+) -> list[int]:
     """How many topics on each level, from broad to fine; one level where no broader one is worth showing.
 
     The broad level is the coarsest that halves agree about nearly as surely as about the best. The finer one is the
     finest that they still agree about clearly; on fine levels halves of short texts always agree a little, by single
-    words, so it is not too far from the broad one, and its topics have some documents.
+    words, so it is not too far from the broad one, its topics have some documents, and it `holds`.
 
     Args:
         n_documents: how many there are.
         k: the number of the finer level; None chooses.
+        holds: whether so many topics inside so many broad ones are more than chance.
     """
     best = max((level.gain for level in levels), default=0.0)
     if best <= 0:
         return [k or 1]
     surest = max(map(_sureness, levels))
     broad = next(level.count for level in levels if _sureness(level) >= surest - _NEARLY)
-    if k is None:
-        most = min(_MOST_FINER * broad, n_documents // _FEWEST_EACH)
-        clear = [level.count for level in levels if level.gain >= min(_CLEAR, _CLEAR_SHARE * best)]
-        k = max((count for count in clear if count <= most), default=broad)
-        if k < _fewest_finer(broad):
-            return [_usual_count(levels)]
-    return [broad, k] if k >= _fewest_finer(broad) else [k]
-
-
-def _fewest_finer(broad: int) -> float:
-    return max(_LEAST_FINER * broad, broad + _LEAST_MORE)
+    fewest = max(_LEAST_FINER * broad, broad + _LEAST_MORE)
+    if k is not None:
+        return [broad, k] if k >= fewest else [k]
+    most = min(_MOST_FINER * broad, n_documents // _FEWEST_EACH)
+    clear = {level.count for level in levels if level.gain >= min(_CLEAR, _CLEAR_SHARE * best)}
+    for count in sorted(clear, reverse=True):
+        if fewest <= count <= most and holds(broad, count):
+            return [broad, count]
+    return [_usual_count(levels)]
 
 
 def _sureness(level: Level) -> float:

@@ -6,9 +6,10 @@ probabilities then spread over the graph of nearest neighbours, so that a docume
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
 
 from spherevec.search.neighbors import nearest_neighbors
 from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of, summed_by
@@ -16,6 +17,9 @@ from spherevec.topics.graph import Labels, Rows, neighbor_graph
 from spherevec.topics.level import NEIGHBORS, choose_counts, levels_of, mean_directions, sample_of
 from spherevec.topics.names import NameDirections
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _CONCENTRATION = 10.0
 # Few, since a component that goes on drifts to what is common near its word.
@@ -96,6 +100,8 @@ def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64
     Spreading favours large names over small ones beside them; names are scaled back to the sizes they had before, and
     no name is the likeliest of more than twice as many documents as it had.
     """
+    from scipy.sparse import diags_array
+
     degrees = np.asarray(graph.sum(axis=1), np.float64).ravel()
     steps = diags_array(1 / np.where(degrees > 0, degrees, 1)) @ graph
     kept = float(np.clip(_KEPT_BY_NAME * chances.shape[1], _LEAST_KEPT, _MOST_KEPT))

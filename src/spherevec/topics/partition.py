@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from spherevec.errors import ConfigError
 from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of
-from spherevec.topics.graph import Labels, Rows, communities, neighbor_graph, renumbered, within
+from spherevec.topics.graph import Labels, Rows, communities, each, neighbor_graph, renumbered, within
 from spherevec.topics.level import (
     FEWEST_ROWS,
     FEWEST_WITH_PARENTS,
@@ -24,16 +23,25 @@ from spherevec.topics.level import (
 )
 from spherevec.topics.tree import cut, merge_order
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 # Documents in the graph, at most; the others are placed by the components.
 MOST_ROWS = 20_000
 # Components are looked for at this many times the resolution of the topics, and hold this many documents or more.
 _FINER = 16.0
 _FEWEST_IN_COMPONENT = 8
 _MOST_COMPONENTS = 512
+# A finer level is compared with documents without structure on so many documents, in so many pairs of halves, and
+# must agree by so much more inside the broad topics.
+_MOST_COMPARED, _PAIRS, _LEAST_BEYOND = 4000, 2, 0.1
 # Where the resolution for a number of topics is looked for: from one community to single documents.
 _RESOLUTIONS = (0.01, 10_000.0)
 _BISECTIONS = 16
 _CLOSE = 1.3
+
+
+Shuffled = Callable[[NDArray[np.int64], Labels, np.random.Generator], Rows]
 
 
 class Found(NamedTuple):
@@ -45,18 +53,26 @@ class Found(NamedTuple):
 
 
 def find_components(
-    vectors: NDArray[np.floating], counts: Sequence[int] | None, seed: int, threads: int = 0, *, broad: bool = True
+    vectors: NDArray[np.floating],
+    counts: Sequence[int] | None,
+    seed: int,
+    threads: int = 0,
+    *,
+    broad: bool = True,
+    shuffled: Shuffled | None = None,
 ) -> Found:
     """The topics of document vectors (n, d), on one or more levels.
 
     Args:
         counts: how many topics on each level, from broad to fine; None chooses two levels.
         broad: choose a broader level where one count is given.
+        shuffled: vectors of documents without structure inside groups, of rows (n,), their groups (n,) and a generator;
+            None takes any finer level.
     """
     mean = mean_of(vectors)
     chosen = sample_of(len(vectors), MOST_ROWS, seed)
     rows = centered(np.asarray(vectors[chosen], np.float32), mean)
-    rows = rows[np.any(rows != 0, axis=1)]
+    chosen, rows = (part[np.any(rows != 0, axis=1)] for part in (chosen, rows))
     # A text that is there many times would have no neighbours but itself, and be a topic of its own.
     first, copies = distinct(rows)
     single = rows[first]
@@ -64,12 +80,24 @@ def find_components(
         raise ConfigError(
             f"k={counts[-1]}, but only {len(single):,} of the documents differ; ask for at most that many topics"
         )
+    graph = neighbor_graph(single, NEIGHBORS, threads)
+
+    def holds(broader: int, count: int) -> bool:
+        if shuffled is None or len(single) < FEWEST_ROWS:
+            return True
+        groups, _ = partition(graph, single, broader, seed)
+        sample = sample_of(len(single), _MOST_COMPARED, seed)
+        drawn = centered(shuffled(chosen[first][sample], groups[sample], np.random.default_rng([seed, 5])), mean)
+        found, by_chance = each(
+            lambda some: agreement_inside(some, groups[sample], count, seed), (single[sample], drawn), threads
+        )
+        return found > by_chance + _LEAST_BEYOND
+
     levels: list[Level] = []
     if counts is None or (broad and len(counts) == 1 and counts[0] >= FEWEST_WITH_PARENTS):
         levels = levels_of(single if len(single) >= FEWEST_ROWS else rows, seed, threads)
-        counts = choose_counts(levels, len(vectors), None if counts is None else counts[0])
+        counts = choose_counts(levels, len(vectors), None if counts is None else counts[0], holds)
         counts = [min(count, len(single)) for count in counts]
-    graph = neighbor_graph(single, NEIGHBORS, threads)
     topics: Labels | None = None
     on_levels = []
     for count in counts:
@@ -156,6 +184,30 @@ def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resoluti
     cosines[topic_of[:, None] != topic_of[kept]] = -np.inf
     target = np.where(kept, np.arange(len(sizes)), np.flatnonzero(kept)[np.argmax(cosines, axis=1)])
     return renumbered(target[leaves])
+
+
+def agreement_inside(rows: Rows, groups: Labels, k: int, seed: int) -> float:
+    """How well two halves of the unit rows (n, d) agree about `k` topics inside the groups (n,): the mean adjusted Rand
+    index inside a group, weighted by size, over two pairs of halves."""
+    from sklearn.metrics import adjusted_rand_score
+
+    total = 0.0
+    for repeat in range(_PAIRS):
+        order = np.random.default_rng([seed, 6, repeat]).permutation(len(rows))
+        predicted = []
+        for part in (order[: len(rows) // 2], order[len(rows) // 2 :]):
+            own, inside = rows[part], renumbered(groups[part])
+            labels, _ = partition(neighbor_graph(own, NEIGHBORS, 1), own, k, seed, inside)
+            group_of = _group_of(labels, groups[part])
+            cosines = rows @ mean_directions(own, labels).T
+            cosines[groups[:, None] != group_of] = -np.inf
+            predicted.append(np.argmax(cosines, axis=1))
+        one, other = predicted
+        for group in np.unique(groups):
+            own = groups == group
+            if np.ptp(one[own]) and np.ptp(other[own]):
+                total += own.mean() * adjusted_rand_score(one[own], other[own])
+    return total / _PAIRS
 
 
 def _at_least_two(rows: Rows, leaves: Labels, topics: Labels) -> Labels:

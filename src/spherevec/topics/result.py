@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
 from spherevec.topics import edits
-from spherevec.topics.components import Components
+from spherevec.topics.components import Assignment, Components
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
 from spherevec.topics.fields import Breakdown, break_down, cell_texts, periods
 from spherevec.topics.graph import Labels
 from spherevec.topics.level import Level
-from spherevec.topics.state import DocumentTopic, Grouping, Topic, TopicState
+from spherevec.topics.state import Computed, DocumentTopic, Grouping, Topic, TopicState
 from spherevec.topics.titles import DEFAULT, Spelling, TopicContent, title_function, titles_of
 from spherevec.topics.vocabulary import WORDS_KEPT, TopicVocabulary
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _QUANTILES = np.linspace(0, 1, 101)
 NONE = -1
 OTHER = "other"
+EXAMPLES_KEPT = 3
 
 
 class Topics:
@@ -41,10 +42,6 @@ class Topics:
     Attributes:
         model: the model that they belong to.
         state: what they are made of.
-        documents_used: vectors of the documents, and which of them take part.
-        labels: (n,), for each document the position of its topic in `numbers`, −1 for none.
-        probability: (n,), the probability of that topic.
-        second: (n,), the position of the likeliest other topic, −1 where there is none.
     """
 
     def __init__(
@@ -52,8 +49,9 @@ class Topics:
         model: Model,
         state: TopicState,
         *,
-        documents: TopicDocuments | None = None,
+        documents: Callable[[], TopicDocuments] | None = None,
         labels: Labels | None = None,
+        computed: Computed | None = None,
         children: Sequence[tuple[int, ...]] = (),
         single: Mapping[int, Topic] | None = None,
     ) -> None:
@@ -63,16 +61,46 @@ class Topics:
             )
         self.model = model
         self.state = state
-        self.documents_used = documents_of(model) if documents is None else documents
-        rows = self.documents_used.rows
-        assigned = state.components.assign(self.documents_used.vectors[rows])
-        n = len(model.docs)
-        self.labels, self.probability, self.second = np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1)
-        self.labels[rows], self.probability[rows], self.second[rows] = assigned
-        if labels is not None:
-            self.labels = labels
+        self._documents = documents
+        self._labels = labels
+        self._computed = computed
         self._children = children or [()] * len(state.numbers)
         self._single = single or {}
+
+    @cached_property
+    def documents_used(self) -> TopicDocuments:
+        """Vectors of the documents, and which of them take part."""
+        return documents_of(self.model) if self._documents is None else self._documents()
+
+    @cached_property
+    def _assignment(self) -> Assignment:
+        if self._computed is not None and self._computed.assignment is not None:
+            return self._computed.assignment
+        rows, n = self.documents_used.rows, len(self.documents_used.known)
+        found = Assignment(np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1))
+        for column, own in zip(found, self.components.assign(self.documents_used.vectors[rows]), strict=True):
+            column[rows] = own
+        return found
+
+    @property
+    def labels(self) -> Labels:
+        """(n,), for each document the position of its topic in `numbers`, −1 for none."""
+        return self._assignment.labels if self._labels is None else self._labels
+
+    @property
+    def probability(self) -> NDArray[np.float32]:
+        """(n,), the probability of that topic."""
+        return self._assignment.probability
+
+    @property
+    def second(self) -> Labels:
+        """(n,), the position of the likeliest other topic, −1 where there is none."""
+        return self._assignment.second
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(n,), which documents hold a word that the model knows."""
+        return self.documents_used.known if self._computed is None else self._computed.known
 
     @property
     def components(self) -> Components:
@@ -91,7 +119,7 @@ class Topics:
 
     def with_state(self, state: TopicState) -> Topics:
         """Topics of the same documents."""
-        return Topics(self.model, state, documents=self.documents_used)
+        return Topics(self.model, state, documents=lambda: self.documents_used)
 
     def with_titles_given(self) -> Topics:
         """The same topics, whose titles count as given: they stay, whatever happens to the topics."""
@@ -139,12 +167,12 @@ class Topics:
     @property
     def n_unknown(self) -> int:
         """Documents without a word that the model knows."""
-        return int(np.count_nonzero(~self.documents_used.known))
+        return int(np.count_nonzero(~self.known))
 
     @property
     def n_other(self) -> int:
         """Documents that hold known words and belong to no topic."""
-        return int(np.count_nonzero((self.labels < 0) & self.documents_used.known))
+        return int(np.count_nonzero((self.labels < 0) & self.known))
 
     @cached_property
     def parents(self) -> Topics:
@@ -165,11 +193,13 @@ class Topics:
             titles=first.titles,
             above=above,
         )
+        computed = self._computed
         return Topics(
             self.model,
             state,
-            documents=self.documents_used,
+            documents=lambda: self.documents_used,
             labels=group_of[self.labels],
+            computed=computed and replace(computed, assignment=None, words=computed.words[1:], examples=[]),
             children=[tuple(self.numbers[one] for one in own) if len(own) > 1 else () for own in members],
             single={group: self[self.numbers[own[0]]] for group, own in enumerate(members) if len(own) == 1},
         )
@@ -199,7 +229,7 @@ class Topics:
             [make(self.content(place)) for place in own],
             [self.numbers[place] for place in own],
             [given for given in known.values() if given is not None],
-            Spelling(self._vocabulary.texts_with),
+            Spelling(lambda word: self._vocabulary.texts_with(word)),
         )
         known.update(zip(own, made, strict=True))
         return [str(known[place]) for place in range(len(self))]
@@ -216,7 +246,7 @@ class Topics:
     @property
     def words_by_place(self) -> list[list[str]]:
         """The ten best words of each topic, in the order of `numbers`."""
-        return self._vocabulary.words_by_place
+        return self._vocabulary.words_by_place if self._computed is None else self._computed.words[0]
 
     @cached_property
     def _fit_quantiles(self) -> NDArray[np.float32]:
@@ -245,9 +275,11 @@ class Topics:
         """The best words of a topic with their scores."""
         return self._vocabulary.best(self.place(topic), topn)
 
-    def examples(self, topic: int | str, topn: int = 3) -> list[int]:
+    def examples(self, topic: int | str, topn: int = EXAMPLES_KEPT) -> list[int]:
         """The rows of typical documents of a topic: the nearest to its direction among those sure of it."""
         place = self.place(topic)
+        if self._computed is not None and self._computed.examples and topn <= EXAMPLES_KEPT:
+            return self._computed.examples[place][:topn]
         rows = np.flatnonzero(self.labels == place)
         if len(rows) == 0:
             return []
@@ -266,7 +298,7 @@ class Topics:
         label = int(self.labels[row])
         id_, title, chance = str(table.ids[row]), table.title(row), float(self.probability[row])
         if label < 0:
-            return DocumentTopic(id_, title, NONE, OTHER if self.documents_used.known[row] else "", NONE, 0.0)
+            return DocumentTopic(id_, title, NONE, OTHER if self.known[row] else "", NONE, 0.0)
         parent = self.parent_of(label)
         return DocumentTopic(
             id_, title, self.numbers[label], self.titles[label], NONE if parent is None else parent, chance
@@ -287,14 +319,14 @@ class Topics:
                 documents: 0.05 leaves out texts beyond 95 % of them.
         """
         new = documents_from(self.model, texts, threads)
-        labels = np.where(new.telling, self.components.assign(new.vectors).labels, NONE)
+        labels = np.where(new.informative, self.components.assign(new.vectors).labels, NONE)
         misfit = self._misfits(new.vectors, labels, none_below)
         return np.where((labels < 0) | misfit, NONE, np.asarray(self.numbers, np.int64)[labels])
 
     def predict_proba(self, texts: Iterable[str], *, threads: int = 0) -> NDArray[np.float32]:
         """The probability of each topic for each new text, (n, k), as `numbers`; 0 where no word is known."""
         new = documents_from(self.model, texts, threads)
-        return np.where(new.telling[:, None], self.components.probabilities(new.vectors), np.float32(0))
+        return np.where(new.informative[:, None], self.components.probabilities(new.vectors), np.float32(0))
 
     def memberships(self, rows: Sequence[int] | None = None) -> NDArray[np.float32]:
         """The share of each topic in documents, by their own words, (n, k), in the order of `numbers`.
@@ -384,7 +416,7 @@ class Topics:
         """
         from spherevec.topics.keeping import stored
 
-        self.model.kept_topics = stored(self.with_titles_given())
+        self.model.kept_topics = stored(self.with_titles_given(), computed=True)
         return self
 
     def save(self, folder: str | Path, overwrite: bool = False, guard_formulas: bool = False) -> None:

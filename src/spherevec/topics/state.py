@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from spherevec.topics.components import Components
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.topics.components import Assignment, Components
 from spherevec.topics.graph import Labels
 from spherevec.topics.level import Level
 from spherevec.topics.titles import DEFAULT
@@ -90,3 +93,20 @@ class TopicState:
         """Topics numbered in their order, without titles."""
         k = components.n_topics
         return cls(components, **{"numbers": list(range(k)), "titles": [None] * k, **more})
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What was computed of topics before, so that it need not be computed again.
+
+    Attributes:
+        assignment: of the documents; None where only words are known.
+        known: (n,), which documents hold a word that the model knows.
+        words: the ten best words of each topic, on each level, the finest first.
+        examples: rows of typical documents of each topic, on the finest level.
+    """
+
+    assignment: Assignment | None
+    known: NDArray[np.bool_]
+    words: list[list[list[str]]]
+    examples: list[list[int]]

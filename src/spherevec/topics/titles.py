@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
 from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.errors import ConfigError
@@ -22,6 +21,8 @@ from spherevec.topics.graph import Labels
 from spherevec.topics.words import said_by_phrase
 
 if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
     from spherevec.search.terms import DocumentTerms
 
 _TITLE_WORDS = 3
@@ -186,12 +187,12 @@ def _is_prose(text: str) -> bool:
 def candidate_words(
     scores: NDArray[np.float32],
     weights: NDArray[np.float32],
-    manner: NDArray[np.bool_],
+    general: NDArray[np.bool_],
     names: Sequence[str],
     topn: int,
 ) -> Labels:
-    """Rows of the words that a title may choose from: the best by score, none of manner, each with a letter."""
-    usable = np.where(manner | (weights <= 0), 0, scores)
+    """Rows of the words that a title may choose from: the best by score, no general ones, each with a letter."""
+    usable = np.where(general | (weights <= 0), 0, scores)
     rows = np.argsort(-usable, kind="stable")[: 2 * topn]
     rows = rows[usable[rows] > 0]
     return np.array([row for row in rows.tolist() if any(map(str.isalpha, names[row]))][:topn], np.int64)
@@ -199,6 +200,8 @@ def candidate_words(
 
 def holds_matrix(terms: DocumentTerms | None, words: Labels, n_documents: int) -> csc_array:
     """(documents, words), 1 where a document holds one of the words with these rows."""
+    from scipy.sparse import csc_array
+
     postings = [] if terms is None else [terms.postings(int(word))[0] for word in words]
     ends = np.cumsum([0, *map(len, postings)])
     rows = np.concatenate([np.zeros(0, np.int32), *postings])

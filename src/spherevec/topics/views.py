@@ -86,7 +86,7 @@ def documents_frame(topics: Topics) -> Any:
     assert table is not None
     n = len(topics.labels)
     names = np.array([*topics.titles, ""], object)[topics.labels]
-    names[(topics.labels < 0) & topics.documents_used.known] = "other"
+    names[(topics.labels < 0) & topics.known] = "other"
     parents = np.array([*(topic.parent for topic in topics), None], object)
     broad = {topic.number: topic.title for topic in topics.parents}
     return pandas.DataFrame(

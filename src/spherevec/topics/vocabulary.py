@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.topics.components import Components
+from spherevec.topics.general_words import general_words
 from spherevec.topics.graph import Labels
-from spherevec.topics.manner import manner_words
 from spherevec.topics.titles import TopicContent, candidate_words, holds_matrix
 from spherevec.topics.words import Together, best_words, word_cosines, word_scores
 
@@ -33,7 +33,7 @@ class TopicVocabulary:
     def __init__(self, model: Model, components: Components, labels: Labels) -> None:
         self._model, self._labels = model, labels
         self._names = model.words.names or []
-        self._manner = manner_words(model)
+        self._general = general_words(model)
         inputs = np.asarray(model.inputs.vectors, np.float32)
         self._cosines = word_cosines(inputs, components.directions_of_topics(), components.mean)
         counts = model.document_terms
@@ -43,9 +43,9 @@ class TopicVocabulary:
     def _scores(self) -> NDArray[np.float32]:
         """(k, w), how well each word names each topic."""
         found = word_scores(self._model.document_terms, self._labels, self._cosines)
-        # Words of manner name a topic where it has no others.
-        telling = np.where(self._manner, 0, found)
-        return np.where(telling.any(axis=1, keepdims=True), telling, found)
+        # General words name a topic where it has no others.
+        informative = np.where(self._general, 0, found)
+        return np.where(informative.any(axis=1, keepdims=True), informative, found)
 
     @cached_property
     def words_by_place(self) -> list[list[str]]:
@@ -63,7 +63,7 @@ class TopicVocabulary:
         weights = np.ones(len(names), np.float32) if model.fit is None else np.minimum(model.fit.weights, 1)
         rows = np.zeros(0, np.int64)
         if model.terms is not None:
-            rows = candidate_words(self._scores[place], weights, self._manner, names, _TITLE_CHOICE)
+            rows = candidate_words(self._scores[place], weights, self._general, names, _TITLE_CHOICE)
         inside = self._labels == place
         return TopicContent(
             number,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.topics.components import centered
@@ -69,6 +68,8 @@ def word_scores(counts: Any, labels: Labels, cosines: NDArray[np.float32]) -> ND
 
 def _documents_with(counts: Any, labels: Labels, n_topics: int) -> NDArray[np.float32]:
     """How many documents of each topic hold each word, (k, w), counted block by block."""
+    from scipy.sparse import csr_array
+
     found = np.zeros((n_topics, counts.shape[1]), np.float32)
     for low in range(0, len(labels), _BLOCK):
         block, own = counts[low : low + _BLOCK], labels[low : low + _BLOCK]
@@ -161,6 +162,8 @@ class Together:
     """
 
     def __init__(self, counts: Any) -> None:
+        from scipy.sparse import csr_array
+
         step = -(-counts.shape[0] // _MOST_DOCUMENTS)
         part = counts[::step] if step > 1 else counts
         lengths = np.asarray(part.sum(axis=1), np.float64).ravel()

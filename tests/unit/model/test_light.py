@@ -25,20 +25,29 @@ ASKED = {
     "an analogy": "model.words.analogy('heron', 'fish', 'boat')",
     "a document": "model.documents.record(model.documents.row_of('d3'))",
     "a misspelled query": "from spherevec.model.search import prepared_queries as q; q(model, ['herron'], None, True)",
+    "kept topics": "print(model.topics().tree, model.topics().document('d3'))",
     "queries": "from spherevec.model.search import prepared_queries; prepared_queries(model, ['the heron', 'a fish'])",
 }
 ASKED |= {
     f"search, {query}": f"assert len(model.search({query!r}, explain=True))"
     for query in ("the heron", "herron", 'fish "takes the" -boat')
 }
-COMMANDS = {"info": [], "neighbors": ["heron"], "analogy": ["heron", "fish", "boat"], "search": ["the heron"]}
+COMMANDS = {
+    "info": [],
+    "neighbors": ["heron"],
+    "analogy": ["heron", "fish", "boat"],
+    "search": ["the heron"],
+    "topics": [],
+}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("light") / "model"
     rows = [(f"d{number}", text) for number, text in enumerate(TEXTS)]
-    spherevec.train(rows, ids=True, vector_size=8, epochs=1, min_count=1, threads=1).save(place)
+    model = spherevec.train(rows, ids=True, vector_size=8, epochs=1, min_count=1, threads=1)
+    model.topics(k=2).keep()
+    model.save(place)
     return place
 
 

@@ -1,4 +1,4 @@
-"""Documents without a known word, or of function words alone, belong to no topic; manner founds none."""
+"""Documents without a known word, or of general words alone, belong to no topic; general words found none."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 import spherevec
+from spherevec.explore.from_model import TopicTable
+from spherevec.sphere import normalize
 from spherevec.topics import find_topics, load_topics
-from spherevec.topics.manner import manner_words
+from spherevec.topics.general_words import focus, general_words
 
 SUBJECTS = (
     "goal match team league coach striker stadium penalty",
     "bank loan invoice refund credit interest payment account",
     "oven flour butter recipe sugar dough pepper garlic",
 )
-BLANK, MANNER = 20, 5
+SPEAKING, BLANK, GENERAL = 700, 100, 5
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 40, "min_count": 1, "threads": 1, "progress": False}
 
 
@@ -26,11 +30,11 @@ def texts() -> list[str]:
     """Three subjects, each in two manners, then texts without a word, then texts of function words alone."""
     random = np.random.default_rng(2)
     found = []
-    for number in range(240):
+    for number in range(SPEAKING):
         words = random.choice(SUBJECTS[number % 3].split(), 3).tolist()
         manner = "is there a way to do this with the" if number % 2 else "why does it not have what i would like from"
         found.append(f"{manner} {' '.join(words)}")
-    return [*found, *[""] * BLANK, *["is there a way to do this"] * MANNER]
+    return [*found, *[""] * BLANK, *["is there a way to do this"] * GENERAL]
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +48,29 @@ def topics(model: spherevec.Model) -> spherevec.topics.Topics:
 
 
 def test_documents_that_say_nothing_belong_to_no_topic(topics: spherevec.topics.Topics) -> None:
-    assert topics.n_unknown == BLANK and topics.n_other == MANNER
-    assert (topics.labels[240:] == -1).all() and (topics.probability[240:] == 0).all()
-    assert topics.sizes.sum() == 240 and topics.none_fits(0.05)[240:].all()
-    assert all(row < 240 for topic in topics for row in topics.examples(topic.number, 240))
-    assert topics.document(245) == ("245", "", -1, "", -1, 0.0) and topics.document(262).name == "other"
+    assert topics.n_unknown == BLANK and topics.n_other == GENERAL
+    assert (topics.labels[SPEAKING:] == -1).all() and (topics.probability[SPEAKING:] == 0).all()
+    assert topics.sizes.sum() == SPEAKING and topics.none_fits(0.05)[SPEAKING:].all()
+    assert all(row < SPEAKING for topic in topics for row in topics.examples(topic.number, SPEAKING))
+    assert topics.document(SPEAKING) == (str(SPEAKING), "", -1, "", -1, 0.0)
+    assert topics.document(SPEAKING + BLANK).name == "other"
     assert "no known word" in topics._repr_html_() and f"{BLANK}" in topics._repr_html_()
     frame = topics.documents()
-    assert frame["topic"].tolist()[240:] == [-1] * (BLANK + MANNER) and frame["name"].tolist()[-1] == "other"
+    assert frame["topic"].tolist()[SPEAKING:] == [-1] * (BLANK + GENERAL)
+    assert frame["name"].tolist()[SPEAKING:] == [""] * BLANK + ["other"] * GENERAL
+    assert frame["probability"].tolist()[SPEAKING:] == [0.0] * (BLANK + GENERAL)
+
+
+def test_the_page_shows_them_without_a_topic(topics: spherevec.topics.Topics) -> None:
+    shown = TopicTable(topics)
+    assert (shown.labels[SPEAKING:] == -1).all() and (shown.labels[:SPEAKING] >= 0).all()
+    assert sum(topic.size for topic in shown.topics) == SPEAKING
 
 
 def test_topics_are_of_matter_not_of_manner(topics: spherevec.topics.Topics) -> None:
-    matter, manner = np.arange(240) % 3, np.arange(240) % 2
+    matter, manner = np.arange(SPEAKING) % 3, np.arange(SPEAKING) % 2
     for topic in range(3):
-        own = topics.labels[:240] == topic
+        own = topics.labels[:SPEAKING] == topic
         assert np.bincount(matter[own]).max() / own.sum() > 0.95
         assert abs(manner[own].mean() - 0.5) < 0.2
         assert all(word in " ".join(SUBJECTS).split() for word in topics.words_by_place[topic])
@@ -71,7 +84,7 @@ def test_new_texts_without_a_known_word(topics: spherevec.topics.Topics) -> None
         assert topics.predict_proba([""]).tolist() == [[0.0, 0.0, 0.0]]
     assert topics.predict(["is there a way"]).tolist() == [-1]
     # The documents of the model, as new texts, keep their topics.
-    with pytest.warns(UserWarning, match="20 of 265"):
+    with pytest.warns(UserWarning, match=f"{BLANK} of {SPEAKING + BLANK + GENERAL}"):
         assert topics.predict(texts()).tolist() == np.append(topics.numbers, -1)[topics.labels].tolist()
 
 
@@ -79,8 +92,9 @@ def test_written_and_read_again(topics: spherevec.topics.Topics, tmp_path: Path)
     topics.save(tmp_path / "topics")
     with (tmp_path / "topics" / "assignments.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [rows[245][name] for name in ("topic", "name", "probability", "second")] == ["-1", "", "0.0000", ""]
-    assert rows[262]["topic"] == "-1" and rows[262]["name"] == "other"
+    for row in rows[SPEAKING : SPEAKING + BLANK]:
+        assert [row[name] for name in ("topic", "name", "probability", "second")] == ["-1", "", "0.0000", ""]
+    assert {(row["topic"], row["name"]) for row in rows[SPEAKING + BLANK :]} == {("-1", "other")}
     again = load_topics(tmp_path / "topics", topics.model)
     np.testing.assert_array_equal(again.labels, topics.labels)
 
@@ -88,7 +102,8 @@ def test_written_and_read_again(topics: spherevec.topics.Topics, tmp_path: Path)
 def test_an_update_leaves_them_out_too(topics: spherevec.topics.Topics, model: spherevec.Model) -> None:
     more = model.update(["", "bank loan invoice", "goal match"], add_only=True, threads=1)
     after = topics.update(more, threads=1)
-    assert after.labels[-3:].tolist()[0] == -1 and (after.labels[-2:] >= 0).all()
+    assert after.labels[-3] == -1 and (after.labels[-2:] >= 0).all()
+    np.testing.assert_array_equal(after.labels[:-3], topics.labels)
     assert after.n_unknown == BLANK + 1 and after.titles == topics.titles
 
 
@@ -97,7 +112,38 @@ def test_only_lists_of_languages_that_are_used_count() -> None:
 
     def manner(counts: list[int]) -> list[str]:
         vectors = spherevec.KeyedVectors(words, np.eye(10, dtype=np.float32), counts=np.array(counts))
-        return [word for word, found in zip(words, manner_words(spherevec.Model(vectors)), strict=True) if found]
+        return [word for word, found in zip(words, general_words(spherevec.Model(vectors)), strict=True) if found]
 
     assert manner([5, 50, 50, 1, 1, 1, 500, 300, 200, 100]) == ["the", "and", "with", "from"]
     assert manner([500, 50, 50, 300, 200, 100, 1, 1, 1, 1]) == ["die", "war", "und", "nicht", "für"]
+
+
+def test_words_without_focus_are_general_in_a_language_without_a_list() -> None:
+    random = np.random.default_rng(4)
+    forms = ["zim lora pek", "dub arno wiz", "kel ofta num"]  # whatever the subject is
+    lines = [" ".join([*random.choice(SUBJECTS[number % 3].split(), 4), random.choice(forms)]) for number in range(300)]
+    model = spherevec.train(lines, **SMALL)
+    general = general_words(model)
+    found = {word for word, own in zip(model.words.names or (), general, strict=True) if own}
+    assert found == set(" ".join(forms).split())
+    topics = find_topics(model, k=3, threads=1)
+    assert all(np.bincount(np.arange(300)[topics.labels == topic] % 3).max() > 95 for topic in range(3))
+
+
+def test_focus_is_how_alike_documents_are_without_the_word() -> None:
+    random = np.random.default_rng(6)
+    counts = csr_array((random.random((150, 12)) < 0.3).astype(np.int32))
+    inputs = np.asarray(normalize(random.standard_normal((12, 5))), np.float32)
+    strength = random.uniform(0.5, 2, counts.nnz)
+    dense = csr_array((strength, counts.indices, counts.indptr), shape=counts.shape).toarray()
+
+    def unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        return vector / max(float(np.linalg.norm(vector)), 1e-12)
+
+    documents = dense @ inputs
+    mean = np.mean([unit(one) for one in documents], axis=0)
+    for word, found in enumerate(focus(counts, strength, inputs)):
+        holding = np.flatnonzero(dense[:, word])
+        rest = np.array([unit(unit(documents[row] - dense[row, word] * inputs[word]) - mean) for row in holding])
+        cosines = (rest @ rest.T)[~np.eye(len(holding), dtype=bool)]
+        assert found == pytest.approx(np.sqrt(max(cosines.mean(), 0)), abs=1e-3)

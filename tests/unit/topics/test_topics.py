@@ -16,11 +16,14 @@ from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import KeyedVectors
 from spherevec.model.stored_topics import StoredTopics
+from spherevec.sphere import normalize
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
+from spherevec.topics.documents import shuffled_documents
 from spherevec.topics.fields import break_down, holm, periods
 from spherevec.topics.level import Level, choose_counts, finest_stable
 from spherevec.topics.named import priors, spread
 from spherevec.topics.names import name_directions
+from spherevec.topics.partition import agreement_inside
 from spherevec.topics.titles import titles_of
 from spherevec.topics.words import Together, best_words
 
@@ -32,11 +35,36 @@ def topics(model: Model) -> Topics:
     return find_topics(model, k=4, threads=1)
 
 
-def test_the_broad_topics_are_the_subjects_of_the_text(model: Model, truth: list[int]) -> None:
+def test_the_topics_are_the_subjects_of_the_text_and_are_not_split_further(model: Model, truth: list[int]) -> None:
     found = find_topics(model, threads=1)
-    assert len(found.parents) == 4
-    assert adjusted_rand_score(truth, found.parents.labels) > 0.95
-    assert all(len(parent.children) != 1 for parent in found.parents)
+    assert len(found) == len(found.parents) == 4
+    assert adjusted_rand_score(truth, found.labels) > 0.95
+
+
+def test_halves_agree_inside_groups_where_these_have_parts() -> None:
+    random = np.random.default_rng(1)
+    parts = normalize(random.standard_normal((2, 1, 12)) + 0.7 * random.standard_normal((2, 3, 12))).reshape(6, 12)
+    groups = np.repeat([0, 1], 150)
+    drawn = {
+        "parts": parts[np.repeat(np.arange(6), 50)],
+        "none": normalize(parts.reshape(2, 3, 12).mean(axis=1))[groups],
+    }
+    rows = {
+        name: np.asarray(normalize(middle + 0.15 * random.standard_normal((300, 12))), np.float32)
+        for name, middle in drawn.items()
+    }
+    found = {name: agreement_inside(own, groups, 6, seed=1) for name, own in rows.items()}
+    assert found["parts"] > 0.9 and found["none"] < 0.4
+
+
+def test_shuffled_documents_keep_their_lengths_and_the_words_of_their_group(model: Model, truth: list[int]) -> None:
+    rows, groups = np.arange(8), np.array(truth[:8])
+    one, again = (shuffled_documents(model, rows, groups, np.random.default_rng(3), 1) for _ in range(2))
+    np.testing.assert_array_equal(one, again)
+    assert model.docs is not None
+    own = np.asarray(model.docs.vectors[rows], np.float32)
+    nearest = np.argmax(one @ own.T, axis=1)
+    assert (groups[nearest] == groups).all() and not np.allclose(one, own, atol=1e-3)
 
 
 def test_topics_are_found_with_words_of_their_own(topics: Topics, truth: list[int]) -> None:

@@ -1,0 +1,163 @@
+"""Words too general to found a topic.
+
+A word of a subject keeps to documents that are alike without it, too: those with "orbit" still speak of rockets and
+planets when "orbit" is taken out. The documents that hold a general word ("said", "effect", "writes") are no more alike
+than any others. How alike they are is the focus of the word. It needs no list, hence works in any language; lists of
+function words and question words for the commonest languages judge rare ones, too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spherevec.corpus.tokenize.function_words import BY_LANGUAGE
+from spherevec.engine.fit import exponents
+from spherevec.topics.graph import Labels, Rows
+from spherevec.topics.level import sample_of
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
+
+# A language is used where words that are function words in no other language are this share of the text, leaving out
+# the most frequent ones: "die" and "war" do not count as German in English text.
+_LEAST_SHARE, _LEFT_OUT = 0.005, 2
+
+# Focus is measured on so many documents, at most, for words that so many of them hold. A word is general whose focus is
+# below this share of what the upper quarter of the words have. Companions have this share of their documents in common.
+_MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS, _COMPANIONS = 5_000, 500_000, 20, 0.4, 0.5
+
+# cs.pitt.edu, example.com; not node.js.
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
+# Words of questions and requests that are no function words, yet say nothing of the subject.
+_QUESTIONS = {
+    "English": (
+        "answer answers anybody anyone anything ask asked asking best better difference differences do does else "
+        "example examples good hello help hi how kind know need needed needs nothing please possible "
+        "problem problems question questions regards someone something thank thanks thing things trouble "
+        "trying use used uses using vs versus want wanted wants way ways what when where which who why won work "
+        "working works wrong"
+    ),
+    "German": (
+        "bitte danke frage fragen hallo hilfe jemand kennt möchte möglich möglichkeit problem probleme "
+        "unterschied warum wann was weiß welche welcher welches wer weshalb wieso"
+    ),
+    "French": (
+        "aide besoin bonjour comment différence merci meilleur pourquoi possible problème quand quel quelle quelles "
+        "quels quelqu'un question quoi"
+    ),
+    "Spanish": (
+        "alguien ayuda cómo cuál cuándo diferencia dónde gracias hola mejor necesito posible pregunta problema qué "
+        "quién"
+    ),
+}
+
+
+_found: WeakKeyDictionary[Model, NDArray[np.bool_]] = WeakKeyDictionary()
+
+
+def general_words(model: Model) -> NDArray[np.bool_]:
+    """(V,), function words, words of questions, hosts, marks, and words without focus."""
+    if model not in _found:
+        listed = listed_words(model)
+        _found[model] = listed | _unfocused_words(model, ~listed)
+    return _found[model]
+
+
+def listed_words(model: Model) -> NDArray[np.bool_]:
+    """(V,), function words and words of questions of the languages that are used, hosts and marks."""
+    words = model.words.names or []
+    counts = np.ones(len(words)) if model.counts is None else np.asarray(model.counts, np.float64)
+    share = dict(zip(words, (counts / max(counts.sum(), 1)).tolist(), strict=True))
+    general: set[str] = set()
+    for language, listed in BY_LANGUAGE.items():
+        others = frozenset().union(*(other for name, other in BY_LANGUAGE.items() if name != language))
+        if sum(sorted(share.get(word, 0.0) for word in listed - others)[:-_LEFT_OUT]) >= _LEAST_SHARE:
+            general.update(listed, _QUESTIONS.get(language, "").split())
+    return np.array([word in general or _is_sign(word) for word in words], np.bool_)
+
+
+def _unfocused_words(model: Model, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of the candidates (V,) have too little focus."""
+    counts = model.document_terms
+    if counts is None or model.fit is None:
+        return np.zeros(len(model.words), np.bool_)
+    each = max(counts.nnz / max(counts.shape[0], 1), 1)
+    sample = counts[sample_of(counts.shape[0], min(_MOST_DOCUMENTS, int(_MOST_ENTRIES / each)), seed=1)]
+    strength = np.where(candidates[sample.indices], pulls(model, sample), 0)
+    found = np.where(candidates, focus(sample, strength, np.asarray(model.inputs.vectors, np.float32)), np.nan)
+    known = found[np.isfinite(found)]
+    return found < _LEAST_FOCUS * (np.quantile(known, 0.75) if len(known) else 0)
+
+
+def pulls(model: Model, counts: Any) -> NDArray[np.float64]:
+    """How strongly each word of the counts (n, V) pulls the vector of its document, as `counts.data`."""
+    assert model.fit is not None
+    lengths = np.maximum(np.asarray(counts.sum(axis=1), np.float64).ravel(), 1)
+    damping, sharpening = (
+        np.repeat(power, np.diff(counts.indptr)) for power in exponents(lengths, model.fit.by_length)
+    )
+    return np.asarray(counts.data**damping * model.fit.weights[counts.indices] ** sharpening)
+
+
+def focus(counts: Any, pulls: NDArray[np.floating], inputs: Rows) -> NDArray[np.float64]:
+    """How alike the documents that hold a word are without it, (V,): the square root of their mean cosine.
+
+    Words that stand together nearly always, such as those of a signature, are taken out together. Words in few
+    documents have no focus (NaN).
+
+    Args:
+        counts: csr_array (n, V), of the words in documents.
+        pulls: how strongly each of them pulls its document, as `counts.data`.
+        inputs: (V, d), vectors of the words.
+    """
+    unit_of = _companions(counts)
+    row_of = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    n_units = int(unit_of.max()) + 1
+    # A pair is a document and a unit of companions in it, with the sum of the pulls of these.
+    keys = row_of * n_units + unit_of[counts.indices]
+    order = np.argsort(keys, kind="stable")
+    pairs, starts = np.unique(keys[order], return_index=True)
+    own = pulls[order, None].astype(np.float32) * inputs[counts.indices[order]]
+    own = np.add.reduceat(own, starts, axis=0) if len(starts) else own
+    rows, units = pairs // n_units, pairs % n_units
+    sums = np.zeros((counts.shape[0], inputs.shape[1]), np.float32)
+    np.add.at(sums, rows, own)
+    rest = _normalized(_normalized(sums[rows] - own) - _normalized(sums).mean(axis=0))
+    total = np.zeros((n_units, inputs.shape[1]))
+    np.add.at(total, units, rest)
+    # The sum of n unit vectors has the squared length n + n (n − 1) · their mean cosine.
+    held = np.bincount(units, minlength=n_units)
+    cosine = ((total**2).sum(axis=1) / np.maximum(held, 1) - 1) / np.maximum(held - 1, 1)
+    found = np.where(held >= _FEWEST_DOCUMENTS, np.sqrt(np.maximum(cosine, 0)), np.nan)
+    return np.asarray(found[unit_of])
+
+
+def _companions(counts: Any) -> Labels:
+    """(V,), a number for each word; words that stand in nearly the same documents have the same."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    held = np.bincount(counts.indices, minlength=counts.shape[1])
+    holds = csr_array((np.ones(counts.nnz, np.float32), counts.indices, counts.indptr), shape=counts.shape)
+    frequent = np.flatnonzero(held >= _FEWEST_DOCUMENTS)
+    both = (holds[:, frequent].T @ holds[:, frequent]).tocoo()
+    often = held[frequent]
+    alike = both.data >= _COMPANIONS * (often[both.row] + often[both.col] - both.data)
+    edges = (frequent[both.row[alike]], frequent[both.col[alike]])
+    graph = csr_array((np.ones(len(edges[0])), edges), shape=(len(held), len(held)))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+
+
+def _normalized(rows: Rows) -> Rows:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 1e-6, lengths, np.inf), np.float32)
+
+
+def _is_sign(word: str) -> bool:
+    """Whether a word is a mark without letters and digits, or a host, as in addresses and signatures."""
+    return not any(map(str.isalnum, word)) or _HOST.fullmatch(word) is not None
