@@ -87,7 +87,7 @@ def shuffled_documents(
 
     Such documents have no structure inside the groups (n,).
     """
-    counts, general = model.document_terms[rows], general_words(model)  # type: ignore[index]
+    counts, general = model.document_terms[rows], general_words(model)
     informative = np.where(general[counts.indices], 0, counts.data)
     ids = np.repeat(counts.indices, informative).astype(np.int32)
     row_of = np.repeat(np.repeat(np.arange(len(rows)), np.diff(counts.indptr)), informative)

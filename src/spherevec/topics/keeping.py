@@ -119,7 +119,7 @@ def _fingerprint(model: Model) -> list[int]:
     assert model.docs is not None
     n = len(model.docs)
     some = np.asarray(model.docs.vectors[:: max(n // _COMPARED, 1)], np.float32)
-    return [n, zlib.crc32(np.ascontiguousarray(some))]
+    return [n, zlib.crc32(some.tobytes())]
 
 
 def _computed(about: Any, arrays: Mapping[str, NDArray[Any]], n: int, counts: Sequence[int]) -> Computed:

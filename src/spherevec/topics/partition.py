@@ -72,7 +72,8 @@ def find_components(
     mean = mean_of(vectors)
     chosen = sample_of(len(vectors), MOST_ROWS, seed)
     rows = centered(np.asarray(vectors[chosen], np.float32), mean)
-    chosen, rows = (part[np.any(rows != 0, axis=1)] for part in (chosen, rows))
+    apart = np.any(rows != 0, axis=1)
+    chosen, rows = chosen[apart], rows[apart]
     # A text that is there many times would have no neighbours but itself, and be a topic of its own.
     first, copies = distinct(rows)
     single = rows[first]

@@ -78,8 +78,9 @@ class Topics:
             return self._computed.assignment
         rows, n = self.documents_used.rows, len(self.documents_used.known)
         found = Assignment(np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1))
-        for column, own in zip(found, self.components.assign(self.documents_used.vectors[rows]), strict=True):
-            column[rows] = own
+        found.labels[rows], found.probability[rows], found.second[rows] = self.components.assign(
+            self.documents_used.vectors[rows]
+        )
         return found
 
     @property
