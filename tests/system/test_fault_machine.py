@@ -1,7 +1,8 @@
-"""Train, kill, resume, save, replace, load, update and remove in any order, with faults at calls that change files.
+"""Commands in any order on one model, with faults at calls that change files, beside a plain record of what must hold.
 
-The invariant is always the same: what was complete stays loadable, and nothing else ever appears. A process with a
-shim below its C library runs the machine; each step runs in a fork of it, which a fault may end.
+Train, resume, save, replace, load, update, remove, find and edit topics, search, explore. What was complete stays
+loadable, holds exactly the documents and topics that it should, and nothing else ever appears. A process with a shim
+below its C library runs the machine; each step runs in a fork of it, which a fault may end: a kill, a full disk, ….
 
     COUNTS=counts.jsonl MINUTES=7 python -m pytest tests/system/test_fault_machine.py      a piece of a long campaign
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import inspect
 import json
 import os
 import shutil
@@ -28,9 +30,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 import spherevec
+from spherevec.cli import main
 from spherevec.errors import SpherevecError
 from spherevec.model import KeyedVectors, Model
 from spherevec.storage.files import atomic_file
@@ -40,11 +43,23 @@ KILL, HALF_A_WRITE, INTERRUPT = 0, -1, -2
 LASTS = {errno.ENOSPC, errno.EROFS}
 ACTIONS = st.sampled_from([KILL, errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES, HALF_A_WRITE, INTERRUPT])
 CALLS = st.one_of(st.just(-1), st.integers(0, 140))
-TEXTS = [[f"w{(i * j) % 7}" for j in range(1, 9)] for i in range(1, 30)]
-MORE = [[f"w{(i * j) % 9}" for j in range(1, 9)] for i in range(30, 36)]
+WORDS = {str(i): [f"w{(i * j) % 7}" for j in range(1, 9)] for i in range(29)}
+NEW_WORDS = {str(i): [f"w{(i * j) % 9}" for j in range(1, 9)] for i in (7, *range(29, 35))}  # 7 is replaced
 SETTINGS: dict[str, Any] = {"vector_size": 4, "min_count": 1, "threads": 1, "epochs": 2, "window": 2}
 DONE, REFUSED, DEFECT, INTERRUPTED = 0, 1, 3, 4
 ENDINGS = {DONE: "done", REFUSED: "refused", INTERRUPTED: "interrupted", -9: "killed"}
+
+
+def records(documents):
+    return [{"id": id, "t": " ".join(words), "kind": words[0]} for id, words in documents.items()]
+
+
+READING: dict[str, Any] = {"text_field": "t", "id_field": "id", "keep": ["kind:category"]}
+
+
+def titles_of(model):
+    """The titles of the topics that a model keeps."""
+    return None if model.kept_topics is None else [topic["title"] for topic in model.kept_topics.about["topics"]]
 
 
 def a_model(generation):
@@ -62,12 +77,26 @@ class Machine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="machine-"))
-        self.model, self.file, self.trained, self.updated, self.generation = None, None, False, False, 0
+        self.model, self.file, self.trained, self.generation = None, None, False, 0
+        self.documents: dict[str, list[str]] | None = None  # what the updated model holds
+        self.titles: list[str | None] | None = None  # of the topics that it keeps
 
     def teardown(self):
         shutil.rmtree(self.folder)
 
-    def forked(self, work, calls, action):
+    def commanded(self, arguments, calls, action, **how):
+        """How a command on the updated model ended."""
+
+        def work():
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+            if code := main([arguments[0], str(self.folder / "u"), *arguments[1:], "--quiet"]):
+                raise {2: SpherevecError, 130: KeyboardInterrupt}.get(code, RuntimeError)(f"exit code {code}")
+
+        return self.forked(work, calls, action, **how)
+
+    def forked(self, work, calls, action, may_refuse=False):
         """How a step ended that ran in a process of its own, with a fault after so many calls."""
         child = os.fork()
         if child == 0:
@@ -87,8 +116,9 @@ class Machine(RuleBasedStateMachine):
                 os._exit(code)
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
-        assert code in ((DONE,) if calls < 0 or action == HALF_A_WRITE else ENDINGS), code
-        type(self).endings[ENDINGS[code]] += 1
+        undisturbed = (DONE, REFUSED) if may_refuse else (DONE,)
+        assert code in (undisturbed if calls < 0 or action == HALF_A_WRITE else ENDINGS), code
+        type(self).endings[f"{inspect.stack()[1].function} {ENDINGS[code]}"] += 1
         return code
 
     @rule(calls=CALLS, action=ACTIONS)
@@ -124,7 +154,7 @@ class Machine(RuleBasedStateMachine):
 
         def work():
             saving = {"checkpoint": unfinished, "checkpoint_every": "1e", "resume": True, "finish": finish}
-            spherevec.train(TEXTS, workdir=self.folder, **saving, **SETTINGS)
+            spherevec.train(records(WORDS), workdir=self.folder, **READING, **saving, **SETTINGS)
 
         code = self.forked(work, calls, action)
         assert code != DONE or out.exists()
@@ -143,26 +173,93 @@ class Machine(RuleBasedStateMachine):
 
         def work():
             saving = {"checkpoint": unfinished, "checkpoint_every": "1e", "resume": True, "finish": finish}
-            Model.load(self.folder / "t").update(MORE, workdir=self.folder, threads=1, **saving)
+            Model.load(self.folder / "t").update(records(NEW_WORDS), workdir=self.folder, threads=1, **saving)
 
         code = self.forked(work, calls, action)
-        assert code != DONE or out.exists()
-        self.updated = self.updated or out.exists()
+        self.becomes({**WORDS, **NEW_WORDS}, [None], code)
 
-    @rule(calls=CALLS, action=ACTIONS, id=st.sampled_from(["0", "7", "28"]))
-    def remove_document(self, calls, action, id):
-        """In place: the updated model without a document, which a later update does not know of."""
-        if not self.updated:
+    def becomes(self, documents, titles, code):
+        """The updated model holds what it should after a step, or what it held before if the step did not succeed.
+
+        Args:
+            titles: what the titles of its topics may be.
+        """
+        if not (self.folder / "u").exists():
+            assert code != DONE and self.documents is None
             return
+        model = Model.load(self.folder / "u", verify=True)
+        ids, now = set(model.documents.ids), titles_of(model)
+        if code != DONE and self.documents is not None and (ids, now) == (set(self.documents), self.titles):
+            return
+        assert ids == set(documents) and now in titles, (ids, now, titles)
+        self.documents, self.titles = documents, now
+
+    @precondition(lambda self: self.documents)
+    @rule(calls=CALLS, action=ACTIONS, luck=st.randoms(use_true_random=False))
+    def remove_document(self, calls, action, luck):
+        """In place: the updated model without a document, which a later update does not know of."""
+        id = luck.choice(sorted(self.documents))
 
         def work():
-            model = Model.load(self.folder / "u")
-            if id in model.documents.ids:
-                model.remove([id]).save(self.folder / "u", overwrite=True)
+            Model.load(self.folder / "u").remove([id]).save(self.folder / "u", overwrite=True)
 
         code = self.forked(work, calls, action)
-        there = id in Model.load(self.folder / "u").documents.ids
-        assert not (code == DONE and there)
+        self.becomes({key: words for key, words in self.documents.items() if key != id}, [self.titles], code)
+
+    @precondition(lambda self: self.documents)
+    @rule(calls=CALLS, action=ACTIONS, k=st.integers(2, 3))
+    def find_topics(self, calls, action, k):
+        code = self.commanded(["topics", "--k", str(k), "--keep"], calls, action)
+        self.becomes(self.documents, [[None] * k], code)
+
+    @precondition(lambda self: self.titles)
+    @rule(calls=CALLS, action=ACTIONS, edit=st.sampled_from(["rename", "merge", "drop", "split"]))
+    def edit_topics(self, calls, action, edit):
+        last = len(self.titles) - 1
+        if edit == "rename":
+            self.generation += 1
+            title = f"title {self.generation}"
+            change, titles = f"{last}={title}", [*self.titles[:-1], title]
+        else:
+            change = f"0,{last}" if edit == "merge" else str(last)
+            titles = None
+        may_refuse = edit != "rename"  # of one topic, or one document
+        code = self.commanded(["topics", f"--{edit}", change, "--keep"], calls, action, may_refuse=may_refuse)
+        now = titles_of(Model.load(self.folder / "u"))
+        if titles is None and now != self.titles:
+            assert len(now) == len(self.titles) + (1 if edit == "split" else -1)
+            assert set(now) <= {*self.titles, None}
+            titles = now
+        self.becomes(self.documents, [titles], code if titles is not None else REFUSED)
+
+    @precondition(lambda self: self.documents)
+    @rule(word=st.integers(0, 9))
+    def search(self, word):
+        """Exactly the documents with the word, and none that is gone."""
+        model = Model.load(self.folder / "u")
+        having = {id for id, words in self.documents.items() if f"w{word}" in words}
+        for mode in ("lexical", "hybrid") if model.terms is not None else ("dense",):
+            hits = model.search(f"w{word}", topn=100, mode=mode) if word < 9 else []
+            found = [hit.id for hit in hits]
+            assert len(found) == len(set(found)) and set(found) <= set(self.documents)
+            assert having == set(found) if mode == "lexical" else True
+            scores = [hit.score for hit in hits]
+            assert scores == sorted(scores, reverse=True)
+        kind = f"w{word}"
+        rows = model.documents.rows_where({"kind": kind})
+        assert {model.documents.ids[row] for row in rows} == {
+            id for id, words in self.documents.items() if words[0] == kind
+        }
+
+    @precondition(lambda self: self.documents)
+    @rule(calls=CALLS, action=ACTIONS)
+    def explore(self, calls, action):
+        page = self.folder / "page.html"
+        before = page.read_text("utf-8") if page.exists() else None
+        code = self.commanded(["explore", "--out", str(page), "--force"], calls, action)
+        now = page.read_text("utf-8") if page.exists() else None
+        assert code == DONE or now == before or now is not None
+        assert now is None or now.rstrip().endswith("</html>")
 
     @rule()
     def remove(self):
@@ -183,10 +280,11 @@ class Machine(RuleBasedStateMachine):
         if self.trained:
             model = Model.load(self.folder / "t", verify=True)
             assert np.array_equal(model.words.vectors, type(self).expected)
-        if self.updated:
+        if self.documents is not None:
             model = Model.load(self.folder / "u", verify=True)
             assert np.array_equal(model.words.vectors, type(self).expected_update)
-            assert len(model.docs) == len(model.documents)
+            assert set(model.documents.ids) == set(self.documents)
+            assert titles_of(model) == self.titles and len(model.docs) == len(model.documents)
             # Words of documents that found no room while the model was trained are warned about and left out.
             assert model.terms is None or model.terms.n_documents == len(model.docs)
         for name in ("t.checkpoint", "u.checkpoint"):
@@ -196,7 +294,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def nothing_else_appears(self):
         visible = {path.name for path in self.folder.iterdir() if not path.name.startswith(".")}
-        assert visible <= {"m", "f", "t", "t.checkpoint", "u", "u.checkpoint"}, visible
+        assert visible <= {"m", "f", "t", "t.checkpoint", "u", "u.checkpoint", "page.html"}, visible
 
 
 def test_faults_in_any_order_lose_nothing(tmp_path):
@@ -240,10 +338,15 @@ def run_campaign(counts, seconds):
 
 
 if __name__ == "__main__":
-    undisturbed = spherevec.train(TEXTS, **SETTINGS)
+    undisturbed = spherevec.train(records(WORDS), **READING, **SETTINGS)
     Machine.expected = np.array(undisturbed.words.vectors)
-    Machine.expected_update = np.array(undisturbed.update(MORE, threads=1).words.vectors)
+    updated = undisturbed.update(records(NEW_WORDS), threads=1)
+    Machine.expected_update = np.array(updated.words.vectors)
+    with tempfile.TemporaryDirectory() as scratch:  # compiles what the steps run
+        updated.topics(k=2, threads=1)
+        updated.search("w1")
+        updated.explore(f"{scratch}/page.html")
     if "COUNTS" in os.environ:
         run_campaign(Path(os.environ["COUNTS"]), 60 * float(os.environ.get("MINUTES", "7")))
     else:
-        run_sequences(12, derandomize=True)
+        run_sequences(20, derandomize=True)
