@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -406,6 +408,8 @@ def _number(name: str, value: Any) -> Any:
     number = as_number(value.strip()) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise ConfigError(f"field {name!r} holds numbers; {value!r:.40} is none")
+    if abs(number) > sys.float_info.max:  # a whole number that no cell reaches
+        return math.inf if number > 0 else -math.inf
     return number
 
 

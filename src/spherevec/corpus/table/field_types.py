@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -81,7 +82,9 @@ def as_microseconds(value: Any, *, months: bool = False) -> int | None:
         try:
             value = value.astimezone(UTC)
         except OverflowError:  # at the ends of the calendar, as .NET writes "no date"
-            value = datetime.min if value.year == 1 else datetime.max
+            clipped = datetime.min if value.year == 1 else datetime.max
+            warnings.warn(f"date {value} is not between the years 1 and 9999 in UTC; {clipped} is kept", stacklevel=2)
+            value = clipped
     return int((value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND)
 
 
