@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def test_conditions(condition, expected):
         assert len(table.rows_where(condition)) == expected
 
 
-PARQUET = [
+PARQUET: list[tuple[str, Any, Any]] = [
     ("timestamp[s]", [253402300799, -62135596800], ["9999-12-31T23:59:59", "0001-01-01"]),
     ("timestamp[ms]", [2**62, 1], REFUSED),
     ("timestamp[ns]", [2**63 - 1, -(2**63) + 1], ["2262-04-11T23:47:16.854775", "1677-09-21T00:12:43.145224"]),
