@@ -49,8 +49,8 @@ PARTS = {
     "· smooth": "spherevec.training.spelling:SpellingSmoother.smooth",
     "save": "spherevec.model.folder:save",
     "· write files": "spherevec.model.folder:write_files",
-    "· · one file": "spherevec.storage.parallel_writes:_written",
-    "· · one checksum": "spherevec.storage.parallel_writes:_sha256",
+    "· · one file": "spherevec.storage.checksums:_written",
+    "· · one checksum": "spherevec.storage.checksums:_digest",
     "· sync again": "spherevec.storage.files:sync",
 }
 

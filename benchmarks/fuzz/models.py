@@ -28,7 +28,7 @@ def model_files() -> dict[str, bytes]:
     from spherevec.corpus.count.rare import RareCounts
     from spherevec.engine.fit import FitTables
     from spherevec.model import KeyedVectors, Model
-    from spherevec.model.stored_topics import StoredTopics
+    from spherevec.model.parts import StoredTopics
 
     rows = np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32)
     words = KeyedVectors(["a", "b", "é"], rows, np.array([9, 5, 1]))

@@ -386,7 +386,7 @@ assert main([*arguments, "--seed", "1"]) == 0  # everything is loaded and compil
 places = [
     "spherevec.training.runtime.encode", "spherevec.training.workers._run_threads",
     "spherevec.training.trainer.build_model", "spherevec.model.folder.write_files",
-    "spherevec.storage.parallel_writes._written", "spherevec.storage.files._exchange",
+    "spherevec.storage.checksums._written", "spherevec.storage.files._exchange",
     "spherevec.training.checkpoint.remove",
 ]
 for number, (place, when) in enumerate(itertools.product(places, ("before", "after"))):

@@ -25,8 +25,7 @@ from spherevec.io.npy import write_ids
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
 from spherevec.model.inference import InferenceCounts, InferenceOptions, Inferred, infer_batches
-from spherevec.storage.npy_rows import write_rows
-from spherevec.storage.tensors import read_tensors
+from spherevec.storage.tensors import read_tensors, write_rows
 
 
 class InferredPart(NamedTuple):

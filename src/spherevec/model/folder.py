@@ -18,13 +18,12 @@ import numpy as np
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model.parts import MANIFEST, PARTS, Part, folder_files
 from spherevec.storage import checksums, schema
+from spherevec.storage.checksums import Content, write_files
 from spherevec.storage.files import atomic_folder, previous_version
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.locks import lock_name, resolved
 from spherevec.storage.os_errors import explain_os_errors
-from spherevec.storage.parallel_writes import Content, write_files
-from spherevec.storage.shards import SHARD_EDGE, read_shards, shard_names, sharded
-from spherevec.storage.tensors import Rows, read_tensors, tensor_bytes
+from spherevec.storage.tensors import read_tensors, tensor_bytes
 
 FORMAT = "spherevec-model"
 FORMAT_VERSION = 3
@@ -39,16 +38,11 @@ def _check_manifest(manifest: Any) -> None:
     """Raise `ValueError` unless the description of a model looks like one."""
     file = schema.record({"bytes": schema.whole(), "sha256": schema.text}, {"sample": schema.text})
     entries = {name: part.schema for name, part in PARTS.items() if MANIFEST in part.files}
-    schema.record({"files": schema.map_of(file)}, entries, others=schema.anything)(manifest, "")
+    schema.record({"files": schema.map_of(file)}, entries, others=True)(manifest, "")
 
 
-def save(parts: Mapping[str, Any], folder: str | Path, *, overwrite: bool = False, shards: int = 1) -> None:
-    """Write the folder completely or not at all; an old one stays until the new one is complete.
-
-    Args:
-        parts: the parts that the model has, by name.
-        shards: write vectors of documents in at most so many files.
-    """
+def save(parts: Mapping[str, Any], folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write the parts of a model, by name, completely or not at all; an old folder stays until then."""
     entries: dict[str, Any] = {}
     writes: list[tuple[int, str, Content]] = []  # bytes, name and content of each file
     for name, value in parts.items():
@@ -57,21 +51,15 @@ def save(parts: Mapping[str, Any], folder: str | Path, *, overwrite: bool = Fals
                 entries[name] = _plain(content)
             elif file.endswith(".json"):
                 writes.append((0, file, partial(_names_written, content)))
-            elif PARTS[name].sharded and shards > 1:
-                pieces = sharded(name, content["vectors"], shards)
-                writes += [_arrays(piece, rows, SHARD_EDGE) for piece, rows in pieces.items()]
             else:
-                writes.append(_arrays(file, content))
+                size = sum(array.nbytes for array in content.values())
+                writes.append((size, file, partial(tensor_bytes, file, content)))
     with atomic_folder(folder, overwrite=overwrite, ours=folder_files()) as new:
         largest_first = sorted(writes, key=lambda write: -write[0])
         written = write_files(new, {name: content for _, name, content in largest_first})
         about = {"format": FORMAT, "format_version": FORMAT_VERSION}
         manifest = {**about, **entries, "files": dict(sorted(written.items()))}
         (new / MANIFEST).write_bytes(_encoded_manifest(manifest))
-
-
-def _arrays(name: str, arrays: Mapping[str, Rows], edge: int = 8) -> tuple[int, str, Content]:
-    return sum(array.nbytes for array in arrays.values()), name, partial(tensor_bytes, name, arrays, edge)
 
 
 def _encoded_manifest(manifest: Mapping[str, Any]) -> bytes:
@@ -143,19 +131,14 @@ def _contents(
     if MANIFEST in part.files:
         return {MANIFEST: manifest[part.name]} if part.name in manifest else {}
     contents: dict[str, Any] = {}
-    shards = sorted(set(shard_names(part.name)).intersection(files)) if part.sharded else []
     for file in part.files:
-        mapped = memory_map and part.mapped
-        if shards:
-            pieces = [(folder / shard, files[shard]) for shard in shards]
-            contents[file] = {"vectors": read_shards(pieces, memory_map=mapped)}
-        elif file not in files:
+        if file not in files:
             if contents:
                 raise FormatError(f"{folder}: holds no {file}; copy the whole folder again")
         elif file.endswith(".json"):
             contents[file] = _read_names(folder / file, files[file])
         else:
-            contents[file] = read_tensors(folder / file, memory_map=mapped, opened=files[file])
+            contents[file] = read_tensors(folder / file, memory_map=memory_map and part.mapped, opened=files[file])
     return contents
 
 

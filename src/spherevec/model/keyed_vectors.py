@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
+from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
-from spherevec.model.families import CANDIDATES, Family, fold
 from spherevec.search.neighbors import BYTES_FROM_ROWS, ByteVectors, nearest_multiplicative, nearest_neighbors
 from spherevec.sphere import Floats
+from spherevec.storage.text_column import TextColumn, Texts
 
 if TYPE_CHECKING:
     from spherevec.model.subwords import Spellings
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 Key: TypeAlias = str | int
 # What a search accepts: a key, a position, or a vector.
 Query: TypeAlias = Key | Floats
+Queries: TypeAlias = Query | Sequence[Query]
+Neighbors: TypeAlias = list[tuple[Key, float]]
 
 NORM_TOLERANCE = 1e-5
 # Rows looked at together when every row is checked.
@@ -29,18 +32,19 @@ _ROWS_PER_CHECK = 1 << 10
 # Words that are compared letter by letter for a suggestion; the most frequent come first.
 _SPELLINGS_COMPARED = 5_000
 _CANCELLED = 1e-7  # a sum of so little length for each of its parts is rounding alone
-# Cosines in float32 that differ by less are equal.
-_RANK_TOLERANCE = 1e-6
+_RANK_TOLERANCE = 1e-6  # cosines in float32 that differ by less are equal
+_CANDIDATES = 5  # looked through for each family that is asked for
 
 
-@runtime_checkable
-class Names(Protocol):
-    """A sequence of names that finds them without a dictionary, such as `TextColumn`."""
+class Family(NamedTuple):
+    """A word, its cosine to what was asked for, and its other forms among the neighbours."""
 
-    def __len__(self) -> int: ...
-    def __getitem__(self, row: int, /) -> str: ...
-    def find(self, name: str, /) -> int | None: ...
-    def first_duplicate(self) -> tuple[int, int] | None: ...
+    key: str
+    cosine: float
+    forms: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.key} ({', '.join(self.forms)})" if self.forms else self.key
 
 
 class UnknownKeyError(SpherevecError, KeyError):
@@ -84,7 +88,7 @@ class KeyedVectors:
             raise FormatError(f"vectors must have shape (n, dim), not {self.vectors.shape}")
         names: Sequence[str] | None = None
         if keys is not None:
-            names = keys if isinstance(keys, list | Names) else list(keys)
+            names = keys if isinstance(keys, list | Texts) else list(keys)
         if names is not None and len(names) != len(self.vectors):
             raise FormatError(f"{len(names)} keys do not fit {len(self.vectors)} vectors")
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
@@ -197,14 +201,10 @@ class KeyedVectors:
 
     def _find(self, name: str) -> int | None:
         """The position of a name, as it stands or as the model's text spells it."""
-        position = self._find_exactly(name)
-        if position is None and self.spelling is not None:
-            return self._find_exactly(self.spelling(name))
-        return position
-
-    def _find_exactly(self, name: str) -> int | None:
-        """The position of a name; a million names that find themselves need no dictionary."""
-        return self.names.find(name) if isinstance(self.names, Names) else self.key_to_index.get(name)
+        # A million names that find themselves need no dictionary.
+        find = self.names.find if isinstance(self.names, Texts) else self.key_to_index.get
+        position = find(name)
+        return find(self.spelling(name)) if position is None and self.spelling is not None else position
 
     def nearest_spellings(self, word: str, n: int = 3) -> list[str]:
         """Up to `n` known names that look like `word`, for error messages."""
@@ -261,28 +261,17 @@ class KeyedVectors:
 
     @overload
     def most_similar(
-        self,
-        positive: Query | Sequence[Query] = (),
-        negative: Query | Sequence[Query] = (),
-        topn: int = 10,
-        restrict: int | None = None,
-    ) -> list[tuple[Key, float]]: ...
-
+        self, positive: Queries = (), negative: Queries = (), topn: int = 10, restrict: int | None = None
+    ) -> Neighbors: ...
     @overload
     def most_similar(
-        self,
-        positive: Query | Sequence[Query] = (),
-        negative: Query | Sequence[Query] = (),
-        *,
-        topn: None,
-        restrict: int | None = None,
+        self, positive: Queries = (), negative: Queries = (), *, topn: None, restrict: int | None = None
     ) -> Floats: ...
-
     @overload
     def most_similar(
         self,
-        positive: Query | Sequence[Query] = (),
-        negative: Query | Sequence[Query] = (),
+        positive: Queries = (),
+        negative: Queries = (),
         topn: int = 10,
         restrict: int | None = None,
         *,
@@ -291,12 +280,12 @@ class KeyedVectors:
 
     def most_similar(
         self,
-        positive: Query | Sequence[Query] = (),
-        negative: Query | Sequence[Query] = (),
+        positive: Queries = (),
+        negative: Queries = (),
         topn: int | None = 10,
         restrict: int | None = None,
         families: bool = False,
-    ) -> list[tuple[Key, float]] | list[Family] | Floats:
+    ) -> Neighbors | list[Family] | Floats:
         """The keys nearest to the mean direction of `positive` minus `negative`, with their cosines.
 
         Args:
@@ -314,14 +303,13 @@ class KeyedVectors:
         if topn is None:
             return np.asarray(np.clip(self._first(restrict) @ self.unit(total), -1, 1))
         given = self._positions_of(wanted + unwanted)
-        if families:
-            names = [str(self.index_to_key[row]) for row in given]
-            return fold(self.similar_by_vector(total, CANDIDATES * topn, exclude=given, restrict=restrict), names, topn)
-        return self.similar_by_vector(total, topn, exclude=given, restrict=restrict)
+        looked_at = _CANDIDATES * topn if families else topn
+        found = self.similar_by_vector(total, looked_at, exclude=given, restrict=restrict)
+        return fold(found, [str(self.index_to_key[row]) for row in given], topn) if families else found
 
     def similar_by_vector(
         self, vector: NDArray[Any], topn: int = 10, *, exclude: Sequence[int] = (), restrict: int | None = None
-    ) -> list[tuple[Key, float]]:
+    ) -> Neighbors:
         """The keys nearest to a vector (dim,) of any length, with their cosines; rows in `exclude` are left out."""
         query = self.unit(vector)[None, :]
         in_bytes = self.in_bytes if restrict is None else None
@@ -343,7 +331,7 @@ class KeyedVectors:
         if self._in_bytes is None:
             self._in_bytes = ByteVectors.of(self.vectors)
 
-    def analogy(self, a: Query, b: Query, c: Query, topn: int = 10, method: str = "add") -> list[tuple[Key, float]]:
+    def analogy(self, a: Query, b: Query, c: Query, topn: int = 10, method: str = "add") -> Neighbors:
         """`a` is to `b` as `c` is to …: the best keys and their scores.
 
         Args:
@@ -372,22 +360,13 @@ class KeyedVectors:
                 row, norm = start + int(wrong[0]), norms[wrong[0]]
                 fault = f"has norm {norm:.6g}, not 1" if np.isfinite(norm) else "holds NaN or infinity"
                 raise FormatError(f"{what}: row {row} ({names[row]!r:.60}) {fault}; train or import again")
-        twice = self._first_duplicate()
-        if twice is not None:
-            raise FormatError(f"{what}: {twice!r:.60} occurs more than once; every key must be unique")
+        if self.names is not None:
+            column = self.names if isinstance(self.names, Texts) else TextColumn.of(self.names)
+            twins = column.first_duplicate()
+            if twins is not None:
+                raise FormatError(f"{what}: {column[twins[1]]!r:.60} occurs more than once; every key must be unique")
         if self.counts is not None and len(self.counts) and self.counts.min() < 0:
             raise FormatError(f"{what}: row {int(self.counts.argmin())} has a negative count")
-
-    def _first_duplicate(self) -> str | None:
-        """A name that occurs more than once."""
-        if self.names is None:
-            return None
-        if isinstance(self.names, Names):
-            twins = self.names.first_duplicate()
-            return None if twins is None else self.names[twins[1]]
-        if len(self.key_to_index) == len(self.names):
-            return None
-        return next(name for row, name in enumerate(self.names) if self.key_to_index[name] != row)
 
     def _positions_of(self, queries: Sequence[Query]) -> list[int]:
         """The rows of the keys among some queries; a word that is guessed has none."""
@@ -426,7 +405,7 @@ class KeyedVectors:
         except (sphere.DirectionError, TypeError, ValueError) as error:
             raise ConfigError("the query has no direction: it is zero, or holds what is not a finite number") from error
 
-    def _labelled(self, rows: NDArray[np.int64], scores: Floats) -> list[tuple[Key, float]]:
+    def _labelled(self, rows: NDArray[np.int64], scores: Floats) -> Neighbors:
         names = self.index_to_key
         return [(names[row], float(score)) for row, score in zip(rows.tolist(), scores, strict=True) if row >= 0]
 
@@ -435,7 +414,25 @@ def _is_position(key: object) -> bool:
     return isinstance(key, int | np.integer) and not isinstance(key, bool)
 
 
-def _as_list(queries: Query | Sequence[Query]) -> list[Query]:
+def _as_list(queries: Queries) -> list[Query]:
     if isinstance(queries, list | tuple):
         return list(queries)
     return [queries]  # type: ignore[list-item]
+
+
+def fold(neighbors: Iterable[tuple[Any, float]], given: Sequence[str], topn: int) -> list[Family]:
+    """The first `topn` families among neighbours, nearest first; forms of the given words are left out.
+
+    >>> fold([("doctors", 0.9), ("nurse", 0.8), ("nurses", 0.7), ("ward", 0.6)], ["doctor"], 2)
+    [Family(key='nurse', cosine=0.8, forms=('nurses',)), Family(key='ward', cosine=0.6, forms=())]
+    """
+    families: list[Family] = []
+    for key, cosine in neighbors:
+        if any(same_word(key, word) for word in given):
+            continue
+        at = next((number for number, one in enumerate(families) if same_word(key, one.key)), None)
+        if at is not None:
+            families[at] = families[at]._replace(forms=(*families[at].forms, key))
+        elif len(families) < topn:
+            families.append(Family(key, cosine))
+    return families

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
+from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.keyed_vectors import KeyedVectors, UnknownKeyError
 from spherevec.model.parts import PARTS
 from spherevec.model.verbs import verb
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from spherevec.engine.fit import FitTables
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import DocumentFitter
-    from spherevec.model.stored_topics import StoredTopics
+    from spherevec.model.parts import StoredTopics
     from spherevec.search.terms import DocumentTerms
 
 __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
@@ -347,15 +348,45 @@ class Model:
 
         Topics that were kept with the model keep their numbers and titles; a subject that is new becomes a new one.
         """
-        from spherevec.model.editing import update
+        finish, threads = options.pop("finish", None), options.pop("threads", 0)
 
-        return update(self, source, add_only=add_only, replay=replay, **options)
+        def complete(grown: Model) -> bool:
+            """Called with the finished model before any interruption is let through."""
+            if self.kept_topics is not None and grown is not self:
+                verb("carry_topics")(self, grown, threads)
+            return finish is not None and finish(grown) is not False
+
+        options |= {"add_only": add_only, "replay": replay, "finish": complete, "threads": threads}
+        grown: Model = verb("update")(self, source, **options)
+        return grown
 
     def remove(self, ids: Iterable[str]) -> Model:
         """A new model without some documents, given by their ids; what stays keeps its bits and its ids."""
-        from spherevec.model.editing import remove
+        if self.docs is None or self.documents is None:
+            raise ConfigError("this model was trained without documents: there is nothing to remove")
+        if isinstance(ids, str) or not isinstance(ids, Iterable):
+            raise ConfigError(f"ids must be a list of ids, not {ids!r:.60}; put it into a list")
+        removed = [str(one) for one in ids]
+        rows = np.array([self.documents.row_of(one) for one in removed], np.int64)
+        # A number that was an id is never given to another document.
+        numbers = [int(one) + 1 for one in removed if one.isascii() and one.isdigit() and len(one) < 16]
+        next_id = max([self.provenance.get("next_id", 0), *numbers])
+        provenance = self.provenance | ({"next_id": next_id} if next_id else {})
+        return self.edit_documents(DocumentEdit.removing(len(self.docs), rows), provenance=provenance)
 
-        return remove(self, ids)
+    def edit_documents(self, edit: DocumentEdit, added: Mapping[str, Any] | None = None, **changes: Any) -> Model:
+        """A new model in which documents were added, replaced or removed.
+
+        Args:
+            added: the parts of the added documents: their vectors as `docs`, their table as `documents`, ….
+            **changes: other values for some parts of the model, before the documents are edited.
+        """
+        values = self.parts() | changes
+        edited: dict[str, Any] = dict.fromkeys(PARTS)
+        for name, part in PARTS.items():
+            if values.get(name) is not None:
+                edited[name] = part.edit(values[name], edit, (added or {}).get(name), edited)
+        return type(self)(**edited)
 
     def replace(self, **parts: Any) -> Model:
         """A model with other values for some of its parts; all others are shared.
@@ -383,9 +414,9 @@ class Model:
         total = None if self.counts is None else int(self.counts.sum())
         return {**described, "tokens": self.provenance.get("tokens", total)}
 
-    def save(self, folder: str | Path, overwrite: bool = False, shards: int | None = None) -> None:
-        """Write the model as a folder, completely or not at all; documents in `shards` files, one for each worker."""
-        folders.save(self.parts(), folder, overwrite=overwrite, shards=shards or int(self.provenance.get("workers", 1)))
+    def save(self, folder: str | Path, overwrite: bool = False) -> None:
+        """Write the model as a folder, completely or not at all."""
+        folders.save(self.parts(), folder, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], mmap: bool = True, verify: bool = False) -> Model:

@@ -8,7 +8,6 @@
     inputs.safetensors      the input vectors of the words, where `words` are their sum with `contexts`
     documents.safetensors   the table of documents: ids, titles, the beginning of the text, kept fields
     docs.safetensors        one vector per document
-    docs-000.safetensors …  the same in several files, in the order of their numbers
     terms.safetensors       which words each document holds, and how often
     fit.safetensors         what documents are fitted with: `weights` (n,) of the words, `mean` (dim,) and `covariance`
                             (dim, dim) of negative samples
@@ -23,7 +22,9 @@ To add a part, write a subclass of `Part`, add it to `PARTS`, and declare the at
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,10 +40,8 @@ from spherevec.errors import FormatError
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.model.stored_topics import StoredTopics
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage import schema
-from spherevec.storage.shards import shard_names
 from spherevec.storage.text_column import TextColumn
 
 MANIFEST = "model.json"
@@ -52,6 +51,32 @@ Values = Mapping[str, Any]  # parts by name; None for one that the model lacks
 Contents = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class StoredTopics:
+    """What is stored of topics; `spherevec.topics` makes it and makes topics of it again.
+
+    Attributes:
+        about: numbers, titles and settings, in JSON's own types.
+        arrays: the directions that the topics are made of.
+    """
+
+    about: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> StoredTopics:
+        """The topics of the arrays of a file."""
+        about = schema.parsed(tensors["about"].tobytes())
+        schema.map_of(schema.plain)(about, "topics")
+        return cls(about, {name: array for name, array in tensors.items() if name != "about"})
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the file."""
+        encoded = json.dumps(self.about, allow_nan=False).encode()
+        return {**self.arrays, "about": np.frombuffer(encoded, np.uint8)}
+
+
 class Part:
     """One part of a model; a subclass overrides what differs from a value with `tensors` in one file.
 
@@ -59,19 +84,14 @@ class Part:
         name: the argument of `Model`, and its attribute.
         files: where it is stored; `model.json` for an entry of that file.
         mapped: whether its arrays may be memory-mapped; they are read into memory otherwise.
-        sharded: whether the array `vectors` of its file may be stored in several files.
+        kind: makes the value of the arrays of its file.
     """
 
     name: str
     files: tuple[str, ...]
     mapped = True
-    sharded = False
+    kind: Any
     schema: schema.Check = schema.plain  # of an entry of model.json
-
-    @property
-    def all_files(self) -> tuple[str, ...]:
-        """Every file that may hold the part."""
-        return (*self.files, *(shard_names(self.name) if self.sharded else ()))
 
     def accept(self, value: Any, given: Values) -> Any:
         """The value as the model holds it, None if it was not given; `FormatError` unless it fits the other parts."""
@@ -83,7 +103,7 @@ class Part:
 
     def open(self, contents: Contents, opened: Values) -> Any:
         """The value that was saved; `opened` holds the parts above it in the table."""
-        raise NotImplementedError
+        return self.kind(contents[self.files[0]])
 
     def check(self, value: Any) -> None:
         """Raise `FormatError` unless every number of the part is sound."""
@@ -175,7 +195,7 @@ class _Inputs(_WordVectors):
 
 
 class _Documents(Part):
-    name, files = "documents", ("documents.safetensors",)
+    name, files, kind = "documents", ("documents.safetensors",), DocumentTable
 
     def accept(self, value: DocumentTable | None, given: Values) -> Any:
         docs = given["docs"]
@@ -184,9 +204,6 @@ class _Documents(Part):
         if docs is not None and len(value) != len(docs):
             raise FormatError(f"the table of documents has {len(value)} rows, but there are {len(docs)} documents")
         return value
-
-    def open(self, contents: Contents, opened: Values) -> DocumentTable:
-        return DocumentTable(contents[self.files[0]])
 
     def check(self, value: DocumentTable) -> None:
         value.check()
@@ -201,8 +218,6 @@ class _Documents(Part):
 
 
 class _Docs(_Vectors):
-    sharded = True
-
     def keys(self, contents: Contents, opened: Values) -> Sequence[str] | None:
         return _ids(opened["documents"])
 
@@ -218,7 +233,7 @@ def _ids(documents: DocumentTable | None) -> Sequence[str] | None:
 
 
 class _Terms(Part):
-    name, files = "terms", ("terms.safetensors",)
+    name, files, kind = "terms", ("terms.safetensors",), DocumentTerms
 
     def accept(self, value: DocumentTerms | None, given: Values) -> Any:
         words, docs = given["words"], given["docs"]
@@ -227,9 +242,6 @@ class _Terms(Part):
         if value is not None and value.n_words != len(words):
             raise FormatError(f"the document terms are of {value.n_words} words, but there are {len(words)}")
         return value
-
-    def open(self, contents: Contents, opened: Values) -> DocumentTerms:
-        return DocumentTerms(contents[self.files[0]])
 
     def check(self, value: DocumentTerms) -> None:
         value.check()
@@ -275,10 +287,7 @@ class _RareCounts(Part):
 class _StoredTopics(Part):
     """Topics that were kept. After an update `spherevec.topics` brings them up to date."""
 
-    name, files, mapped = "kept_topics", ("topics.safetensors",), False
-
-    def open(self, contents: Contents, opened: Values) -> StoredTopics:
-        return StoredTopics.of_tensors(contents[self.files[0]])
+    name, files, mapped, kind = "kept_topics", ("topics.safetensors",), False, StoredTopics.of_tensors
 
 
 class _Entry(Part):
@@ -359,4 +368,4 @@ PARTS: dict[str, Part] = {
 
 def folder_files() -> set[str]:
     """The names of all files that a model folder may hold."""
-    return {file for part in PARTS.values() for file in part.all_files}
+    return {file for part in PARTS.values() for file in part.files}

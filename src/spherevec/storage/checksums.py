@@ -1,12 +1,19 @@
-"""Checksums: of whole files, of a sample of large ones, and of a JSON description by itself."""
+"""Checksums of whole files, of a sample of large ones and of a JSON description; and files written with them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from spherevec.process import usable_cores
+
+# Gives the bytes of a file, some at a time; asked twice, by two threads.
+Content: TypeAlias = Callable[[], Iterable[bytes | memoryview]]
 
 # Larger files are sampled where reading all of them would take too long.
 SMALL_FILE = 1 << 20
@@ -69,3 +76,44 @@ def checksum_matches(description: Mapping[str, Any]) -> bool:
 def _checksum(description: Mapping[str, Any]) -> str:
     content = {name: value for name, value in description.items() if name != _CHECKSUM}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def write_files(folder: Path, contents: Mapping[str, Content]) -> dict[str, dict[str, Any]]:
+    """Write files into a folder and force them to the disk; returns the `entry` of each.
+
+    Args:
+        contents: names, and what to write; large files should come first, since the last to end decides the time.
+    """
+    with ThreadPoolExecutor(usable_cores(), thread_name_prefix="spherevec") as pool:
+        try:
+            jobs = {
+                name: (pool.submit(_written, folder / name, content), pool.submit(_digest, content))
+                for name, content in contents.items()
+            }
+            return {
+                name: {"bytes": size, "sha256": digest, "sample": digest if sampled is None else sampled}
+                for name, (size, sampled), digest in (
+                    (name, one.result(), two.result()) for name, (one, two) in jobs.items()
+                )
+            }
+        finally:  # where one fails, the others need not begin
+            pool.shutdown(cancel_futures=True)
+
+
+def _written(path: Path, content: Content) -> tuple[int, str | None]:
+    """The size of the file, and the checksum of its sample where that is not the whole."""
+    with path.open("w+b", buffering=0) as file:
+        for piece in content():
+            left = memoryview(piece)
+            while left:
+                left = left[file.write(left) :]
+        os.fsync(file.fileno())
+        size = os.fstat(file.fileno()).st_size
+        return size, sample(file) if size > SMALL_FILE else None
+
+
+def _digest(content: Content) -> str:
+    digest = hashlib.sha256()
+    for piece in content():
+        digest.update(piece)
+    return digest.hexdigest()

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 _NOT_PLAIN = {errno.ELOOP, errno.ENXIO, errno.EMLINK}
@@ -31,14 +30,13 @@ class OpenFolder:
         place = name if self._descriptor is not None else self.path / name
         try:
             descriptor = os.open(place, flags, dir_fd=self._descriptor)
-        except OSError as error:
-            if error.errno in _NOT_PLAIN:
-                raise FileNotFoundError(errno.ENOENT, "not a plain file", str(self.path / name)) from None
-            raise
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return os.fdopen(descriptor, "rb")
             os.close(descriptor)
-            raise FileNotFoundError(errno.ENOENT, "not a plain file", str(self.path / name))
-        return os.fdopen(descriptor, "rb")
+        except OSError as error:
+            if error.errno not in _NOT_PLAIN:
+                raise
+        raise FileNotFoundError(errno.ENOENT, "not a plain file", str(self.path / name))
 
     def read(self, name: str, longest: int) -> bytes:
         """What a regular file of the folder holds; ValueError for over `longest` bytes, before memory is taken."""
@@ -59,8 +57,6 @@ class OpenFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)

@@ -13,7 +13,6 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from spherevec import process
@@ -25,16 +24,8 @@ _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _LONGEST_NOTE = 300
 
 
-@dataclass
-class _Hold:
-    """What this process owns: the thread that does, how often it asked, and whether for a whole run."""
-
-    thread: int
-    depth: int
-    run: bool
-
-
-_holds: dict[Path, _Hold] = {}
+# What this process owns: the thread that does, and whether for a whole run.
+_holds: dict[Path, tuple[int, bool]] = {}
 _released = threading.Condition()
 
 
@@ -63,10 +54,7 @@ def owned(path: str | Path, *, run: bool = False) -> Iterator[Path]:
     """
     target = resolved(path)
     if not _hold(path, target, run):
-        try:
-            yield target
-        finally:
-            _holds[target].depth -= 1
+        yield target
         return
     try:
         with contextlib.ExitStack() as stack:
@@ -113,15 +101,12 @@ def _hold(path: str | Path, target: Path, run: bool) -> bool:
     """Whether this is the first time that this thread asks for the output."""
     me = threading.get_ident()
     with _released:
-        while (hold := _holds.get(target)) is not None and hold.thread != me:
-            if hold.run or run:
+        while (hold := _holds.get(target)) is not None and hold[0] != me:
+            if hold[1] or run:
                 raise BusyError(f"{path}: another thread of this process is writing it; wait, or choose another name")
             _released.wait()
-        if hold is None:
-            _holds[target] = _Hold(me, 1, run)
-            return True
-        hold.depth += 1
-        return False
+        _holds.setdefault(target, (me, run))
+        return hold is None
 
 
 @contextlib.contextmanager
@@ -129,19 +114,13 @@ def _locked_file(path: str | Path, target: Path) -> Iterator[None]:
     """Hold the lock file of an output, or raise `BusyError`; on a disk without locks, warn."""
     lock = lock_name(target)
     while True:
-        # Neither a link nor a FIFO of that name may lead or hold us somewhere.
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = _open_lock(path, lock)
         try:
-            descriptor = os.open(lock, flags, 0o644)
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-                raise _not_a_lock(path, lock) from None
-            raise
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise _not_a_lock(path, lock)
-            if not _try_lock(path, descriptor) or _is(descriptor, lock):
+            if not _try_lock(path, descriptor):
                 break
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), lock.lstat()):
+                    break
         except BaseException:
             os.close(descriptor)
             raise
@@ -155,6 +134,20 @@ def _locked_file(path: str | Path, target: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):
             lock.unlink()
         os.close(descriptor)
+
+
+def _open_lock(path: str | Path, lock: Path) -> int:
+    """Neither a link nor a FIFO of that name may lead or hold us somewhere."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(lock, flags, 0o644)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise
+    raise SpherevecError(f"{path}: {lock} is in the way and no regular file; remove it")
 
 
 def _try_lock(path: str | Path, descriptor: int) -> bool:
@@ -187,14 +180,3 @@ def _owner(descriptor: int) -> str:
     if not number.isdigit():
         return "another process"
     return f"process {number}" + ("" if host == socket.gethostname() else f" on {host}")
-
-
-def _is(descriptor: int, lock: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), lock.lstat())
-    except FileNotFoundError:
-        return False
-
-
-def _not_a_lock(path: str | Path, lock: Path) -> SpherevecError:
-    return SpherevecError(f"{path}: {lock} is in the way and no regular file; remove it")

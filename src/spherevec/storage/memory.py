@@ -6,7 +6,6 @@ import ctypes
 import math
 import mmap
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -88,28 +87,22 @@ def _of_groups(membership: Path, root: Path) -> float:
         root: where the groups are mounted; those of the first version that limit memory in a folder `memory`.
     """
     room = math.inf
-    for group, limit_file, own_pages in _memory_groups(membership, root):
-        with suppress(OSError, ValueError, KeyError):
-            limit = (group / limit_file).read_text().strip()
-            if limit != "max":
-                usage = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-                room = min(room, float(int(limit) - int(usage[own_pages])))
-    return room
-
-
-def _memory_groups(membership: Path, root: Path) -> Iterator[tuple[Path, str, str]]:
-    """A process's group and those around it: folder, name of the limit's file, name of its anonymous pages."""
-    try:
+    lines: list[str] = []
+    with suppress(OSError):
         lines = membership.read_text().splitlines()
-    except OSError:
-        return
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            mounted, names = root, ("memory.max", "anon")
+            mounted, limit_file, own_pages = root, "memory.max", "anon"
         elif "memory" in controllers.split(","):
-            mounted, names = root / "memory", ("memory.limit_in_bytes", "total_rss")
+            mounted, limit_file, own_pages = root / "memory", "memory.limit_in_bytes", "total_rss"
         else:
             continue
         inner = mounted / path.strip("/")
-        yield from ((group, *names) for group in (inner, *inner.parents) if group.is_relative_to(mounted))
+        for group in (place for place in (inner, *inner.parents) if place.is_relative_to(mounted)):
+            with suppress(OSError, ValueError, KeyError):
+                limit = (group / limit_file).read_text().strip()
+                if limit != "max":
+                    usage = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+                    room = min(room, float(int(limit) - int(usage[own_pages])))
+    return room

@@ -37,23 +37,18 @@ def explain_os_errors(
     try:
         yield
     except OSError as error:
-        message = _when_reading(error) if writing is None else _when_writing(error)
+        if writing is not None:
+            remedy = _WRITING_REMEDIES.get(error.errno or 0, "choose another place")
+            message = f"cannot write: {reason(error)}; {remedy}"
+        elif isinstance(error, FileNotFoundError):
+            message = "no such file or folder; check the spelling"
+        elif isinstance(error, PermissionError):
+            message = "permission denied; make it readable (chmod u+r)"
+        else:
+            message = f"cannot read: {reason(error)}; check the disk"
         raise kind(f"{reading if writing is None else writing}: {message}") from error
 
 
 def reason(error: OSError) -> str:
     """What went wrong, in the system's own words."""
     return error.strerror or " ".join(str(error).split())
-
-
-def _when_reading(error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "no such file or folder; check the spelling"
-    if isinstance(error, PermissionError):
-        return "permission denied; make it readable (chmod u+r)"
-    return f"cannot read: {reason(error)}; check the disk"
-
-
-def _when_writing(error: OSError) -> str:
-    remedy = _WRITING_REMEDIES.get(error.errno or 0, "choose another place")
-    return f"cannot write: {reason(error)}; {remedy}"

@@ -48,13 +48,6 @@ def text(value: Any, where: str) -> None:
         raise _wrong(where, "a text", value)
 
 
-def scalar(value: Any, where: str) -> None:
-    if value is not None and type(value) not in (bool, str):
-        number(value, where)
-    if type(value) is str:
-        text(value, where)
-
-
 def plain(value: Any, where: str, depth: int = 0) -> None:
     """Any JSON of sensible numbers and texts, not nested deeply."""
     if depth > _DEEPEST:
@@ -65,12 +58,10 @@ def plain(value: Any, where: str, depth: int = 0) -> None:
     elif isinstance(value, list):
         for place, one in enumerate(value):
             plain(one, f"{where}[{place}]", depth + 1)
-    else:
-        scalar(value, where)
-
-
-def anything(value: Any, where: str) -> None:
-    """What a later release may add."""
+    elif type(value) is str:
+        text(value, where)
+    elif value is not None and type(value) is not bool:
+        number(value, where)
 
 
 def optional(inner: Check) -> Check:
@@ -81,22 +72,13 @@ def optional(inner: Check) -> Check:
     return check
 
 
-def list_of(inner: Check, longest: int = _LONGEST_LIST) -> Check:
+def list_of(inner: Check, length: int | None = None) -> Check:
     def check(value: Any, where: str) -> None:
-        if type(value) is not list or len(value) > longest:
-            raise _wrong(where, f"a list of at most {longest:,} entries", value)
+        if type(value) is not list or len(value) > _LONGEST_LIST or len(value) != (length or len(value)):
+            wanted = f"at most {_LONGEST_LIST:,}" if length is None else str(length)
+            raise _wrong(where, f"a list of {wanted} entries", value)
         for place, one in enumerate(value):
             inner(one, f"{where}[{place}]")
-
-    return check
-
-
-def pair_of(inner: Check) -> Check:
-    def check(value: Any, where: str) -> None:
-        if type(value) is not list or len(value) != 2:
-            raise _wrong(where, "a list of two", value)
-        for one in value:
-            inner(one, where)
 
     return check
 
@@ -111,8 +93,10 @@ def map_of(inner: Check) -> Check:
     return check
 
 
-def record(needed: Mapping[str, Check], known: Mapping[str, Check] | None = None, others: Check | None = None) -> Check:
-    """An object with all `needed` names, perhaps some `known` ones, and `others` if they are allowed at all."""
+def record(
+    needed: Mapping[str, Check], known: Mapping[str, Check] | None = None, others: Check | bool = False
+) -> Check:
+    """An object with all `needed` names, perhaps some `known` ones, and `others` if they are allowed: True for any."""
     known = {**needed, **(known or {})}
 
     def check(value: Any, where: str) -> None:
@@ -123,9 +107,10 @@ def record(needed: Mapping[str, Check], known: Mapping[str, Check] | None = None
             raise ValueError(f"{where} lacks {missing!r}")
         for name, one in value.items():
             inner = known.get(name, others)
-            if inner is None:
+            if inner is False:
                 raise ValueError(f"{where} holds {name!r:.60}, which is unknown")
-            inner(one, f"{where}.{name:.40}" if where else f"{name:.40}")
+            if callable(inner):
+                inner(one, f"{where}.{name:.40}" if where else f"{name:.40}")
 
     return check
 
@@ -138,9 +123,6 @@ def table(value: Any, where: str) -> None:
 
 
 def _wrong(where: str, wanted: str, value: Any) -> ValueError:
-    return ValueError(f"{where} must be {wanted}, not {type(value).__name__} {_shown(value):.60}")
-
-
-def _shown(value: Any) -> str:
     # Thousands of digits cannot be printed, and need not be.
-    return "of many digits" if type(value) is int and abs(value) > 10**60 else repr(value)[:60]
+    shown = "of many digits" if type(value) is int and abs(value) > 10**60 else repr(value)[:60]
+    return ValueError(f"{where} must be {wanted}, not {type(value).__name__} {shown}")

@@ -1,21 +1,24 @@
-"""Read and write one safetensors file: in bounded memory when writing, through a memory map when reading.
+"""Read and write one safetensors file, or one `.npy`: in bounded memory when writing, memory-mapped when reading.
 
-The layout: 8 bytes with the length of the header, the header in JSON, then the arrays back to back.
+The layout of safetensors: 8 bytes with the length of the header, the header in JSON, then the arrays back to back.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
+from spherevec.storage.files import atomic_file
 from spherevec.storage.memory import drop_pages
 
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -44,18 +47,14 @@ class Rows(Protocol):
     def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Rows], edge: int = 8) -> None:
-    """Write arrays of any type in `_DTYPES` under their names, the widest first, so that each is aligned.
-
-    Args:
-        edge: the arrays begin at a multiple of this, of 8 at least.
-    """
+def write_tensors(path: Path, tensors: Mapping[str, Rows]) -> None:
+    """Write arrays of any type in `_DTYPES` under their names, the widest first, so that each is aligned."""
     with path.open("wb") as file:
-        for piece in tensor_bytes(path.name, tensors, edge):
+        for piece in tensor_bytes(path.name, tensors):
             file.write(piece)
 
 
-def tensor_bytes(name: str, tensors: Mapping[str, Rows], edge: int = 8) -> Iterator[memoryview]:
+def tensor_bytes(name: str, tensors: Mapping[str, Rows]) -> Iterator[memoryview]:
     """What `write_tensors` writes to a file of that name, some megabytes at a time.
 
     Pages of mapped files are let go of as soon as they were seen.
@@ -67,7 +66,7 @@ def tensor_bytes(name: str, tensors: Mapping[str, Rows], edge: int = 8) -> Itera
         begin, end = end, end + array.nbytes
         header[key] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
     encoded = json.dumps(header).encode()
-    encoded += b" " * (-(8 + len(encoded)) % edge)  # keeps the arrays aligned
+    encoded += b" " * (-(8 + len(encoded)) % 8)  # keeps the arrays aligned
     if len(encoded) > _LONGEST_HEADER:
         raise FormatError(f"{name}: {len(tensors):,} arrays are too many for one file; keep fewer fields")
     yield memoryview(len(encoded).to_bytes(8, "little") + encoded)
@@ -105,13 +104,22 @@ def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None
     return arrays
 
 
-def tensor_place(path: Path, file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """The shape, the type and the first byte of one array of an open file, which holds all of it."""
-    header, start, size = _header(path, file)
-    dtype, shape, begin, end = _layout(path, name, header.get(name))
-    if start + end > size:
-        raise FormatError(f"{path}: truncated: {name!r} ends at byte {start + end}, the file at {size}")
-    return shape, dtype, start + begin
+def write_rows(path: Path, blocks: Iterable[NDArray[np.float32]], dim: int, *, overwrite: bool = False) -> int:
+    """Write blocks of rows (n, dim) as one `.npy` file, completely or not at all; returns how many rows there were."""
+
+    def write_header(file: BinaryIO, rows: int) -> None:
+        # NumPy leaves room in a header for the first axis to grow, so a second one has the length of the first.
+        npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)})
+
+    rows = 0
+    with atomic_file(path, overwrite=overwrite) as temporary, temporary.open("wb") as file:
+        write_header(file, 0)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, "<f4").data)
+            rows += len(block)
+        file.seek(0)
+        write_header(file, rows)
+    return rows
 
 
 def _header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], int, int]:
@@ -121,17 +129,13 @@ def _header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], int, int]:
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(size - 8, _LONGEST_HEADER):
         raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")
-    return _parsed(path, file.read(length)), 8 + length, size
-
-
-def _parsed(path: Path, encoded: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(encoded)
+        header = json.loads(file.read(length))
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
         raise FormatError(f"{path}: its header is not JSON; the file is corrupt")
-    return header
+    return header, 8 + length, size
 
 
 def _layout(path: Path, name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
@@ -144,9 +148,6 @@ def _layout(path: Path, name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int
         raise FormatError(f"{path}: {name!r} has no valid type, shape and place in the header") from None
     if any(type(number) is not int or not 0 <= number < 2**40 for number in numbers) or len(shape) > 2:
         raise FormatError(f"{path}: {name!r} has an impossible shape or place in the header")
-    elements = 1
-    for length in shape:
-        elements *= length
-    if end - begin != elements * dtype.itemsize:
+    if end - begin != math.prod(shape) * dtype.itemsize:
         raise FormatError(f"{path}: {name!r} of shape {tuple(shape)} does not fit its {end - begin} bytes")
     return dtype, tuple(shape), begin, end

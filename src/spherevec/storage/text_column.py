@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, overload
 
 import numpy as np
@@ -25,7 +25,41 @@ _OFFSETS_CHECKED = 1 << 20
 _FEW_BYTES, _SHORT = 1 << 23, 1 << 8  # of all texts, and of the longest, that NumPy hashes
 
 
-class TextColumn(Sequence[str]):
+class Texts(Sequence[str], ABC):
+    """A read-only sequence of strings that finds them without a dictionary."""
+
+    @abstractmethod
+    def _text(self, row: int) -> str:
+        """The text of a row from 0 to n - 1."""
+
+    @abstractmethod
+    def find(self, text: str) -> int | None:
+        """The first row that holds exactly this text."""
+
+    @abstractmethod
+    def first_duplicate(self) -> tuple[int, int] | None:
+        """Two rows with the same text, of all such pairs the one whose second row comes first; None if all differ."""
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        rows = range(len(self))[row]  # raises IndexError
+        return self._text(rows) if isinstance(rows, int) else [self._text(one) for one in rows]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and self.find(text) is not None
+
+
+class TextColumn(Texts):
     """A read-only sequence of strings behind two arrays.
 
     Args:
@@ -67,18 +101,7 @@ class TextColumn(Sequence[str]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(len(self)))]
-        row = int(row)
-        if row < 0:
-            row += len(self)
-        if not 0 <= row < len(self):
-            raise IndexError(row)
+    def _text(self, row: int) -> str:
         return _decoded(self.arena[self.offsets[row] : self.offsets[row + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
@@ -89,19 +112,9 @@ class TextColumn(Sequence[str]):
             for begin, end in pairwise(bounds):
                 yield _decoded(data[begin - bounds[0] : end - bounds[0]])
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(mine == its for mine, its in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:3]))
         return f"TextColumn({len(self):,}: {shown}{', …' if len(self) > 3 else ''})"
-
-    def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and self.find(text) is not None
 
     def index(self, text: str, start: int = 0, stop: int | None = None) -> int:
         """As `list.index`, through the sorted hashes."""
@@ -138,7 +151,6 @@ class TextColumn(Sequence[str]):
         return None
 
     def first_duplicate(self) -> tuple[int, int] | None:
-        """Two rows with the same text, of all such pairs the one whose second row comes first; None if all differ."""
         hashes = self.hashes()
         order = np.argsort(hashes, kind="stable")
         ranked = hashes[order]
@@ -232,9 +244,7 @@ class TextWriter:
     def __enter__(self) -> TextWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for file, path in zip(self._files or (), self._paths, strict=False):
             with suppress(OSError):  # on a full disk, closing tries to write once more
                 file.close()

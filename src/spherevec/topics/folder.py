@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
-from spherevec.model.stored_topics import StoredTopics
+from spherevec.model.parts import StoredTopics
 from spherevec.storage import schema
 from spherevec.storage.csv_file import write_csv
 from spherevec.storage.files import atomic_folder

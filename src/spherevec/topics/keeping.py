@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import Model
-from spherevec.model.stored_topics import StoredTopics
+from spherevec.model.parts import StoredTopics
 from spherevec.topics.components import Assignment, Components
 from spherevec.topics.level import Level
 from spherevec.topics.result import Topics

@@ -56,7 +56,7 @@ _SCHEMA = schema.record(
         "position": schema.record(
             {
                 "epoch": schema.whole(),
-                "left": schema.optional(schema.list_of(schema.pair_of(schema.whole()))),
+                "left": schema.optional(schema.list_of(schema.list_of(schema.whole(), 2))),
                 "before": schema.map_of(schema.number),
                 "seconds": schema.number,
                 "record": schema.table,
@@ -71,7 +71,7 @@ _SCHEMA = schema.record(
             {VECTORS: schema.record({"bytes": schema.whole(), "sha256": schema.text}, {"sample": schema.text})}
         ),
     },
-    others=schema.anything,
+    others=True,
 )
 
 

@@ -23,7 +23,6 @@ from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
-from spherevec.model.editing import edit_documents
 from spherevec.model.inference import fitter_of, vocabulary_of
 from spherevec.search.neighbors import check_finite
 from spherevec.search.terms import count_terms
@@ -211,7 +210,7 @@ class Update:
             terms = count_terms(self.new.ids, self.new.offsets, len(self.words.vocabulary), self.folder)
         table = self.table if self.table is not None else DocumentTable.of(self.new.n_documents)
         added = {"docs": docs, "documents": table.take(self.documents.rows), "terms": terms}
-        return edit_documents(self.model, self._edit, added, **changes)
+        return self.model.edit_documents(self._edit, added, **changes)
 
 
 def find_update(

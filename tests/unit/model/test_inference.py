@@ -26,7 +26,7 @@ from spherevec.errors import ConfigError, CorpusError, SpherevecError
 from spherevec.model import KeyedVectors, Model, inference
 from spherevec.model.inference import DocumentFitter, infer_batches
 from spherevec.objectives import OBJECTIVES
-from spherevec.storage.npy_rows import write_rows
+from spherevec.storage.tensors import write_rows
 
 SETTINGS = {
     "vector_size": 20, "epochs": 30, "alpha": 0.03, "min_count": 1, "sample": 0.01, "window": 5, "threads": 1,

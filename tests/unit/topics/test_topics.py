@@ -15,7 +15,7 @@ from spherevec import Model, load
 from spherevec.corpus.tokenize.word_forms import same_word
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import KeyedVectors
-from spherevec.model.stored_topics import StoredTopics
+from spherevec.model.parts import StoredTopics
 from spherevec.sphere import normalize
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
 from spherevec.topics.documents import shuffled_documents

@@ -106,7 +106,7 @@ def _infer(
     from spherevec.io.npy import write_ids
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import InferenceCounts, InferenceOptions, infer_batches
-    from spherevec.storage.npy_rows import write_rows
+    from spherevec.storage.tensors import write_rows
 
     model = load_model(folder)
     counts = InferenceCounts()
