@@ -28,6 +28,7 @@ from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.fit import FitPlan, FitTables, fit_document
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import CorpusError, FormatError
+from spherevec.search.neighbors import check_finite
 from spherevec.sphere import Floats
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ BATCH_CHARACTERS = 8 << 20  # of texts that are encoded and fitted in one go
 BATCH_DOCUMENTS = 1 << 16
 _CHARACTERS_A_WORD = 6  # roughly, for documents that are lists of words
 _ROWS_SUMMED = 1 << 16
+_FEW_DOCUMENTS, _FEW_WORDS = 100, 10_000  # that NumPy has fitted before compiled code is loaded
 
 # Sums of unit vectors shorter than this, for each vector, have no direction worth the name.
 _NO_DIRECTION = 1e-6
@@ -101,7 +103,7 @@ class DocumentFitter:
         fallback: Callable[[], Floats],
         tables: FitTables | None = None,
     ) -> None:
-        _check_finite(inputs)
+        check_finite(inputs)  # kernels would make some vector of NaN, and nobody would notice
         if counts is None:
             counts, config = np.ones(len(inputs), np.int64), config.with_(sample=0.0)
         counts = np.maximum(counts, 1)
@@ -111,6 +113,11 @@ class DocumentFitter:
         self._fallback: Floats | None = None
         self._make_fallback = fallback
         self._fits: dict[str, DocumentFit] = {}  # by device
+
+    @property
+    def weighted(self) -> bool:
+        """Whether words have weights, so that nothing is sampled."""
+        return self._tables is not None
 
     def fit(
         self,
@@ -152,8 +159,7 @@ class DocumentFitter:
         self, epochs: int | None = None, alpha: float | None = None, threads: int = 0, device: str = "cpu"
     ) -> TrainConfig:
         """What a fit with these arguments uses; a value out of range, or a GPU that is missing, is refused."""
-        weighted = self._tables is not None
-        config = self._config.for_inference(epochs, alpha, weighted=weighted).with_(threads=threads, device=device)
+        config = self._config.for_inference(epochs, alpha, weighted=self.weighted).with_(threads=threads, device=device)
         self._fit_on(config)
         return config
 
@@ -182,18 +188,6 @@ class DocumentFitter:
         return rows
 
 
-def _check_finite(inputs: Floats) -> None:
-    """Refuse damaged vectors: kernels would make some vector of NaN, and nobody would notice."""
-    for start in range(0, len(inputs), _ROWS_SUMMED):
-        sums = inputs[start : start + _ROWS_SUMMED].sum(axis=1)
-        if not np.isfinite(sums).all():
-            row = start + int(np.argmin(np.isfinite(sums)))
-            raise FormatError(
-                f"input vector {row} holds NaN or infinity; check the model (spherevec check MODEL), "
-                "and copy or train it again"
-            )
-
-
 def warn_if_all_unknown(blocks: list[Inferred]) -> list[Inferred]:
     """The blocks as they are; a warning where the model knows no word of any of them."""
     counts = InferenceCounts()
@@ -214,6 +208,7 @@ class InferenceOptions(NamedTuple):
     tokenizer: TokenizerLike | None = None
     text_field: str | None = None
     subwords: bool = False
+    quick: bool = False  # a few short texts come without compiled code, with other last bits than among many
 
 
 def infer_batches(
@@ -222,9 +217,10 @@ def infer_batches(
     """The vectors of new texts, some at a time, so that any number of them fits into memory."""
     options = options or InferenceOptions()
     fitter, vocabulary = model._inference()
-    # A bad argument is told before any text is read.
     how: Any = options.epochs, options.alpha, options.threads, options.device
-    workers = fitter.settings(*how).thread_count
+    quick = options.quick and fitter.weighted and how == (None, None, options.threads, "cpu")
+    # A bad argument is told before any text is read.
+    workers = 1 if quick else fitter.settings(*how).thread_count
     splitter = model.tokenizer if options.tokenizer is None else options.tokenizer
     stand_ins = model.words.spellings.stand_ins if options.subwords else None
     done = 0
@@ -234,7 +230,8 @@ def infer_batches(
         if options.subwords:  # what a guess stands for is unknown all the same
             _, own_offsets, unknown = encode_texts(documents, vocabulary, splitter, threads=workers)
             known = np.diff(own_offsets)
-        vectors = fitter.fit(ids, offsets, *how)
+        quick = quick and not done and len(documents) <= _FEW_DOCUMENTS and len(ids) <= _FEW_WORDS
+        vectors = fitter.fit_queries(ids, offsets) if quick else fitter.fit(ids, offsets, *how)
         if not np.isfinite(vectors).all():
             damaged = done + int(np.argmin(np.isfinite(vectors).all(axis=1)))
             raise FormatError(

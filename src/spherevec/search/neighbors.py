@@ -8,7 +8,9 @@ goes over a copy of one byte a coordinate (`ByteVectors`). Both work in blocks, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import chain, islice, pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,8 +33,9 @@ BYTES_FROM_ROWS = 200_000
 # Scores held at a time, in float32 values: 16 MB.
 _SCORES_PER_BLOCK = 1 << 22
 _ROWS_CHECKED = 1 << 16
-_ROWS_PER_SCAN = 1 << 17  # by one thread, over all queries, but at least
-_LEAST_WIDTH = 1 << 12  # rows for each of them
+_ROWS_PER_SCAN = 1 << 17  # by one thread
+_ROWS_IN_CACHE = 1 << 11  # of these, compared with all queries at a time
+_MANY = 4  # queries from which on a matrix product of floats is quicker than products of bytes
 # Rows scored in float64 at a time, and candidates of a query kept before they are.
 _ROWS_RESCORED = 1 << 13
 _MOST_CANDIDATES = 1 << 16
@@ -182,7 +185,7 @@ def _scan_bytes(
     queries: Float32, vectors: ByteVectors, rows: Int64 | None, extra: Float32 | None, searches: list[_Candidates]
 ) -> None:
     """Let all rows compete by their scores in bytes, on all cores."""
-    from spherevec.search.scan_kernel import scan
+    from spherevec.search.scan_kernel import byte_products, choose
 
     n, dim = vectors.rows.shape
     if not np.isfinite(queries).all():
@@ -190,30 +193,46 @@ def _scan_bytes(
     permitted = np.zeros(0 if rows is None else n, np.bool_)
     permitted[() if rows is None else rows] = True
     more = np.zeros((0, 0), np.float32) if extra is None else extra
-    # Queries have 16 bits a coordinate, or less where the sum over a row might not fit into 32.
     wide = queries.astype(np.float64)
+    norms = np.sqrt(np.einsum("qd,qd->q", wide, wide)) * (1 + 1e-12)
+    in_floats = len(queries) >= _MANY
+    # Few queries have 16 bits a coordinate, or less where the sum over a row might not fit into 32.
     factors = np.abs(wide).max(axis=1) / min(2**15 - 1, (2**31 - 1) // (127 * dim)) + 1e-300
     small = np.rint(wide / factors[:, None]).astype(np.int16)
-    norms = np.sqrt(np.einsum("qd,qd->q", wide, wide)) * (1 + 1e-12)
-    rest = wide - small * factors[:, None]
-    # A row of scale s has the norm 127 · s · sqrt(dim) at most. The last part is for the rounding of float64 itself.
-    query_errors = 127 * dim**0.5 * (1.001 * np.sqrt(np.einsum("qd,qd->q", rest, rest)) + 1e-12 * norms)
-    width = max(_LEAST_WIDTH, _ROWS_PER_SCAN // len(queries))
+    lost = np.zeros_like(wide) if in_floats else wide - small * factors[:, None]
+    # A row of scale s has the norm 127 · s · sqrt(dim) at most. Sums in float32 err as in `_rounding`.
+    rounding = 1.01 * (dim + 3 if in_floats else 1) * 2.0**-24
+    query_errors = 127 * dim**0.5 * (1.001 * np.sqrt(np.einsum("qd,qd->q", lost, lost)) + rounding * norms)
 
-    def work(_: int, start: int) -> list[tuple[Int64, Float64, Float64]]:
-        end = min(start + width, n)
+    def work(_: int, edges: tuple[int, int]) -> list[tuple[Int64, Float64, Float64]]:
+        start, end = edges
         shape, counts = (len(queries), end - start), np.zeros(len(queries), np.int64)
         found, scores, slacks = np.empty(shape, np.int64), np.empty(shape), np.empty(shape)
         least = np.array([search.least for search in searches])
-        scan(
-            vectors.rows, vectors.scales, vectors.errors, permitted, more, small, factors, norms, query_errors,
-            start, end, least, found, scores, slacks, counts,
-        )  # fmt: skip
+        products = np.empty((len(queries), _ROWS_IN_CACHE), np.float32)
+        floats = np.empty((_ROWS_IN_CACHE if in_floats else 0, dim), np.float32)
+        for first in range(start, end, _ROWS_IN_CACHE):
+            last = min(first + _ROWS_IN_CACHE, end)
+            own = products[:, : last - first]
+            if in_floats:
+                floats[: last - first] = vectors.rows[first:last]
+                np.matmul(queries, floats[: last - first].T, out=own)
+            else:
+                byte_products(vectors.rows, small, factors, first, last, own)
+            choose(
+                own, vectors.scales, vectors.errors, permitted, more, norms, query_errors,
+                first, least, found, scores, slacks, counts,
+            )  # fmt: skip
         return [(found[k, :c], scores[k, :c], slacks[k, :c]) for k, c in enumerate(counts.tolist())]
 
-    for block in in_order(range(0, n, width), work, process.usable_cores()):
-        for search, candidates in zip(searches, block, strict=True):
-            search.add(*candidates)
+    with process.one_blas_thread() if in_floats else nullcontext():
+        # A few rows first, which say what the others must reach.
+        few = [edge for edge in (0, _ROWS_IN_CACHE, 8 * _ROWS_IN_CACHE) if edge < min(n, _ROWS_PER_SCAN)]
+        edges = pairwise([*few, *range(_ROWS_PER_SCAN, n, _ROWS_PER_SCAN), n])
+        first_blocks = in_order(islice(edges, len(few)), work, 1)
+        for block in chain(first_blocks, in_order(edges, work, process.usable_cores())):
+            for search, candidates in zip(searches, block, strict=True):
+                search.add(*candidates)
 
 
 def nearest_multiplicative(

@@ -6,6 +6,7 @@ import numpy as np
 
 from spherevec.compiling import njit
 
+_AT_ONCE = 64  # rows looked at together
 _FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # NaN and infinity stay visible
 
 
@@ -43,36 +44,62 @@ def to_bytes(vectors, first, last, rows, scales, errors):
 
 
 @njit(nogil=True, cache=True)
-def scan(
-    rows, scales, errors, permitted, extra, queries, factors, norms, query_errors, first, last, least,
-    found, scores, slacks, counts,
-):  # fmt: skip
-    """The rows `first` … `last` whose scores may reach `least`, for each query.
-
-    A score is the scalar product, plus `extra` where that is given; it is wrong by at most its slack.
+def byte_products(rows, queries, factors, first, last, products):
+    """Scalar products of the rows `first` … `last` with each query.
 
     Args:
-        rows, scales, errors: as `to_bytes` makes them.
-        permitted: (n,) which rows may be an answer, or (0,) for all.
-        extra: (q, n) float32, or (0, 0).
+        rows: (n, d) int8.
         queries: (q, d) int16; query k is about factors[k] · queries[k].
-        norms, query_errors: (q,) the norm of each query, and what a row of scale 1 may be wrong by because of it.
-        least: (q,) the score that matters.
-        found, scores, slacks: (q, last - first) get the answers, counts: (q,) how many there are.
+        products: (q, last - first) float32 gets the answer.
     """
     for i in range(first, last):
-        if len(permitted) and not permitted[i]:
-            continue
-        scale = np.float64(scales[i])
         for k in range(len(queries)):
             total = np.int32(0)
             for j in range(rows.shape[1]):
                 total = np.int32(total + np.int32(rows[i, j]) * np.int32(queries[k, j]))
-            score = scale * factors[k] * total
-            if len(extra):
-                score += extra[k, i]
-            slack = errors[i] * norms[k] + scale * query_errors[k]
-            if score + slack >= least[k]:
-                at = counts[k]
-                found[k, at], scores[k, at], slacks[k, at] = i, score, slack
-                counts[k] = at + 1
+            products[k, i - first] = factors[k] * total
+
+
+@njit(nogil=True, cache=True)
+def choose(
+    products, scales, errors, permitted, extra, norms, query_errors, first, least, found, scores, slacks, counts
+):  # fmt: skip
+    """The rows whose scores may reach `least`, for each query; added behind those that were found before.
+
+    A score is the product with a row's vector, plus `extra` where that is given; it is wrong by at most its slack.
+
+    Args:
+        products: (q, w) float32 scalar products of the queries with the rows of bytes from `first` on.
+        scales, errors: (n,) of these rows.
+        permitted: (n,) which rows may be an answer, or (0,) for all.
+        extra: (q, n) float32, or (0, 0).
+        norms, query_errors: (q,) the norm of each query, and what its product with a row of scale 1 may be wrong by.
+        least: (q,) the score that matters.
+        found, scores, slacks: (q, m) get the answers, counts: (q,) how many there are.
+    """
+    width = products.shape[1]
+    scales, errors = scales[first : first + width], errors[first : first + width]
+    for k in range(len(products)):
+        own, more = products[k], extra[k, first : first + width] if len(extra) else extra.reshape(-1)
+        at = counts[k]
+        low = np.float32(least[k] - abs(least[k]) * 1e-6)
+        norm, query_error = np.float32(norms[k] * 1.000001), np.float32(query_errors[k] * 1.000001)
+        for start in range(0, width, _AT_ONCE):
+            # First in float32, a little too high, on all rows at once: nearly all of them are far too low.
+            end = min(start + _AT_ONCE, width)
+            possible = np.int32(0)
+            for i in range(start, end):
+                upper = scales[i] * own[i]
+                upper += abs(upper) * np.float32(1e-6) + (errors[i] * norm + scales[i] * query_error)
+                if len(more):
+                    upper += more[i] + abs(more[i]) * np.float32(1e-6)
+                possible += np.int32(upper >= low)
+            for i in range(start, end if possible else start):
+                score = np.float64(scales[i]) * own[i]
+                if len(more):
+                    score += more[i]
+                slack = errors[i] * norms[k] + np.float64(scales[i]) * query_errors[k]
+                if score + slack >= least[k] and (len(permitted) == 0 or permitted[first + i]):
+                    found[k, at], scores[k, at], slacks[k, at] = first + i, score, slack
+                    at += 1
+        counts[k] = at

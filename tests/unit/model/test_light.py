@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import spherevec
 from spherevec.corpus.count import texts as encoding
 from spherevec.corpus.count.vocabulary import Vocabulary
+from spherevec.model.inference import InferenceOptions, infer_batches
 from spherevec.storage.text_column import TextColumn
 from spherevec.storage.text_kernel import hash_texts
 
@@ -38,6 +39,7 @@ COMMANDS = {
     "analogy": ["heron", "fish", "boat"],
     "search": ["the heron"],
     "topics": [],
+    "infer": ["texts.txt", "--out", "vectors.npy", "--force"],
 }
 
 
@@ -66,9 +68,20 @@ def test_no_compiled_code_is_loaded_in_python(folder, what):
 
 @pytest.mark.process
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_compiled_code_is_loaded_in_the_shell(folder, command):
+def test_no_compiled_code_is_loaded_in_the_shell(folder, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.txt").write_text("the heron takes the boat\n\nfish in the harbour\n")
     script = "from spherevec.cli import main\nassert main(sys.argv[1:]) == 0"
     assert heavy_after(script, command, str(folder), *COMMANDS[command]) == []
+
+
+def test_a_few_texts_are_fitted_as_many_are(folder):
+    model = spherevec.load(folder)
+    asked = ["the heron takes the boat", "", "unknown", "the harbour"]
+    (quick,) = infer_batches(model, asked, InferenceOptions(quick=True))
+    (compiled,) = infer_batches(model, asked)
+    np.testing.assert_allclose(quick.vectors, compiled.vectors, atol=1e-5)
+    np.testing.assert_array_equal(quick.known, compiled.known)
 
 
 @pytest.mark.process

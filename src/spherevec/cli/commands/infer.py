@@ -76,7 +76,8 @@ def infer(
 ) -> None:
     """Compute vectors for documents that the model has never seen.
 
-    CORPUS is what `train` takes. The vectors are the rows of a NumPy file, in the order of the documents.
+    CORPUS is what `train` takes. The vectors are the rows of a NumPy file, in the order of the documents. Those of up
+    to 100 short documents are computed without compiled code and may differ from those of many in the last bits.
     """
     with ExitStack() as stack:
         for path in (files.out, files.ids_file):
@@ -115,7 +116,7 @@ def _infer(
         source = open_source(list(corpus), reading, records_in=place if files.ids_file else None)
 
         def blocks() -> Iterator[Any]:
-            for block in infer_batches(model, source.all(), InferenceOptions(**fitting)):
+            for block in infer_batches(model, source.all(), InferenceOptions(**fitting, quick=True)):
                 counts.add(block)
                 yield block.vectors
             # Ids that cannot be written leave no vectors without them.
