@@ -1,11 +1,12 @@
 """Rank documents by direction, by their words (BM25), or by both.
 
-Hybrid search ranks by the cosine to the query plus what its words give. A word gives a document up to 0.5 · rarity³,
-rarity being its inverse document frequency as a share of the most that it can be: common words are left to direction,
-a rare, decisive one lifts every document that holds it. Documents that match the words nearly as well as the best one
-get up to 0.25 more, times the eighth power of their share of the best BM25 score; this weight grows with queries of
-more than six words. All of it happens twice: the second time the query is moved towards its first five answers. A query
-of one rare word is answered by the documents that hold it first. The figures: `experiments/search`.
+Hybrid search ranks by the cosine to the query plus what its words give. A word gives a document up to 0.1 · weight ·
+rarity: the weight is how much the model has learned that the word says of its documents, the rarity its inverse
+document frequency as a share of the most that it can be. A word without a vector, of which direction knows nothing,
+gives up to 0.5. Documents that match the words nearly as well as the best one get up to 0.2 more, times the eighth
+power of their share of the best BM25 score; this grows with queries of more than six words. All of it happens twice:
+the second time the query is moved towards its first five answers. A query of one rare word is answered by the documents
+that hold it first. The figures: `experiments/search`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
-WORD_WEIGHT = 0.5  # of a word that one document holds, in cosines
-RARITY_POWER = 3
-BEST_MATCH_WEIGHT = 0.25  # of the document with the best BM25 score, for a query of up to so many different words:
+WORD_SHARE = 0.1  # of the weight and the rarity of a word, in cosines
+UNKNOWN_WORD = 0.5  # what a word without a vector gives
+BEST_MATCH_WEIGHT = 0.2  # of the document with the best BM25 score, for a query of up to so many different words:
 SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
 SQUARINGS = 3  # of the share of the best score: the eighth power
 RARE = 0.5  # the rarity from which on a query of one word is answered by what holds it
@@ -156,9 +157,10 @@ def lexical_part(matches: Sequence[Match], lexical: LexicalIndex, rows: Int64 | 
         np.square(share, out=share)
     share *= np.float32(min(BEST_MATCH_WEIGHT * max(1.0, len(matches) / SHORT_QUERY), 1.0))
     for match in matches:
-        share[match.rows] += np.float32(WORD_WEIGHT * match.rarity**RARITY_POWER) * match.saturation
+        given = UNKNOWN_WORD if match.weight is None else WORD_SHARE * match.weight * match.rarity
+        share[match.rows] += np.float32(given) * match.saturation
     if len(matches) == 1 and matches[0].rarity >= RARE:
-        share[matches[0].rows] += np.float32(1)  # more than cosines of good answers differ
+        share[matches[0].rows] += np.float32(2)  # more than cosines can differ
     share[~held] = 0
     return share
 

@@ -26,6 +26,7 @@ class Match(NamedTuple):
         saturation: (m,) from 0 to 1, how much of the word's weight each gets by its count and length.
         idf: inverse document frequency of the word.
         rarity: the same as a share of the most it can be, that of a word in one document.
+        weight: how much the word says of its documents, 1 on average; None where it has no vector.
         times: how often the word is in the query.
     """
 
@@ -34,6 +35,7 @@ class Match(NamedTuple):
     saturation: Float32
     idf: float
     rarity: float
+    weight: float | None
     times: int
 
 
@@ -42,11 +44,12 @@ class LexicalIndex:
 
     Args:
         terms: which words each document holds.
+        weights: (words,) how much each word says of its documents; None where that is not known.
         k1, b: the two parameters of BM25.
     """
 
-    def __init__(self, terms: DocumentTerms, k1: float = K1, b: float = B) -> None:
-        self._terms = terms
+    def __init__(self, terms: DocumentTerms, weights: Float32 | None = None, k1: float = K1, b: float = B) -> None:
+        self._terms, self._weights = terms, weights
         lengths = terms.lengths.astype(np.float32)
         mean = max(float(lengths.mean(dtype=np.float64)) if len(lengths) else 1.0, 1.0)
         self._norms: Float32 = np.float32(k1) * (1 - b + b * lengths / np.float32(mean))
@@ -84,7 +87,8 @@ class LexicalIndex:
         sound = self._sound(rows)
         rows, often = rows[sound], np.minimum(often[sound], 255).astype(np.float32)
         idf = self._idf(len(rows))
-        return Match(word, rows, often / (often + self._norms[rows]), idf, idf / self._idf(1), times)
+        weight = None if isinstance(word, str) else 1.0 if self._weights is None else float(self._weights[word])
+        return Match(word, rows, often / (often + self._norms[rows]), idf, idf / self._idf(1), weight, times)
 
     def _sound(self, rows: Int32) -> NDArray[np.bool_]:
         """Which rows are documents; a damaged file may hold others."""

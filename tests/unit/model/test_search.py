@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import spherevec
 from spherevec.cli import cli, main
 from spherevec.errors import ConfigError
+from spherevec.model import KeyedVectors
 from spherevec.search import hybrid
 from spherevec.search.lexical import K1, B
 
@@ -55,12 +56,14 @@ def bm25(model, query):
 
 
 def lexical_part(model, query):
-    """What words add to cosines: by their rarity, and for the best matches."""
+    """What words add to cosines: by their weight and rarity, and for the best matches."""
     words = bm25(model, query)
-    part = 0.25 * (words / words.max()) ** 8
+    part = 0.2 * (words / words.max()) ** 8
     for word in query.split():
         share, idf = saturation(model, word)
-        part += 0.5 * (idf / math.log1p((len(TEXTS) - 0.5) / 1.5)) ** 3 * share
+        if idf:
+            rarity = idf / math.log1p((len(TEXTS) - 0.5) / 1.5)
+            part += 0.1 * model.word_weights[model.words.position(word)] * rarity * share
     return part
 
 
@@ -110,6 +113,17 @@ def test_rare_words_and_codes_are_found(threads):
         assert model.search("login qx77", mode=mode, topn=1)[0].row == len(TEXTS)
     assert len(model.search("zebra9", mode="dense")) == 0
     assert model.terms.lengths.tolist() == [len(text.split()) for text in texts]
+
+
+def test_a_single_rare_word_puts_what_holds_it_first(model):
+    """Whatever the directions say: no document without the word comes before one that has it."""
+    vectors = model.docs.vectors.copy()
+    query = model.infer(["err4711"])[0]
+    held = {row for row, text in enumerate(TEXTS) if "err4711" in text.split()}
+    for row in range(len(vectors)):
+        vectors[row] = -query if row in held else query
+    turned = model.replace(docs=KeyedVectors(model.docs.names, vectors))
+    assert {hit.row for hit in turned.search("err4711", topn=len(held))} == held
 
 
 def test_answers_have_identity(model):
