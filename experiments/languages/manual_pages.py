@@ -18,7 +18,8 @@ import numpy as np
 
 # Of roff: macros that a page defines, requests and escapes that hold no words.
 _DEFINITION = re.compile(r"^\.de.*?^\.\.", re.M | re.S)
-_REQUEST = re.compile(r"""^[.'] *(?:\\"|(?:TH|Dd|Dt|Os|so|if|ie|el|ds|nr|mso|hy|nh|ad|na|ft|ps|tr|ne|sp|in|ti|ta)\b).*$""", re.M)
+_WORDLESS = "TH Dd Dt Os so if ie el ds nr mso hy nh ad na ft ps tr ne sp in ti ta".replace(" ", "|")
+_REQUEST = re.compile(rf"""^[.'] *(?:\\"|(?:{_WORDLESS})\b).*$""", re.M)
 _MACRO = re.compile(r"^[.'] *\w*|^\.\.$", re.M)
 _ESCAPE = re.compile(r'\\(?:".*|f(?:\[[^]]*\]|\(..|.)|\*?\[[^]]*\]|\*?\(..|\*.|s[-+]?\d|[%&,/|~:^]|.)')
 _LETTER = re.compile(r"[^\W\d_]")

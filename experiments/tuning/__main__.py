@@ -3,9 +3,11 @@
     python -m experiments.tuning --data DIR --out runs.jsonl [--sets NAME ...] [--device cpu|cuda]
     python -m experiments.tuning --out runs.jsonl --table
 
+Sets and seeds that are in the file already are not run again.
+
 A document is the weighted mean of its word vectors, brought to length 1. On it stands a linear model or a network with
 one hidden layer. The word vectors come from an unsupervised run over all texts, and are then left as they are or tuned
-together with the layers above. Learning rate and number of steps are chosen on a fifth of the labels, for each run anew.
+together with the layers above. Learning rate and number of steps are chosen on a fifth of the labels in each run.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ def word_vectors(data: LabelledTexts, seed: int, device: str) -> tuple[NDArray[n
         vectors = train_corpus(corpus, config).words.vectors.copy()
         offsets, counts = np.asarray(corpus.offsets), np.asarray(corpus.vocabulary.counts, dtype=np.float64)
         ones = np.ones(offsets[-1], dtype=np.float32)
-        bags = sparse.csr_matrix((ones, np.array(corpus.ids), np.array(offsets)), shape=(len(offsets) - 1, len(vectors)))
+        bags = sparse.csr_matrix(
+            (ones, np.array(corpus.ids), np.array(offsets)), shape=(len(offsets) - 1, len(vectors))
+        )
     bags.sum_duplicates()
     bags.data = np.log1p(bags.data) * (COMMON / (COMMON + counts / counts.sum()))[bags.indices].astype(np.float32)
     return vectors, bags
@@ -152,14 +156,15 @@ def tuned_accuracy(
             after(tuned)
         if step % EVERY == 0:
             with torch.no_grad():
-                found = [(predicted.argmax(1) == labels).float().mean().item() for predicted, labels in map(scores, (1, 2))]
+                found = [
+                    (predicted.argmax(1) == labels).float().mean().item() for predicted, labels in map(scores, (1, 2))
+                ]
             best = max(best, (found[0], found[1]))
     return best
 
 
 def runs(data: LabelledTexts, seed: int, device: str) -> Iterator[dict[str, Any]]:
     vectors, matrix = word_vectors(data, seed, device)
-    # With one column a word and no sphere, the linear model is the usual one on tf-idf.
     idf = np.log(matrix.shape[0] / np.maximum(np.bincount(matrix.indices, minlength=matrix.shape[1]), 1)) + 1
     words = torch.tensor(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), device=device)
     for amount, wanted in LABELS.items():
@@ -171,7 +176,12 @@ def runs(data: LabelledTexts, seed: int, device: str) -> Iterator[dict[str, Any]
                 tried = {rate: tuned_accuracy(bags, words, layer, kind, rate) for rate in rates}
                 rate = max(tried, key=lambda rate: tried[rate][0])
                 yield {"labels": amount, "head": kind, "layer": layer, "rate": rate, "accuracy": tried[rate][1]}
-        yield {"labels": amount, "head": "linear", "layer": "tf-idf", "accuracy": _tfidf(matrix, idf, data.labels, chosen)}
+        yield {
+            "labels": amount,
+            "head": "linear",
+            "layer": "tf-idf",
+            "accuracy": _tfidf(matrix, idf, data.labels, chosen),
+        }
 
 
 def _tensors(matrix: sparse.csr_matrix, labels: NDArray[np.int64], device: str) -> tuple[torch.Tensor, ...]:
@@ -223,14 +233,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
-    if not arguments.table:
-        with arguments.out.open("a") as file:
-            for seed in range(1, arguments.seeds + 1):
-                for name in arguments.sets or labelled_sets(arguments.data):
-                    for run in runs(load_labelled(name, arguments.data), seed, arguments.device):
-                        file.write(json.dumps({"set": name, "seed": seed, **run}) + "\n")
-                        file.flush()
-                    print(f"seed {seed}: {name}", flush=True)
+    arguments.out.touch()
+    done = {(run["set"], run["seed"]) for run in map(json.loads, arguments.out.read_text().splitlines())}
+    for seed in () if arguments.table else range(1, arguments.seeds + 1):
+        for name in arguments.sets or labelled_sets(arguments.data):
+            if (name, seed) not in done:
+                found = list(runs(load_labelled(name, arguments.data), seed, arguments.device))
+                with arguments.out.open("a") as file:
+                    file.writelines(json.dumps({"set": name, "seed": seed, **run}) + "\n" for run in found)
     table(arguments.out)
 
 

@@ -1,0 +1,107 @@
+"""Vectors, search and topics of text in other languages, beside tf-idf (words, characters) and Doc2Vec.
+
+    python -m experiments.languages --data DIR --out runs.jsonl [--sets manual_de ...] [--seeds 3]
+    python -m experiments.languages --out runs.jsonl --table
+
+A page's class is its section. Figures: 3-NN accuracy over ten random splits; precision at ten, where the first words
+of 300 pages (their name and one line of description) are the query and pages of the same section are right.
+Japanese and Chinese need the extra `cjk`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import spherevec
+from experiments.datasets import LabelledTexts, labelled_sets, load_labelled
+from experiments.peers import PEERS, Task
+from spherevec.corpus import encode
+from spherevec.evaluation import random_splits
+
+QUERIES, TOPN, QUERY_WORDS = 300, 10, 12
+
+
+def accuracy(vectors: NDArray[Any], data: LabelledTexts) -> float:
+    return random_splits(vectors, data.labels).micro_f1.mean
+
+
+def character_vectors(data: LabelledTexts, seed: int) -> NDArray[Any]:
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    rows = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=5, sublinear_tf=True).fit_transform(
+        data.texts
+    )
+    return TruncatedSVD(100, random_state=seed).fit_transform(rows)
+
+
+def precision(model: spherevec.Model, data: LabelledTexts, mode: str) -> float:
+    """The share of pages of the query's section among the first ten; the page itself is left out."""
+    right = []
+    for row in np.random.default_rng(1).permutation(len(data.texts))[:QUERIES]:
+        query = " ".join(data.texts[row].split()[1 : 1 + QUERY_WORDS]).replace('"', " ").replace(" -", " ")
+        hits = [hit.row for hit in model.search(query, topn=TOPN + 1, mode=mode) if hit.row != row][:TOPN]
+        right.append(np.mean(data.labels[hits] == data.labels[row]) if hits else 0.0)
+    return float(np.mean(right))
+
+
+def runs(data: LabelledTexts, seed: int, threads: int) -> Iterator[dict[str, Any]]:
+    model = spherevec.train(data.texts, seed=seed, threads=threads, progress=False)
+    assert model.docs is not None
+    yield {"method": "spherevec", "accuracy": accuracy(model.docs.vectors, data)}
+    for mode in ("hybrid", "dense", "lexical"):
+        yield {"method": f"search, {mode}", "accuracy": precision(model, data, mode)}
+    if seed == 1:
+        yield {"method": "topics", "titles": str(model.topics().tree)}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        encode(data.texts, Path(folder), min_count=5) as corpus,
+    ):
+        for peer in ("tfidf-svd", "doc2vec-dbow"):
+            fitted = PEERS[peer](Task(corpus, vector_size=100, epochs=20, window=10, threads=threads, seed=seed))
+            yield {"method": peer, "accuracy": accuracy(fitted.documents, data)}
+    yield {"method": "tf-idf of characters", "accuracy": accuracy(character_vectors(data, seed), data)}
+
+
+def table(out: Path) -> None:
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in map(json.loads, out.read_text().splitlines()):
+        if "accuracy" in run:
+            found[run["set"]][run["method"]].append(run["accuracy"])
+    methods = list(dict.fromkeys(method for scores in found.values() for method in scores))
+    print("| | " + " | ".join(methods) + " |")
+    print("| --- " * (len(methods) + 1) + "|")
+    for name, scores in found.items():
+        print(f"| {name} | " + " | ".join(f"{np.mean(scores[method]):.3f}" for method in methods) + " |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--sets", nargs="*")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--table", action="store_true")
+    arguments = parser.parse_args()
+    if not arguments.table:
+        with arguments.out.open("a") as file:
+            for seed in range(1, arguments.seeds + 1):
+                for name in arguments.sets or [name for name in labelled_sets(arguments.data) if "manual" in name]:
+                    for run in runs(load_labelled(name, arguments.data), seed, arguments.threads):
+                        file.write(json.dumps({"set": name, "seed": seed, **run}, ensure_ascii=False) + "\n")
+                        file.flush()
+    table(arguments.out)
+
+
+if __name__ == "__main__":
+    main()
