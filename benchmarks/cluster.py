@@ -20,24 +20,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from benchmarks.parts import clocks
 from experiments.datasets import find_data
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.corpus.read.readers import read_documents
-from spherevec.distributed import interval
 from spherevec.distributed.cluster import connected
 from spherevec.distributed.exchange import merged
 from spherevec.distributed.runtime import RayRuntime, ray_runtime
-from spherevec.distributed.shard import Shard, Task
+from spherevec.distributed.worker import Shard, Task
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
 
 GBITS = (1.0, 10.0, 25.0, 100.0)
+PARTS = {
+    "exchanges and training": "spherevec.distributed.backend:ClusterBackend.train",
+    "adding up": "spherevec.distributed.backend:ClusterBackend._merged",
+}
 
 
 def zipf_text(words: int, tokens: int, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -69,18 +72,17 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
         for turn in range(3):
             task = Task(turn, turn % steps, steps, config.alpha, config.bias, config.bias)
             answers: list[Any] = []
-            reports = []
             for shard in shards:
                 start = time.process_time()
                 shard.absorb(*agreed)
                 gone = time.process_time()
-                answers.append(shard.train(task)[1:])
+                with clocks({"finding": "spherevec.distributed.worker:Shard._slices"}) as spent:
+                    answers.append(shard.train(task)[1:])
                 end = time.process_time()
-                reports.append(shard.finish())
                 if agreed:
                     times["going"].append(gone - start)
-                times["training"].append(end - gone - shard.finding)
-                times["finding"].append(shard.finding)
+                times["training"].append(end - gone - spent["finding"].processor)
+                times["finding"].append(spent["finding"].processor)
             start = time.process_time()
             agreed = [merged([slices[part] for slices in answers], config.alpha) for part in range(workers)]
             times["adding"].append((time.process_time() - start) / workers)
@@ -88,7 +90,7 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
             start = time.process_time()
             shard.absorb(*agreed)
             times["going"].append(time.process_time() - start)
-        sent = statistics.mean(report.sent for report in reports)
+        sent = statistics.mean(sum(moved.nbytes for part in slices for moved in part.values()) for slices in answers)
         received = sum(moved.nbytes for part in agreed for moved in part.values())
         entry: dict[str, Any] = {"words": words, "dim": dim, "workers": workers, "interval": tokens, "sent": sent}
         entry |= {"received": received, **{name: statistics.median(values) for name, values in times.items()}}
@@ -155,20 +157,19 @@ def alone(documents: int, epochs: int, repeats: int) -> dict[str, Any]:
 
 
 def real(
-    documents: int, epochs: int, workers: int, exchange_tokens: int | None, ray: str, ahead: float, dim: int,
-    made_up: int = 0,
+    documents: int, epochs: int, workers: int, exchange_tokens: int | None, ray: str, dim: int, made_up: int = 0
 ) -> dict[str, Any]:  # fmt: skip
     """A real run of Ray with one thread a worker: where its time went, and the memory of each worker."""
-    interval.AHEAD = ahead
     config = TrainConfig(deterministic=True, threads=1, epochs=epochs, refit=False, vector_size=dim)
     with tempfile.TemporaryDirectory() as folder, encoded(folder, documents, made_up) as corpus:
         with ray_runtime(ray, workers, config, exchange_tokens=exchange_tokens) as runtime:
-            model = train_corpus(corpus, config, runtime=runtime)
+            with clocks(PARTS) as spent:
+                model = train_corpus(corpus, config, runtime=runtime)
             memory = [kilobytes // 1024 for _, _, kilobytes, _ in runtime.pool.do("where")]
         about = {"words": len(corpus.vocabulary), "tokens": corpus.n_tokens, "documents": corpus.n_documents}
     seconds = sum(epoch["seconds"] for epoch in model.record)
-    found = {"workers": workers, **about, "dim": dim, "ahead": ahead, "epochs": epochs, "epoch_seconds": seconds}
-    return found | asdict(runtime.costs) | {"peak_mb": memory}
+    found = {"workers": workers, **about, "dim": dim, "epochs": epochs, "epoch_seconds": seconds}
+    return found | {name: part.wall for name, part in spent.items()} | {"peak_mb": memory}
 
 
 def plain_peak(folder: str, epochs: int, dim: int) -> int:
@@ -187,7 +188,7 @@ def memory(documents: int, epochs: int, dim: int, made_up: int) -> dict[str, Any
     with tempfile.TemporaryDirectory() as folder, encoded(folder, documents, made_up) as corpus:
         about = {"documents": documents, "words": len(corpus.vocabulary), "tokens": corpus.n_tokens}
         plain = plain_peak(folder, epochs, dim)
-    how = (None, "local", interval.AHEAD, dim, made_up)
+    how = (None, "local", dim, made_up)
     ours = [real(documents, epochs, workers, *how)["peak_mb"] for workers in (1, 2)]
     return {**about, "dim": dim, "plain": plain, "one_worker": ours[0], "two_workers": ours[1]}
 
@@ -201,7 +202,6 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--interval", type=int, help="tokens of a worker between two exchanges")
     parser.add_argument("--ray", default="local")
-    parser.add_argument("--ahead", type=float, default=interval.AHEAD)
     parser.add_argument("--documents", type=int, default=10_000)
     parser.add_argument("--made-up", type=int, default=0, help="different words of a made-up text, not Wikipedia")
     parser.add_argument("--epochs", type=int, default=2)
@@ -213,7 +213,7 @@ def main() -> None:
     elif arguments.what == "memory":
         print(json.dumps(memory(arguments.documents, arguments.epochs, arguments.dim, arguments.made_up)), flush=True)
     elif arguments.what == "real":
-        how = (arguments.interval, arguments.ray, arguments.ahead, arguments.dim, arguments.made_up)
+        how = (arguments.interval, arguments.ray, arguments.dim, arguments.made_up)
         print(json.dumps(real(arguments.documents, arguments.epochs, arguments.workers, *how)), flush=True)
     else:
         print(json.dumps(alone(arguments.documents, arguments.epochs, arguments.repeats)), flush=True)

@@ -1,6 +1,6 @@
 """A real run of Ray over a slow network: two nodes in network namespaces of this machine, joined by a limited wire.
 
-    python -m benchmarks.network --mbit 100 --documents 10000 --interval 100000 --ahead 0.25     (root, Linux, iproute2)
+    python -m benchmarks.network --mbit 100 --documents 10000 --interval 100000     (root, Linux, iproute2)
 
 `tc` limits both directions. What is printed is that of `benchmarks.cluster real`, with the rate.
 """
@@ -68,15 +68,13 @@ def main() -> None:
     os.environ["RAY_AUTH_MODE"] = "disabled"  # nobody else is on this wire
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mbit", type=float, nargs="+", default=[100.0])
-    parser.add_argument("--ahead", nargs="+", default=["0", "0.25"])
     arguments, rest = parser.parse_known_args()
     for mbit in arguments.mbit:
         with wire(mbit), nodes():
-            for ahead in arguments.ahead:
-                inside = ["ip", "netns", "exec", NAMES[0], sys.executable, "-m", "benchmarks.cluster", "real", *rest]
-                inside += ["--workers", "2", "--ahead", ahead, "--ray", f"{_address(0)}:{PORT}"]
-                done = subprocess.run(inside, check=True, stdout=subprocess.PIPE, text=True)
-                print(json.dumps({"mbit": mbit, **json.loads(done.stdout.splitlines()[-1])}), flush=True)
+            inside = ["ip", "netns", "exec", NAMES[0], sys.executable, "-m", "benchmarks.cluster", "real", *rest]
+            inside += ["--workers", "2", "--ray", f"{_address(0)}:{PORT}"]
+            done = subprocess.run(inside, check=True, stdout=subprocess.PIPE, text=True)
+            print(json.dumps({"mbit": mbit, **json.loads(done.stdout.splitlines()[-1])}), flush=True)
 
 
 if __name__ == "__main__":

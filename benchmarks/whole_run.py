@@ -43,7 +43,7 @@ PARTS = {
     "weights": "spherevec.engine.cpu.word_weights:word_weights",
     "moments": "spherevec.engine.cpu.word_weights:negative_moments",
     "fit documents": "spherevec.training.run:Run.refit_documents",
-    "count terms": "spherevec.training.document_terms:counted_terms",
+    "count terms": "spherevec.training.trainer:counted_terms",
     "find spelling neighbours": "spherevec.training.spelling:SpellingSmoother.find",
     "build": "spherevec.training.trainer:build_model",
     "· smooth": "spherevec.training.spelling:SpellingSmoother.smooth",

@@ -27,7 +27,7 @@ from spherevec.engine.base import Backend, TrainingData
 from spherevec.engine.schedule import Schedule
 from spherevec.training.options import Options
 from spherevec.training.run import Run
-from spherevec.training.runtime import LocalRuntime, Prepared
+from spherevec.training.runtime import Runtime
 
 Integers = NDArray[np.int64]
 
@@ -60,13 +60,13 @@ def digest(model: Model) -> str:
     return hashlib.sha256(b"".join(table.tobytes() for table in tables)).hexdigest()
 
 
-class GivenBackend(LocalRuntime):
+class GivenBackend(Runtime):
     """A runtime whose backend a test has prepared."""
 
     def __init__(self, backend: Backend, data: TrainingData, config: TrainConfig) -> None:
-        self._prepared = Prepared(Schedule(data, config), lambda: backend)
+        self._prepared = (Schedule(data, config), lambda: backend)
 
-    def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> Prepared:
+    def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> Any:
         return self._prepared
 
 

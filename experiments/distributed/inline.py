@@ -47,8 +47,8 @@ class InlinePool:
     def do(self, method: str, *arguments: Any, numbers: Iterable[int] | None = None, **how: Any) -> list[Any]:
         return self.ask(lambda number: self.call(number, method, *arguments), numbers)
 
-    def merge(self, number: int, function: Callable[..., Any], *parts: Any) -> Any:
-        return function(*parts)
+    def merge(self, number: int, alpha: float, *parts: Any) -> Any:
+        return self.call(number, "merge", alpha, *parts)
 
     def end(self) -> None:
         self._held.clear()

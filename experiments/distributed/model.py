@@ -2,13 +2,11 @@
 
     python -m experiments.distributed.model
 
-    epoch = tokens / (W · cores · speed) + exchanges · (wait + rows · dim · number / cores + sending − hidden)
+    epoch = tokens / (W · cores · speed) + exchanges · (wait + rows · dim · number / cores + sending)
     sending = 2 · (W − 1) / W · bytes / bandwidth
-    hidden = 3/4 · min(sending, AHEAD · seconds of training between two exchanges)
 
 `rows` are both vectors of the words that moved, all of them at most; `bytes` are (2 dim + 12) for each. Every worker
-sends what it moved once and receives what all moved once, but for its own part; none of that grows with W. One exchange
-of four ends a leg, and there nothing is hidden.
+sends what it moved once and receives what all moved once, but for its own part; none of that grows with W.
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ import math
 from dataclasses import dataclass, replace
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.backend import EXCHANGES_PER_SYNC
-from spherevec.distributed.interval import AHEAD, exchanges_an_epoch
+from spherevec.distributed.layout import exchanges_an_epoch
 
 # Tokens a second of one thread, its seconds for each number of a row that moved (found, added up, applied), and the
 # dimension it was measured with, by the size of the vocabulary: larger tables fit no cache. benchmarks.cluster parts.
@@ -68,8 +65,7 @@ class Cluster:
             return training, self.exchanges * WAIT
         each = WAIT + rows * self.dim * number / self.cores
         sending = 2 * (1 - 1 / self.workers) * rows * (2 * self.dim + 12) * 8 / (self.gbit * 1e9)
-        hidden = (1 - 1 / EXCHANGES_PER_SYNC) * min(sending, AHEAD * training / self.exchanges)
-        return training, self.exchanges * (each + sending - hidden)
+        return training, self.exchanges * (each + sending)
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ from experiments.distributed.inline import inline_runtime
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.corpus.read.readers import read_documents
-from spherevec.distributed import interval
 from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split
 from spherevec.model import Model
 from spherevec.storage.files import working_folder
@@ -49,7 +48,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--documents", type=int, default=60_000, help="of Wikipedia, from its beginning")
     parser.add_argument("--exchanges", type=int, help="of an epoch; by default as training chooses")
-    parser.add_argument("--ahead", type=float, default=interval.AHEAD, help="share that is trained while rows are sent")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -62,8 +60,7 @@ def main() -> None:
     )
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.touch()
-    interval.AHEAD = arguments.ahead
-    what = {name: getattr(arguments, name) for name in ("corpus", "documents", "epochs", "exchanges", "ahead")}
+    what = {name: getattr(arguments, name) for name in ("corpus", "documents", "epochs", "exchanges")}
     done = [json.loads(line) for line in arguments.out.read_text().splitlines()]
     with working_folder(None) as folder, encode(source, folder) as corpus, arguments.out.open("a") as lines:
         for seed in arguments.seeds:

@@ -154,7 +154,7 @@ def progress_display(quiet: bool = False) -> Iterator[Callable[[Progress], None]
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty():
-        from spherevec.training.progress_bar import live_bar
+        from spherevec.training.progress import live_bar
 
         with live_bar() as bar:
             yield bar
@@ -164,7 +164,7 @@ def progress_display(quiet: bool = False) -> Iterator[Callable[[Progress], None]
 
 def _line_reporter() -> Callable[[Progress], None]:
     """Prints a line when a phase begins, and while it goes on now and then."""
-    from spherevec.training.progress_bar import duration, phase_of
+    from spherevec.training.progress import duration, phase_of
 
     last_phase, last_time = "", -math.inf
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.distributed.kernels import add_deltas, apply_deltas, pack
 from spherevec.engine.base import SETTLING, Floats
 from spherevec.threads import run_slices
 
@@ -44,17 +45,9 @@ def packed(
         now: (n, dim) where they are.
         before: (V, at least dim) where all were.
     """
-    moved = RowDeltas(rows, steps, np.empty(len(rows), np.float32), np.empty(now.shape, np.int16))
-    pack_into(moved, now, before, threads)
-    return moved
-
-
-def pack_into(moved: RowDeltas, now: Floats, before: Floats, threads: int) -> None:
-    """Set `scale` and `delta`, as `packed`."""
-    from spherevec.distributed.kernels import pack
-
-    _, _, scale, delta = moved
-    _spread(lambda first, last: pack(now, before, moved.rows, first, last, scale, delta), len(moved.rows), threads)
+    scale, delta = np.empty(len(rows), np.float32), np.empty(now.shape, np.int16)
+    _spread(lambda first, last: pack(now, before, rows, first, last, scale, delta), len(rows), threads)
+    return RowDeltas(rows, steps, scale, delta)
 
 
 def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
@@ -72,8 +65,6 @@ def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
 
 
 def _merged(parts: Sequence[RowDeltas], rate: float, threads: int) -> RowDeltas:
-    from spherevec.distributed.kernels import add_deltas
-
     rows = np.unique(np.concatenate([part.rows for part in parts]))
     steps, gone = np.zeros(len(rows), np.int64), np.zeros(len(rows))
     total = np.zeros((len(rows), parts[0].delta.shape[1]), np.float32)
@@ -99,8 +90,6 @@ def _merged(parts: Sequence[RowDeltas], rate: float, threads: int) -> RowDeltas:
 
 def apply_delta(table: Floats, moved: RowDeltas, threads: int = 1) -> Floats:
     """Move rows of a table (V, at least dim), back to the sphere; returns where they are now, (n, dim)."""
-    from spherevec.distributed.kernels import apply_deltas
-
     ended: Floats = np.empty(moved.delta.shape, np.float32)
     _spread(
         lambda first, last: apply_deltas(table, moved.rows, first, last, moved.scale, moved.delta, ended),
@@ -108,29 +97,6 @@ def apply_delta(table: Floats, moved: RowDeltas, threads: int = 1) -> Floats:
         threads,
     )
     return ended
-
-
-def followed(
-    now: Floats, before: Floats, after: Floats, rows: NDArray[np.int32], sent: RowDeltas, threads: int = 1
-) -> Floats:
-    """Rows that went on while what they had moved before, `sent`, was added up with that of others.
-
-    What a row has learned since it was sent is kept on top of what the workers agreed on.
-
-    Args:
-        now, before, after: (n, dim) where they are; what was agreed on last, and what is now.
-        rows: (n,) their numbers.
-    """
-    from spherevec.distributed.kernels import follow
-
-    places = np.searchsorted(sent.rows, rows)
-    places[places == len(sent.rows)] = 0
-    there = sent.rows[places] == rows if len(sent.rows) else np.zeros(len(rows), bool)
-    places = np.where(there, places, -1)
-    _spread(
-        lambda first, last: follow(now, before, after, places, first, last, sent.scale, sent.delta), len(rows), threads
-    )
-    return now
 
 
 def _spread(work: Callable[[int, int], None], rows: int, threads: int) -> None:

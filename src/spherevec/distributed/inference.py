@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -97,17 +97,26 @@ def infer_files(
     notes: list[str] = []
     parts = find_parts(list(source), count, job.reading.encoding, notes, small=True)
     assert parts is not None
+    counts, done = InferenceCounts(), list[InferredPart]()
+
+    def vectors(inferred: Iterable[InferredPart]) -> Iterator[Floats]:
+        for part in inferred:
+            done.append(part._replace(blocks=[]))
+            for block in part.blocks:
+                counts.add(block)
+                yield block.vectors
+
     with connected(ray, count, job.options.device) as module:
         threads = job.options.threads or threads_a_worker(module, count)
-        told = job._replace(options=job.options._replace(threads=threads), with_ids=ids_file is not None)
-        results = _Results(_inferred(module, told, parts, ahead=2 * count))
-        rows = write_rows(out, results.vectors(), Model.load(job.model).vector_size, overwrite=overwrite)
+        job = job._replace(options=job.options._replace(threads=threads), with_ids=ids_file is not None)
+        inferred = _inferred(module, job, parts, ahead=2 * count)
+        rows = write_rows(out, vectors(inferred), Model.load(job.model).vector_size, overwrite=overwrite)
     if ids_file is not None:
-        columns = joined_columns(results.tables)
+        columns = joined_columns([(part.about.summary.documents, part.columns) for part in done])
         if columns_role(columns, 0) != "id":
-            columns |= source_columns(parts, results.rows)
+            columns |= source_columns(parts, [part.about.rows for part in done])
         write_ids(ids_file, DocumentTable(columns).ids, overwrite=overwrite)
-    return rows, results.counts.summary([*notes, *results.notes])
+    return rows, counts.summary([*notes, *(note for part in done for note in part.about.summary.notes)])
 
 
 def _inferred(module: Any, job: InferenceJob, parts: Sequence[list[Piece]], ahead: int) -> Iterator[InferredPart]:
@@ -123,23 +132,3 @@ def _inferred(module: Any, job: InferenceJob, parts: Sequence[list[Piece]], ahea
             raise worker_error(error, "inference") from error
         waiting += islice(asked, 1)
         yield found
-
-
-class _Results:
-    """The vectors of all parts, and what is known of their documents when these are read."""
-
-    def __init__(self, parts: Iterator[InferredPart]) -> None:
-        self._parts = parts
-        self.counts = InferenceCounts()
-        self.tables: list[tuple[int, Mapping[str, NDArray[Any]]]] = []
-        self.rows: list[list[int]] = []
-        self.notes: list[str] = []
-
-    def vectors(self) -> Iterator[Floats]:
-        for part in self._parts:
-            self.tables.append((part.about.summary.documents, part.columns))
-            self.rows.append(part.about.rows)
-            self.notes += part.about.summary.notes
-            for block in part.blocks:
-                self.counts.add(block)
-                yield block.vectors

@@ -57,33 +57,3 @@ def apply_deltas(table, rows, first, last, scale, delta, ended):
         for k in range(dim):
             ended[i, k] *= length
             table[row, k] = ended[i, k]
-
-
-@njit(nogil=True, cache=True)
-def follow(now, before, after, places, first, last, scale, delta):
-    """Rows that were trained on after they were sent keep what they have learned since; [first, last) of (n, dim).
-
-    Args:
-        now: where they are, and then where they are with what all have agreed on.
-        before, after: what was agreed on before, and now.
-        places: (n,) which row of `scale` and `delta` is what was sent of each; -1 where nothing was.
-    """
-    dim = now.shape[1]
-    sent = np.empty(dim, np.float32)
-    for i in range(first, last):
-        square = 1.0
-        if places[i] >= 0:
-            square, factor = 0.0, scale[places[i]]
-            for k in range(dim):
-                sent[k] = before[i, k] + factor * np.float32(delta[places[i], k])
-                square += sent[k] * sent[k]
-        else:
-            sent[:] = before[i]
-        length = np.float32(1.0 / math.sqrt(square)) if square > 0 else np.float32(0.0)
-        square = 0.0
-        for k in range(dim):
-            now[i, k] += after[i, k] - length * sent[k]
-            square += now[i, k] * now[i, k]
-        length = np.float32(1.0 / math.sqrt(square)) if square > 0 else np.float32(0.0)
-        for k in range(dim):
-            now[i, k] *= length

@@ -1,4 +1,7 @@
-"""A worker of a run as Ray sees it: a process that reads its part of the text, keeps it, and trains a shard."""
+"""A worker of a run: a process that reads its part of the text and trains on it between two exchanges.
+
+Nothing here knows of Ray.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,203 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import Vocabulary
-from spherevec.corpus.count.vocabulary import CountedWords
-from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.pieces import Piece
-from spherevec.distributed.exchange import Slice, merged
-from spherevec.distributed.reading import EncodedPart, PartAbout, PartReader
-from spherevec.distributed.shard import Shard
+from spherevec.distributed.exchange import SHARED, RowDeltas, Slice, apply_delta, merged, packed
+from spherevec.distributed.reading import EncodedPart, PartReader
+from spherevec.engine.backends import make_backend
+from spherevec.engine.base import Block, Floats
+from spherevec.engine.bias import Biases
+from spherevec.engine.cpu.document_rows import document_rows
+from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
+from spherevec.engine.figures import Sums
+from spherevec.engine.fit import FitPlan, blank_tables
+from spherevec.engine.initial import random_rows
+from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
 from spherevec.process import usable_cores
 from spherevec.storage.files import working_folder
+from spherevec.storage.memory import available_memory
+from spherevec.training.run import refit_plan
+from spherevec.training.runtime import training_data
+from spherevec.training.workers import BlockQueue, BlockTrainer
 
 IDS, LENGTHS = "ids.bin", "lengths.bin"
+# Rounds of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
+# and smaller rounds between two exchanges.
+_SMALLEST_EPOCH = 32
+_ROWS_AT_ONCE = 1 << 16  # a copy of all would take as much memory as the tables
 
 
-class Worker(Shard):
+@dataclass(frozen=True)
+class Task:
+    """What all workers do between two exchanges.
+
+    Attributes:
+        step, steps: which exchange of the epoch, and how many it has.
+        alpha: the learning rate that they begin with.
+        sums: what the figures go on from.
+    """
+
+    epoch: int
+    step: int
+    steps: int
+    alpha: float
+    word_bias: float
+    document_bias: float
+    sums: Sums = field(default_factory=Sums)
+
+
+class Report(NamedTuple):
+    """What a worker says of a task, besides its rows."""
+
+    sums: Sums
+    word_bias: float
+    document_bias: float
+
+
+class Shard:
+    """A share of the documents, their vectors, and a copy of all word and context vectors.
+
+    Args:
+        number: of the worker, out of `workers`.
+        ids, offsets: its documents.
+        counts: (V,) of the words in the whole text.
+        config: resolved for the whole text.
+        tokens: of the whole text.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        workers: int,
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        config: TrainConfig,
+        tokens: int,
+        workdir: str | Path | None = None,
+    ) -> None:
+        self._workers, self._tokens, self._seed = workers, tokens, config.seed
+        self._data = training_data(ids, offsets, counts, config)
+        self._config = config.with_(seed=seed_of(config.seed, number))
+        self._backend = make_backend(self._data, config, workdir)
+        self._biases = Biases(config.bias, config.concentration)
+        # What the workers agreed on last; a worker alone agrees with itself.
+        self._agreed: dict[str, Floats] = {}
+        if workers > 1:
+            room = available_memory()  # a mapped file holds them where that is short
+            self._agreed = {name: document_rows(self._data.words, config.vector_size, room, workdir) for name in SHARED}
+        self._epoch, self._blocks = -1, list[Block]()
+
+    def blocks(self, epoch: int) -> list[Block]:
+        """The rounds of an epoch here; an exchange may be at the end of each."""
+        if self._epoch != epoch:
+            smallest = SMALLEST_EPOCH if self._workers < 3 else _SMALLEST_EPOCH
+            self._blocks = epoch_blocks(self._data, self._config, epoch, smallest) if self._data.units else []
+            self._epoch = epoch
+        return self._blocks
+
+    def load(self, table: str, start: int, rows: Floats) -> None:
+        """Set vectors; of documents, by the rows of this worker."""
+        self._backend.load(table, start, rows)
+        if table in self._agreed:
+            self._agreed[table][start : start + len(rows), : self._config.vector_size] = rows
+
+    def fill(self) -> None:
+        """Random directions, as one machine has them: the same words on every worker, and documents of its own."""
+        for table, count in self._data.table_rows(self._config).items():
+            config = self._config.with_(seed=self._seed) if table in SHARED else self._config
+            for start, rows in random_rows(config, table, count):
+                self.load(table, start, rows)
+
+    def finite(self, table: str) -> bool:
+        return self._backend.finite(table)
+
+    def read(self, table: str, start: int, stop: int) -> Floats:
+        return self._backend.read(table, start, stop)
+
+    def warm_up(self) -> None:
+        """Compile all kernels of a run."""
+        self._backend.warm_up()
+        if self._agreed:
+            self.absorb(merged([self._slices()[0]] * 2, 0.0))
+        if self._config.documents and self._config.refit:
+            blank = blank_tables(self._data.words, self._config)
+            self.refit_documents([(0, 0)], refit_plan(self._config, self._biases, blank))
+
+    def train(self, task: Task) -> tuple[Report | Slice, ...]:
+        """Train up to the next exchange; returns a report and what has moved, a slice for each worker to add up."""
+        self._backend.restore_sums(task.sums)
+        self._biases.restore({"words": task.word_bias, "documents": task.document_bias, "seen": vars(task.sums)})
+        blocks = self.blocks(task.epoch)
+        first, last = (len(blocks) * step // task.steps for step in (task.step, task.step + 1))
+        if first < last:
+            trainer = BlockTrainer(self._backend, self._biases, learns=self._config.objective_info.likelihood)
+            trainer.train(BlockQueue(blocks[first:last], self._backend.workers))
+        return Report(self._backend.sums(), self._biases.words, self._biases.documents), *self._slices()
+
+    def absorb(self, *agreed: Slice) -> None:
+        """Go to what the workers agreed on: every row that any of them has moved."""
+        for part in agreed:
+            for table, moved in part.items():
+                for start in range(0, max(1, len(moved.rows)), _ROWS_AT_ONCE):
+                    some = RowDeltas._make(column[start : start + _ROWS_AT_ONCE] for column in moved)
+                    ended = apply_delta(self._agreed[table], some, self._config.thread_count)
+                    self._backend.load_rows(table, some.rows, ended)
+
+    def _slices(self) -> list[Slice]:
+        """What has moved, in slices; rows are in the order of frequency, so they are dealt out."""
+        found = {table: self._steps(table) for table in self._agreed}
+        return [
+            {table: self._packed(table, *(one[rows % self._workers == number] for one in (rows, steps)))
+             for table, (rows, steps) in found.items()}
+            for number in range(self._workers)
+        ]  # fmt: skip
+
+    def _packed(self, table: str, rows: NDArray[np.int32], steps: NDArray[np.int32]) -> RowDeltas:
+        parts = []
+        for start in range(0, max(1, len(rows)), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            now = self._backend.read_rows(table, rows[some])
+            parts.append(packed(rows[some], steps[some], now, self._agreed[table], self._config.thread_count))
+        return RowDeltas._make(np.concatenate(column) for column in zip(*parts, strict=True))
+
+    def _steps(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The rows that differ from what was agreed on, and about how many steps they took.
+
+        A step turns a row by about the learning rate; a row that went further took more of them.
+        """
+        before, found, steps = self._agreed[table], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        for start in range(0, len(before), CHUNK_ROWS):
+            old = before[start : start + CHUNK_ROWS, : self._config.vector_size]
+            distance = np.linalg.norm(self._backend.read(table, start, start + len(old)) - old, axis=1)
+            here = np.flatnonzero(distance > 0)
+            found.append((start + here).astype(np.int32))
+            steps.append(np.maximum(1, (distance[here] / self._config.alpha) ** 2).astype(np.int32))
+        return np.concatenate(found), np.concatenate(steps)
+
+    def coherence(self, weights: Floats) -> Coherence:
+        """What the documents here say of their words; see `spherevec.engine.cpu.word_weights`."""
+        data, inputs = self._data, self._backend.host_inputs()
+        documents = documents_looked_at(data.offsets, self._tokens)
+        return coherence(data.ids, data.offsets, documents, inputs, weights, self._config.thread_count)
+
+    def refit_documents(self, runs: Sequence[tuple[int, int]], plan: FitPlan) -> None:
+        """Refit documents, by the rows of this worker."""
+        own = replace(plan, config=plan.config.with_(threads=self._config.threads))
+        for first, last in runs:
+            self._backend.refit_documents(first, last, own)
+
+
+class Worker(PartReader, Shard):
     """One of the workers of a run; it is a shard from `prepare` on.
 
     Args:
@@ -38,10 +216,9 @@ class Worker(Shard):
     def __init__(self, number: int, workers: int, workdir: str | None = None) -> None:
         self._number, self._of, self._workdir = number, workers, workdir
         self._stack = contextlib.ExitStack()
-        self._folder: Path = self._stack.enter_context(working_folder(workdir))
+        PartReader.__init__(self, self._stack.enter_context(working_folder(workdir)))
         for name in (IDS, LENGTHS):
             (self._folder / name).touch()
-        self._reader = PartReader(self._folder)
 
     def where(self) -> tuple[str, int, int, float]:
         """The machine, the process, the most memory that it has had, in kilobytes, and its processor seconds."""
@@ -51,22 +228,14 @@ class Worker(Shard):
         return socket.gethostname(), os.getpid(), most, time.process_time()
 
     def append(self, ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
-        """Take some documents from the driver, behind those that are here."""
+        """Take some documents, behind those that are here."""
         for name, array in ((IDS, ids), (LENGTHS, lengths)):
             with (self._folder / name).open("ab") as file:
                 file.write(np.ascontiguousarray(array).data)
 
-    def read_part(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: ReadOptions) -> PartAbout:
-        """Read a part of the text, behind those that are here."""
-        return self._reader.read(pieces, tokenizer, threads, reading)
-
-    def counts(self, bucket: int, buckets: int) -> CountedWords:
-        """The counts of some words in all parts that were read here."""
-        return self._reader.counts(bucket, buckets)
-
     def renumber(self, part: int, vocabulary: Vocabulary) -> EncodedPart:
         """Keep a part that was read here in the words of the whole text; returns a copy."""
-        encoded = self._reader.renumbered(part, vocabulary)
+        encoded = self.renumbered(part, vocabulary)
         self.append(encoded.ids, encoded.lengths)
         return encoded
 
@@ -76,23 +245,26 @@ class Worker(Shard):
         Args:
             tokens: of the whole text.
         """
-        self._reader.forget()
+        self.forget_parts()
         lengths = np.fromfile(self._folder / LENGTHS, np.int64)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         size = int(offsets[-1])
         ids = np.memmap(self._folder / IDS, np.int32, "r", shape=(size,)) if size else np.zeros(0, np.int32)
-        super().__init__(self._number, self._of, ids, offsets, counts, config, tokens, self._workdir)
-        return self.rounds
+        Shard.__init__(self, self._number, self._of, ids, offsets, counts, config, tokens, self._workdir)
+        return len(self.blocks(0))
 
-    def apply(self, function: Callable[..., Any], *parts: Any) -> Any:
-        """Merge parts of anything, beside other work."""
-        return function(*parts)
-
-
-def merge_slices(alpha: float, *parts: Slice) -> Slice:
-    """Add up one slice of what the workers have moved."""
-    return merged(parts, alpha, usable_cores())
+    def merge(self, alpha: float, *parts: Slice) -> Slice:
+        """Add up one slice of what the workers have moved."""
+        return merged(parts, alpha, usable_cores())
 
 
-def received(*parts: Slice) -> None:
-    """Nothing: what a worker is asked this with is on its machine from then on."""
+def seed_of(seed: int, number: int) -> int:
+    """The seed of a worker; the first one has that of the run, so that alone it does what one machine does."""
+    if not number:
+        return seed
+    return int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def total(sums: list[Sums]) -> Sums:
+    """The sums of several workers, added up in their order."""
+    return Sums(*(sum(column) for column in zip(*map(astuple, sums), strict=True)))

@@ -162,12 +162,12 @@ class WorkerPool:
                 gone.append(number)
         return gone
 
-    def merge(self, number: int, function: Callable[..., Any], *parts: Any) -> Any:
-        """A reference to what a function makes of several references; worker `number` modulo all does it.
+    def merge(self, number: int, alpha: float, *parts: Any) -> Any:
+        """A reference to the sum of several slices, by reference, which worker `number` adds up.
 
         Not a task of Ray: a new process would take longer to start than the work.
         """
-        return self.call(number % self.workers, "apply", function, *parts, aside=True)
+        return self.call(number, "merge", alpha, *parts, aside=True)
 
     def end(self) -> None:
         """Let go of all workers."""

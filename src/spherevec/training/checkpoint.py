@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,7 +32,7 @@ from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, check_replaceable, previous_version
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
-from spherevec.training.position import Position
+from spherevec.training.workers import Ranges
 
 FORMAT = "spherevec-checkpoint"
 FORMAT_VERSION = 2
@@ -73,6 +73,42 @@ _SCHEMA = schema.record(
     },
     others=True,
 )
+
+
+@dataclass(frozen=True)
+class Position:
+    """A run's place in its work. Replaced as a whole, so that an interruption never finds half of a change.
+
+    Attributes:
+        epoch: how many epochs are finished.
+        left: the numbers [first, last) of the blocks that are left of the next epoch, None where it is not begun.
+        before: the figures at the start of that epoch.
+        seconds: spent on that epoch.
+        record: the figures of each finished epoch.
+        refitted: how many documents have been fitted once more at the end.
+    """
+
+    epoch: int = 0
+    left: Ranges | None = None
+    before: Sums = field(default_factory=Sums)
+    seconds: float = 0.0
+    record: tuple[dict[str, Any], ...] = ()
+    refitted: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Position:
+        left = values["left"]
+        return cls(
+            epoch=int(values["epoch"]),
+            left=None if left is None else tuple((int(first), int(last)) for first, last in left),
+            before=Sums(**values["before"]),
+            seconds=float(values["seconds"]),
+            record=tuple(dict(epoch) for epoch in values["record"]),
+            refitted=int(values["refitted"]),
+        )
 
 
 @dataclass(frozen=True)

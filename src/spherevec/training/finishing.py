@@ -1,14 +1,20 @@
-"""The last touch to trained vectors: words from inputs and contexts, and documents without words."""
+"""What a model has besides trained vectors: words from inputs and contexts, documents without words, counted words."""
 
 from __future__ import annotations
+
+import warnings
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.config import TrainConfig
-from spherevec.corpus import Vocabulary
+from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.engine.schedule import COPIED_ROWS
+from spherevec.errors import SpherevecError
+from spherevec.search.terms import DocumentTerms, count_terms
+from spherevec.storage.files import working_folder
 from spherevec.training.spelling import SpellingSmoother
 
 
@@ -58,3 +64,20 @@ def fill_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64
         common = sphere.normalize(total).astype(np.float32)
         for start in starts:
             vectors[start : start + COPIED_ROWS][empty(start)] = common
+
+
+def counted_terms(corpus: EncodedCorpus, workdir: str | Path | None, threads: int = 1) -> DocumentTerms | None:
+    """Which words each document of a corpus holds, the dropped ones included.
+
+    If the disk is full, keyword search is disabled, but the run goes on.
+    """
+    try:
+        with working_folder(workdir) as folder:  # what is mapped from it lives on without a name
+            rare = corpus.rare_words()
+            return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, rare, threads)
+    except SpherevecError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"{workdir or 'the folder for temporary files'}: {error.strerror or error}"
+    warnings.warn(f"the words of the documents are not kept ({reason}): no search by words", stacklevel=2)
+    return None

@@ -11,9 +11,8 @@ from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
 from spherevec.storage.locks import owned
 from spherevec.training import checkpoint as checkpoints
-from spherevec.training.progress import ProgressCallback, safe_callback
-from spherevec.training.progress_bar import chosen_progress
-from spherevec.training.runtime import LocalRuntime, Runtime
+from spherevec.training.progress import ProgressCallback, chosen_progress, safe_callback
+from spherevec.training.runtime import Runtime
 
 CHECKPOINT_EVERY = "10m"
 
@@ -36,7 +35,7 @@ class Options:
     start_over: bool = False
     finish: Callable[[Model], object] | None = None
     report: ProgressCallback = field(default=lambda progress: None)
-    runtime: Runtime = field(default_factory=LocalRuntime)
+    runtime: Runtime = field(default_factory=Runtime)
 
     @property
     def every(self) -> checkpoints.SaveInterval | None:

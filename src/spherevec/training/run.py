@@ -23,8 +23,8 @@ from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import TrainingError
 from spherevec.model import Model
 from spherevec.training import checkpoint as checkpoints
+from spherevec.training.checkpoint import Position
 from spherevec.training.options import Options
-from spherevec.training.position import Position
 from spherevec.training.progress import Progress
 from spherevec.training.workers import BlockQueue, BlockTrainer
 
@@ -53,13 +53,12 @@ class Run:
 
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, options: Options) -> None:
         self._corpus, self._config, self._options, self._report = corpus, config, options, options.report
-        prepared = options.runtime.prepare(corpus, config)
-        self._schedule = prepared.schedule
+        self._schedule, make_backend = options.runtime.prepare(corpus, config)
         checkpoint = None if options.checkpoint is None else Path(options.checkpoint)
         self._resumed = checkpoints.load(checkpoint) if checkpoint and options.resume else None
         if self._resumed:
             self._resumed.check(config, corpus, len(self._schedule.blocks(0)))
-        self.backend = prepared.make_backend()
+        self.backend = make_backend()
         self.biases = Biases(config.bias, config.concentration)
         self._saver = None
         if checkpoint and options.every:

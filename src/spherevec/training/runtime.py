@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,32 +19,8 @@ from spherevec.engine.schedule import Schedule, further_pieces
 from spherevec.training.first_run import compiled_meanwhile
 
 
-class Prepared(NamedTuple):
-    """A corpus that is ready to be trained on."""
-
-    schedule: Schedule  # the steps of the run
-    make_backend: Callable[[], Backend]  # makes what holds the vectors, all zero
-
-
-class Runtime(Protocol):
-    """One machine, or several; the run is the same."""
-
-    def encode(self, source: Any, folder: Path, **options: Any) -> EncodedCorpus:
-        """Read, count and encode a source; the options are those of `spherevec.corpus.encode`."""
-
-    def compiled_meanwhile(self, config: TrainConfig) -> AbstractContextManager[Callable[[], object]]:
-        """Compile while the text is read; gives a function that waits for it."""
-
-    def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> Prepared:
-        """Get ready to train on a corpus.
-
-        Args:
-            config: resolved.
-        """
-
-
-class LocalRuntime:
-    """The text and the vectors are in this process.
+class Runtime:
+    """This process; `spherevec.distributed` has another one for several machines. The run is the same.
 
     Args:
         workdir: where document vectors are kept that would not fit into memory.
@@ -54,21 +30,28 @@ class LocalRuntime:
         self._workdir = workdir
 
     def encode(self, source: Any, folder: Path, **options: Any) -> EncodedCorpus:
+        """Read, count and encode a source; the options are those of `spherevec.corpus.encode`."""
         return encode(source, folder, **options)
 
     def compiled_meanwhile(self, config: TrainConfig) -> AbstractContextManager[Callable[[], object]]:
+        """Compile while the text is read; gives a function that waits for it."""
         return compiled_meanwhile(config)
 
-    def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> Prepared:
+    def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> tuple[Schedule, Callable[[], Backend]]:
+        """Get ready to train on a corpus: the steps of the run, and what makes a backend with all vectors zero.
+
+        Args:
+            config: resolved.
+        """
         data = prepare(corpus, config)
-        return Prepared(Schedule(data, config), lambda: make_backend(data, config, self._workdir))
+        return Schedule(data, config), lambda: make_backend(data, config, self._workdir)
 
 
 @contextmanager
 def local_runtime(config: TrainConfig, workdir: str | Path | None) -> Iterator[Runtime]:
     """This machine, if it has the device of the run."""
     check_device(config)
-    yield LocalRuntime(workdir)
+    yield Runtime(workdir)
 
 
 def prepare(corpus: EncodedCorpus, config: TrainConfig) -> TrainingData:

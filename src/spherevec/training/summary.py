@@ -9,8 +9,7 @@ from spherevec.config import TrainConfig, default_min_count
 from spherevec.corpus import EncodedCorpus
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.model import Model
-from spherevec.training.progress import ProgressCallback
-from spherevec.training.progress_bar import in_notebook, shows_bar
+from spherevec.training.progress import ProgressCallback, in_notebook, shows_bar
 
 
 def resolved_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:

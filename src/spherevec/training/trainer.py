@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
@@ -21,8 +21,7 @@ from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import give_memory_back
-from spherevec.training.document_terms import background, counted_terms
-from spherevec.training.finishing import fill_empty_documents, word_vectors
+from spherevec.training.finishing import counted_terms, fill_empty_documents, word_vectors
 from spherevec.training.options import CHECKPOINT_EVERY, Options
 from spherevec.training.progress import Progress, ProgressCallback
 from spherevec.training.run import Learned, Run
@@ -152,13 +151,16 @@ def _train_corpus(corpus: EncodedCorpus, config: TrainConfig, options: Options) 
         sizes = (len(corpus.vocabulary), corpus.n_documents)
         saves, checkpoints = options.finish is not None, options.every is not None
         check_space(Path(options.checkpoint), *sizes, config, saves=saves, checkpoints=checkpoints)
-    with background(config.device) as pool:
+    processor_trains, count = DEVICES[config.device].uses_processor, config.thread_count
+    with ThreadPoolExecutor(1, thread_name_prefix="spherevec") as pool:
         terms = smoother = None
         if config.documents:
-            terms = pool.submit(counted_terms, corpus, options.workdir, config.thread_count)
+            terms = pool.submit(counted_terms, corpus, options.workdir, count)
+        if terms is not None and processor_trains:
+            terms.result()  # the training needs all cores
         # Where the processor trains, spellings are compared in the end, and nobody needs to keep what was found.
-        if not DEVICES[config.device].uses_processor and SpellingSmoother.wanted(corpus.vocabulary, config):
-            smoother = pool.submit(found_neighbours, corpus.vocabulary, config.thread_count)
+        if not processor_trains and SpellingSmoother.wanted(corpus.vocabulary, config):
+            smoother = pool.submit(found_neighbours, corpus.vocabulary, count)
         give_memory_back()
         return TrainingRun(corpus, config, options, terms, smoother).run()
 

@@ -32,12 +32,11 @@ from spherevec.training import checkpoint as checkpoints
 from spherevec.training.changes import DocumentChanges, VocabularyUpdate, add_words, find_changes
 from spherevec.training.drift import measure_drift
 from spherevec.training.finishing import word_vectors
-from spherevec.training.new_words import initialise_new_words
 from spherevec.training.options import CHECKPOINT_EVERY, Options
-from spherevec.training.prior import WordPrior
 from spherevec.training.progress import Progress, ProgressCallback
 from spherevec.training.run import Learned, Run, refit_plan
 from spherevec.training.runtime import local_runtime
+from spherevec.training.word_update import WordPrior, initialise_new_words
 
 # An update takes this share of the epochs that training took.
 EPOCHS_SHARE = 0.5

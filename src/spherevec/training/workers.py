@@ -14,7 +14,8 @@ import numpy as np
 
 from spherevec.engine.base import Backend, Block, DeterministicBackend
 from spherevec.engine.bias import Biases
-from spherevec.training.position import Ranges
+
+Ranges = tuple[tuple[int, int], ...]
 
 TICK = 0.2  # seconds between two reports
 PARTS = 4  # of a block, at least, where several workers share the work: biases are soon known to all

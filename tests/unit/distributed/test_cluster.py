@@ -83,7 +83,7 @@ def test_any_objective_trains_on_workers(tmp_path, workers, settings):
 def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, monkeypatch, workers, interval, snapshots):
     """The same as with a killed process, in this one: a new worker is brought up in the middle of a run.
 
-    With the longer interval, workers train ahead. It starts from the beginning, or from a snapshot after every leg.
+    It starts from the beginning, or from a snapshot after every exchange.
     """
     if snapshots:
         monkeypatch.setattr(backend, "MOST_SECONDS", 0.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spherevec import sphere
-from spherevec.distributed.exchange import apply_delta, followed, merged, packed
+from spherevec.distributed.exchange import apply_delta, merged, packed
 
 
 def some(rng, rows, dim=6):
@@ -71,19 +71,3 @@ def test_a_row_that_has_not_moved_stays():
     moved = packed(np.zeros(1, np.int32), np.ones(1, np.int32), start, start)
     assert not moved.delta.any() and not moved.scale.any()
     np.testing.assert_allclose(apply_delta(start.copy(), moved), start, atol=1e-7)
-
-
-def test_what_was_learned_meanwhile_is_kept_on_top_of_what_was_agreed():
-    rng = np.random.default_rng(0)
-    before, after = (sphere.normalize(rng.normal(size=(40, 6))).astype(np.float32) for _ in range(2))
-    sent = some(rng, 25)
-    rows = np.array([0, 3, *sent.rows[4:9], 39], np.int32)
-    at = {int(row): way for row, way in zip(sent.rows, ways(sent), strict=True)}
-    left = np.stack([sphere.normalize((before[row] + at.get(int(row), 0))[None])[0] for row in rows])
-    now = sphere.normalize(left + rng.normal(size=left.shape) / 100).astype(np.float32)
-    expected = sphere.normalize(now + after[rows] - left)
-    for threads in (1, 3):
-        found = followed(now.copy(), before[rows], after[rows], rows, sent, threads)
-        np.testing.assert_allclose(found, expected, atol=1e-5)
-    nothing = sent._replace(**{name: getattr(sent, name)[:0] for name in sent._fields})
-    assert followed(now[:0], now[:0], now[:0], rows[:0], nothing).shape == (0, 6)

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.interval import check_interval, exchanges_an_epoch, suggested_tokens
-from spherevec.distributed.layout import Layout, split_documents
+from spherevec.distributed.layout import (
+    Layout,
+    check_interval,
+    exchanges_an_epoch,
+    split_documents,
+    suggested_tokens,
+)
 from spherevec.errors import ConfigError
 
 

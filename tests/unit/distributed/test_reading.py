@@ -12,8 +12,7 @@ from spherevec.corpus import encode
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read import pieces
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.distributed import counting
-from spherevec.distributed.source import read_on_workers
+from spherevec.distributed.reading import choose, merge_counts, read_on_workers, vocabulary_of
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.text_column import TextColumn
@@ -195,7 +194,7 @@ def counted(counts):
 
 
 @pytest.mark.parametrize("buckets", [1, 4])
-def test_counts_are_merged_as_a_tree_in_buckets(monkeypatch, buckets):
+def test_counts_are_merged_in_buckets(buckets):
     rng = np.random.default_rng(0)
     texts = [dict(zip((f"w{i}" for i in rng.permutation(60)[:30]), rng.integers(1, 9, 30).tolist(), strict=True))
              for _ in range(5)]  # fmt: skip
@@ -206,10 +205,8 @@ def test_counts_are_merged_as_a_tree_in_buckets(monkeypatch, buckets):
     chosen = []
     for bucket in range(buckets):
         own = [counted({w: c for w, c in text.items() if int(w[1:]) % buckets == bucket}) for text in texts]
-        chosen.append(
-            counting.choose(counting.merged_as_a_tree(own, lambda _, *parts: counting.merge_counts(*parts)), 6)
-        )
-    vocabulary, rare, distinct = counting.vocabulary_of(chosen, 6, 20)
+        chosen.append(choose(merge_counts(own), 6))
+    vocabulary, rare, distinct = vocabulary_of(chosen, 6, 20)
     expected = sorted((word for word, count in total.items() if count >= 6), key=lambda word: (-total[word], word))
     assert vocabulary.words == expected[:20] and distinct == len(total)
     assert rare.as_dict() == {word: count for word, count in total.items() if word not in vocabulary.words}

@@ -8,7 +8,7 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.distributed.exchange import SHARED, merged
 from spherevec.distributed.layout import split_documents
-from spherevec.distributed.shard import Shard, Task, seed_of
+from spherevec.distributed.worker import Shard, Task, seed_of
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +36,13 @@ def shards_of(corpus, config, workers):
     return shards
 
 
-def run(corpus, config, workers, steps=4, ahead=False):
-    shards, agreed = shards_of(corpus, config, workers), []
+def run(corpus, config, workers, steps=4):
+    shards = shards_of(corpus, config, workers)
     for step in range(steps):
-        task = Task(0, step, steps, config.alpha, config.bias, config.bias, ahead=ahead and step + 1 < steps)
-        answers = [shard.train(task, *agreed)[1:] for shard in shards]
-        for shard in shards:
-            shard.finish()
+        answers = [shard.train(Task(0, step, steps, config.alpha, config.bias, config.bias))[1:] for shard in shards]
         agreed = [merged([slices[part] for slices in answers], config.alpha) for part in range(workers)]
-    for shard in shards:
-        shard.absorb(*agreed)
+        for shard in shards:
+            shard.absorb(*agreed)
     return shards
 
 
@@ -72,7 +69,7 @@ def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(corpus):
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 16])
 def test_slices_hold_every_row_that_moved_once(corpus, monkeypatch, at_once):
     """However many are packed at a time."""
-    monkeypatch.setattr("spherevec.distributed.shard._ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr("spherevec.distributed.worker._ROWS_AT_ONCE", at_once)
     config = TrainConfig(vector_size=16, deterministic=True, threads=1)
     config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
     shard = shards_of(corpus, config, 3)[0]
@@ -89,29 +86,12 @@ def test_slices_hold_every_row_that_moved_once(corpus, monkeypatch, at_once):
         assert set(np.flatnonzero((now != before[table]).any(axis=1))) <= set(rows.tolist())
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_engines_that_count_no_steps_exchange_too(corpus, ahead):
+def test_engines_that_count_no_steps_exchange_too(corpus):
     """As a GPU does: what has moved is found by comparing."""
     config = TrainConfig(vector_size=16, threads=1).resolved(corpus.n_tokens, len(corpus.vocabulary))
-    first, second = run(corpus, config, 2, ahead=ahead)
+    first, second = run(corpus, config, 2)
     words = len(corpus.vocabulary)
     np.testing.assert_array_equal(first.read("inputs", 0, words), second.read("inputs", 0, words))
-
-
-def test_workers_that_train_ahead_agree_at_the_end_of_a_leg(corpus):
-    """Whatever they did while rows were on their way, and with any number of threads."""
-    config = TrainConfig(vector_size=16, deterministic=True, threads=1)
-    config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
-    words = len(corpus.vocabulary)
-    found = [run(corpus, config.with_(threads=threads), 2, steps=2, ahead=True) for threads in (1, 3)]
-    waited = run(corpus, config, 2, steps=2)[0]
-    for table in SHARED:
-        rows = [shard.read(table, 0, words) for shards in found for shard in shards]
-        for other in rows[1:]:
-            np.testing.assert_array_equal(rows[0], other)
-        # Another way of training, which ends nearby.
-        cosines = np.einsum("ij,ij->i", rows[0], waited.read(table, 0, words))
-        assert (cosines < 1 - 1e-5).any() and np.median(cosines) > 0.9
 
 
 def test_workers_have_seeds_of_their_own():

@@ -26,8 +26,7 @@ from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import checksums, files
 from spherevec.training import checkpoint, trainer, workers
-from spherevec.training.checkpoint import SaveInterval
-from spherevec.training.position import Position
+from spherevec.training.checkpoint import Position, SaveInterval
 from warm import run_command
 
 DOCUMENTS = random_documents(200, longest=100)

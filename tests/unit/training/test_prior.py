@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spherevec.config import TrainConfig
-from spherevec.training.prior import WordPrior
+from spherevec.training.word_update import WordPrior
 
 FULL = np.uint32(2**32 - 1)
 

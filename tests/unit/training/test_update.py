@@ -16,9 +16,9 @@ from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.changes import add_words
 from spherevec.training.finishing import directions_of_sums
-from spherevec.training.prior import WordPrior
 from spherevec.training.spelling import SpellingSmoother
 from spherevec.training.update import mean_cosine
+from spherevec.training.word_update import WordPrior
 
 SMALL = {"vector_size": 16, "epochs": 20, "threads": 1, "min_count": 5}
 TOPICS = [[f"{name}{i}" for i in range(20)] for name in ("sea", "sky", "ash")]
