@@ -39,57 +39,42 @@ INFERENCE_EPOCHS, INFERENCE_STEPS = 10, 1000
 INFERENCE_SAMPLE = 1 / 3
 
 
-def setting(
-    default: Any,
-    help: str,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] | None = None,
-    group: str,
-) -> Any:
+def setting(default: Any, help: str, *, group: str, **limits: Any) -> Any:
     """A dataclass field that knows its own help text and range.
 
     Args:
-        low, high: inclusive bounds of a number.
-        choices: the values that a string may take.
         group: the heading that help lists the setting under; `COMMON` for those that people change first.
+        **limits: inclusive bounds `low` and `high` of a number, or `choices`, the values that a string may take.
     """
-    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices, "group": group})
+    unlimited = {"low": None, "high": None, "choices": None}
+    return field(default=default, metadata={**unlimited, **limits, "help": help, "group": group})
 
 
 # Headings of settings in help and docs.
-COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT = (
-    "Common settings",
-    "Vocabulary and sampling",
-    "Objective",
-    "Steps",
-    "Output",
-)
+COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT = GROUPS = (
+    "Common settings", "Vocabulary and sampling", "Objective", "Steps", "Output",
+)  # fmt: skip
 
+_SYNONYMS = {
+    "vector_size": "dim dimension dims size n_components embedding_size dimensions",
+    "threads": "workers n_jobs num_threads thread n_threads",
+    "alpha": "lr learning_rate eta step_size",
+    "epochs": "iter iters iterations niter n_iter passes max_iter epoch",
+    "seed": "random_state random_seed",
+    "negative": "neg negatives ns num_negatives",
+    "concentration": "kappa concentrations",
+    "min_count": "min_freq minCount min_df mincount",
+    "max_vocab": "max_vocab_size max_final_vocab max_features",
+    "sample": "subsample subsampling threshold t",
+    "window": "window_size ws context",
+    "deterministic": "reproducible reproducibility",
+    "device": "gpu use_gpu cuda",
+    "bias": "offset",
+    "objective": "loss",
+    "documents": "words_only",
+}
 # What other libraries call our settings.
-OTHER_NAMES = MappingProxyType(
-    {
-        **dict.fromkeys(
-            ("dim", "dimension", "dims", "size", "n_components", "embedding_size", "dimensions"), "vector_size"
-        ),
-        **dict.fromkeys(("workers", "n_jobs", "num_threads", "thread", "n_threads"), "threads"),
-        **dict.fromkeys(("lr", "learning_rate", "eta", "step_size"), "alpha"),
-        **dict.fromkeys(("iter", "iters", "iterations", "niter", "n_iter", "passes", "max_iter", "epoch"), "epochs"),
-        **dict.fromkeys(("random_state", "random_seed"), "seed"),
-        **dict.fromkeys(("neg", "negatives", "ns", "num_negatives"), "negative"),
-        **dict.fromkeys(("kappa", "concentrations"), "concentration"),
-        **dict.fromkeys(("min_freq", "minCount", "min_df", "mincount"), "min_count"),
-        **dict.fromkeys(("max_vocab_size", "max_final_vocab", "max_features"), "max_vocab"),
-        **dict.fromkeys(("subsample", "subsampling", "threshold", "t"), "sample"),
-        **dict.fromkeys(("window_size", "ws", "context"), "window"),
-        **dict.fromkeys(("reproducible", "reproducibility"), "deterministic"),
-        **dict.fromkeys(("gpu", "use_gpu", "cuda"), "device"),
-        "offset": "bias",
-        "loss": "objective",
-        "words_only": "documents",
-    }
-)
+OTHER_NAMES = MappingProxyType({other: ours for ours, others in _SYNONYMS.items() for other in others.split()})
 
 
 def hint_for(name: str) -> str:
@@ -223,10 +208,8 @@ class TrainConfig:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TrainConfig:
         """Build from names and values; an unknown name is refused with a suggestion."""
-        known = {spec.name for spec in fields(cls)}
-        for name in values:
-            if name not in known:
-                raise ConfigError(f"unknown setting {name!r}; {hint_for(name)}")
+        for name in sorted(values.keys() - {spec.name for spec in fields(cls)}):
+            raise ConfigError(f"unknown setting {name!r}; {hint_for(name)}")
         return cls(**values)
 
     @classmethod
@@ -238,9 +221,8 @@ class TrainConfig:
             100
         """
         settings = {spec.name: spec.default for spec in fields(cls)}
-        for name in values:
-            if name not in settings:
-                raise FormatError(f"unknown setting {name!r:.60}: written by a newer release, which can read it")
+        for name in sorted(values.keys() - settings.keys()):
+            raise FormatError(f"unknown setting {name!r:.60}: written by a newer release, which can read it")
         return settings | dict(values)
 
     def with_(self, **changes: Any) -> TrainConfig:
@@ -275,21 +257,16 @@ class TrainConfig:
         """
         if weighted and alpha is not None and not 0 <= alpha <= 1:
             raise ConfigError(f"alpha must be between 0 and 1 where words have weights, not {alpha!r}")
-        by_default = (
-            (WEIGHTED_EPOCHS, WEIGHTED_ALPHA) if weighted else (INFERENCE_EPOCHS, self.objective_info.refit_alpha)
-        )
-        config = replace(
-            self,
-            epochs=by_default[0] if epochs is None else epochs,
-            alpha=by_default[1] if alpha is None else alpha,
-        )
-        if not self.objective_info.likelihood:
-            return config
-        return replace(
-            config,
-            concentration=max(self.objective_info.refit_concentration * self.concentration, 0.01),
-            sample=INFERENCE_SAMPLE * self.sample_threshold,
-        )
+        info = self.objective_info
+        usual = (WEIGHTED_EPOCHS, WEIGHTED_ALPHA) if weighted else (INFERENCE_EPOCHS, info.refit_alpha)
+        changes: dict[str, Any] = {
+            "epochs": usual[0] if epochs is None else epochs,
+            "alpha": usual[1] if alpha is None else alpha,
+        }
+        if info.likelihood:
+            changes["concentration"] = max(info.refit_concentration * self.concentration, 0.01)
+            changes["sample"] = INFERENCE_SAMPLE * self.sample_threshold
+        return replace(self, **changes)
 
     @property
     def is_deterministic(self) -> bool:
@@ -338,17 +315,12 @@ def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:
         names: other names for some of them.
     """
     lines: list[str] = []
-    for group in (COMMON, SAMPLING, OBJECTIVE, STEPS, RESULT):
+    for group in GROUPS:
         lines += ["", f"{group}:"]
         for spec in fields(TrainConfig):
             if spec.metadata["group"] == group:
-                shown = f"{spec.metadata['help']} Default: {spec.default}."
-                lines += wrap(
-                    f"{names.get(spec.name, spec.name)}: {shown}",
-                    110,
-                    initial_indent="    ",
-                    subsequent_indent="        ",
-                )
+                shown = f"{names.get(spec.name, spec.name)}: {spec.metadata['help']} Default: {spec.default}."
+                lines += wrap(shown, 110, initial_indent=" " * 4, subsequent_indent=" " * 8)
     return "\n".join(lines)
 
 
@@ -357,33 +329,18 @@ TrainConfig.__doc__ = f"{cleandoc(TrainConfig.__doc__ or '')}\n{describe_setting
 
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "default": MappingProxyType({}),
+        "default": {},
         # For people who want words first: near contexts, frequent words kept, more negatives. Documents lose a little.
-        "words": MappingProxyType({"window": 5, "sample": 1e-3, "negative": 15}),
+        "words": {"window": 5, "sample": 1e-3, "negative": 15},
         # The paper's section 5 and the authors' program, to the letter: one hinge a pair, one triple at a time,
         # negatives pushed by 2h, documents visited in the order of the file, threads without locks.
-        "paper": MappingProxyType(
-            {
-                "objective": "hinge",
-                "margin": 0.15,
-                "negative_rule": "2h",
-                "negative": 2,
-                "batch": 1,
-                "sample": 1e-3,
-                "alpha": 0.04,
-                "epochs": 10,
-                "window": 10,
-                "vector_size": 100,
-                "min_count": 5,
-                "order": "file",
-                "deterministic": False,
-                "refit": False,
-                "add_contexts": False,
-                "smooth_rare_words": False,
-            }
-        ),
+        "paper": {
+            "objective": "hinge", "margin": 0.15, "negative_rule": "2h", "negative": 2, "batch": 1, "sample": 1e-3,
+            "alpha": 0.04, "epochs": 10, "window": 10, "vector_size": 100, "min_count": 5, "order": "file",
+            "deterministic": False, "refit": False, "add_contexts": False, "smooth_rare_words": False,
+        },
     }
-)
+)  # fmt: skip
 
 
 def _checked(spec: Field[Any], value: Any) -> Any:

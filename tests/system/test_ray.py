@@ -1,11 +1,14 @@
 """Training on workers of a Ray cluster: real processes, real nodes, which are really killed."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +28,7 @@ ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spherevec[ray]'
 
 PLACES = [str(Path(__file__).parents[up]) for up in range(3)]  # where a script finds this file and what it imports
 SETTINGS = {"vector_size": 20, "epochs": 6, "min_count": 2, "seed": 3, "progress": False, "deterministic": True}
-CLUSTER = {"exchange_tokens": 4500}  # twice an epoch: enough between two exchanges to train ahead
+CLUSTER = {"exchange_tokens": 4500}  # twice an epoch
 
 
 def texts(documents=300):
@@ -304,3 +307,61 @@ except SpherevecError as error:
         )
         done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=200)
     assert "told: " in done.stdout and "Ray's object store is full" in done.stdout, done.stderr
+
+
+def test_a_local_cluster_is_out_of_reach_and_leaves_nothing_at_home(tmp_path):
+    """Every listening socket of its processes is on the loopback; a stranger without the token is refused."""
+    home, temporary = tmp_path / "home", tempfile.mkdtemp(prefix="t", dir="/tmp")
+    home.mkdir()
+    script = tmp_path / "driver.py"
+    script.write_text(
+        f"""
+import json, sys
+sys.path[:0] = {PLACES!r}
+from test_ray import *
+from spherevec.distributed.cluster import connected
+
+with connected("local", 1) as ray:
+    @ray.remote
+    class Other:
+        def ready(self):
+            return os.environ["RAY_AUTH_MODE"]
+    other = Other.remote()
+    mode = ray.get(other.ready.remote())
+    stranger = {{name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}}
+    code = f"import ray; ray.init(address={{ray.get_runtime_context().gcs_address!r}}, log_to_driver=False)"
+    tried = subprocess.run([sys.executable, "-c", code], env=stranger, capture_output=True, timeout=100)
+    print(json.dumps({{"mode": mode, "sockets": listening(), "stranger": tried.returncode}}))
+"""
+    )
+    around = {**os.environ, "HOME": str(home), "TMPDIR": temporary}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, env=around)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["mode"] == "token" and found["stranger"] != 0
+    assert len(found["sockets"]) > 3 and set(found["sockets"]) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    left = [path for folder in (home, Path(temporary)) for path in folder.rglob("*") if path.is_file()]
+    assert not [path for path in left if "numba" not in str(path) and "spherevec" not in str(path)]
+    shutil.rmtree(temporary)
+
+
+def listening():
+    """The addresses at which this process and those below it listen, by /proc."""
+    children = {}
+    for pid, parent, _ in processes():
+        children.setdefault(parent, []).append(pid)
+    ours, inodes = [os.getpid()], set()
+    for pid in ours:
+        ours += children.get(pid, [])
+        with contextlib.suppress(OSError):
+            links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
+            inodes |= {link[8:-1] for link in links if link.startswith("socket:[")}
+    found = []
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:  # listening
+                words = bytes.fromhex(fields[1].rpartition(":")[0])
+                address = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
+                found.append(socket.inet_ntop(family, address))
+    return found

@@ -6,10 +6,13 @@ import errno
 import importlib
 import logging
 import os
+import secrets
 import signal
 import socket
+import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from spherevec.devices import DEVICES
@@ -18,6 +21,7 @@ from spherevec.process import usable_cores
 
 LOCAL = "local"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_LONGEST_PLACE = 30  # characters of a folder: the path of a socket has 107 at most
 
 
 def ray_module() -> Any:
@@ -55,16 +59,28 @@ def connected(address: str, workers: int, device: str = "cpu") -> Iterator[Any]:
         yield ray
         return
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # what goes wrong is told here
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address == LOCAL:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        quiet |= {"num_cpus": max(workers, usable_cores()), "include_dashboard": False}
-    else:
-        _check_there(address)
-    # Ray takes the signals for itself; they are the command line's.
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    with ExitStack() as stack:
+        if address == LOCAL:
+            options |= {"num_cpus": max(workers, usable_cores()), "include_dashboard": False}
+            options["_temp_dir"] = stack.enter_context(_unreachable())
+        else:
+            _check_there(address)
+        # Ray takes the signals for itself; they are the command line's.
+        handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+        try:
+            _start(ray, address, options)
+        finally:
+            _give_back(handlers)
+        stack.callback(_give_back, handlers)
+        stack.callback(ray.shutdown)
+        _check_room(ray, workers, device)
+        yield ray
+
+
+def _start(ray: Any, address: str, options: dict[str, Any]) -> None:
     try:
-        ray.init(address=address, **quiet)
+        ray.init(address=address, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         if "AuthenticationError" in f"{error} {error.__cause__} {error.__context__}":
             raise ConfigError(
@@ -75,14 +91,44 @@ def connected(address: str, workers: int, device: str = "cpu") -> Iterator[Any]:
         raise ConfigError(
             f"no Ray cluster at {address!r} ({reason}); start one (ray start --head), or use this machine: ray=local"
         ) from None
-    finally:
-        _give_back(handlers)
+
+
+@contextmanager
+def _unreachable() -> Iterator[str]:
+    """Have a cluster that starts meanwhile listen to this machine alone, ask for a token, and leave nothing at home.
+
+    Gives a folder for its files, which goes with it; the names of its sockets bear no long path.
+    """
+    own = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # where it is 0, on any system, Ray's address is that of the loopback
+    }
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    _read_environment(loopback=True)
     try:
-        _check_room(ray, workers, device)
-        yield ray
+        place = tempfile.gettempdir()
+        place = place if len(place) <= _LONGEST_PLACE else "/tmp"
+        with tempfile.TemporaryDirectory(prefix="ray-", dir=place, ignore_cleanup_errors=True) as folder:
+            yield folder
     finally:
-        ray.shutdown()
-        _give_back(handlers)
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+        _read_environment(loopback=False)
+
+
+def _read_environment(*, loopback: bool) -> None:
+    """Have Ray look at its environment again; otherwise it does when it is imported."""
+    with suppress(ImportError, AttributeError):  # another release may look each time
+        constants: Any = importlib.import_module("ray._private.ray_constants")
+        constants.ENABLE_RAY_CLUSTER = not loopback and sys.platform == "linux"
+        raylet: Any = importlib.import_module("ray._raylet")
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _check_there(address: str) -> None:

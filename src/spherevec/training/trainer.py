@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -10,8 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from spherevec.config import TrainConfig
+from spherevec import process
+from spherevec.config import TrainConfig, default_min_count
 from spherevec.corpus import EncodedCorpus
+from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.read.options import ReadOptions, takes_reading_options
 from spherevec.devices import DEVICES
 from spherevec.engine.schedule import COPIED_ROWS
@@ -22,13 +25,11 @@ from spherevec.search.terms import DocumentTerms
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import give_memory_back
 from spherevec.training.finishing import counted_terms, fill_empty_documents, word_vectors
-from spherevec.training.options import CHECKPOINT_EVERY, Options
-from spherevec.training.progress import Progress, ProgressCallback
+from spherevec.training.options import CHECKPOINT_EVERY, Options, check_space
+from spherevec.training.progress import Progress, ProgressCallback, in_notebook, shows_bar
 from spherevec.training.run import Learned, Run
 from spherevec.training.runtime import Runtime, local_runtime
-from spherevec.training.space import check_space
 from spherevec.training.spelling import SpellingSmoother, found_neighbours
-from spherevec.training.summary import resolved_settings, show_summary
 
 
 @takes_reading_options
@@ -268,3 +269,33 @@ def build_model(
         terms=terms,
         rare_counts=corpus.rare_counts,
     )
+
+
+def resolved_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
+    """What was chosen because of the text, and why; what the rule would not have chosen was given."""
+    words = len(corpus.vocabulary)
+    usual = config.with_(epochs=None, sample=None).resolved(corpus.n_tokens, words)
+    least = default_min_count(corpus.raw_tokens)
+
+    def why(reason: str, chosen: bool) -> str:
+        return reason if chosen else "as given"
+
+    return [
+        f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens: "
+        + why("chosen by the length of the text", config.epochs == usual.epochs),
+        f"words that occur {config.min_count} times or more: "
+        + why("chosen by the length of the text", config.min_count == least),
+        f"subsampling threshold {config.sample:.2g}: "
+        + why(f"chosen by the size of the vocabulary, {words:,} words", config.sample == usual.sample),
+    ]
+
+
+def show_summary(model: Model, progress: ProgressCallback | bool | None) -> None:
+    """Print what was read and warn about it, unless the caller shows progress with a function of its own."""
+    if callable(progress):
+        return
+    summary = CorpusSummary.from_dict(model.provenance["summary"])
+    if shows_bar(progress):
+        print(summary.with_(warnings=()), file=sys.stdout if in_notebook() else sys.stderr)
+    for warning in summary.warnings:
+        process.warn(warning, stacklevel=3)
