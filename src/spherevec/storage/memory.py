@@ -42,13 +42,23 @@ def drop_pages(array: Any) -> None:
 
 def discard(array: NDArray[Any]) -> None:
     """Give back the memory of a contiguous array whose content nobody needs any more; it may read as zeros then."""
+    _advise(array, "MADV_DONTNEED")
+
+
+def touch_sparsely(array: NDArray[Any]) -> None:
+    """Take memory for a new array where it is touched only; NumPy asks for pages of 2 MB, which fill up around it."""
+    _advise(array, "MADV_NOHUGEPAGE")
+
+
+def _advise(array: NDArray[Any], advice: str) -> None:
+    """Advise the system on the whole pages of a contiguous array, where it takes such advice."""
     start = -(-array.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
     size = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - start
-    if size > 0 and hasattr(mmap, "MADV_DONTNEED"):
+    if size > 0 and hasattr(mmap, advice):
         with suppress(OSError, AttributeError, TypeError):
             call = ctypes.CDLL(None).madvise
             call.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-            call(start, size, mmap.MADV_DONTNEED)
+            call(start, size, getattr(mmap, advice))
 
 
 def give_memory_back() -> None:

@@ -120,26 +120,17 @@ def train(
 
 
 def train_corpus(
-    corpus: EncodedCorpus,
-    config: TrainConfig,
-    *,
-    progress: ProgressCallback | None = None,
-    initial: Model | KeyedVectors | None = None,
-    workdir: str | Path | None = None,
-    checkpoint: str | Path | None = None,
-    checkpoint_every: str = CHECKPOINT_EVERY,
-    resume: bool = False,
-    start_over: bool = False,
-    finish: Callable[[Model], object] | None = None,
-    runtime: Runtime | None = None,
+    corpus: EncodedCorpus, config: TrainConfig, *, runtime: Runtime | None = None, **options: Any
 ) -> Model:
-    """Learn vectors from an encoded corpus; further arguments are those of `train`.
+    """Learn vectors from an encoded corpus.
 
     Args:
         runtime: where to train; by default this machine.
+        **options: initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over and finish, as for
+            `train`; silent by default.
     """
-    options = Options(initial, workdir, progress or False, checkpoint, checkpoint_every, resume, start_over, finish)
-    with options.opened(local_runtime(config, workdir) if runtime is None else nullcontext(runtime)) as opened:
+    where = local_runtime(config, options.get("workdir")) if runtime is None else nullcontext(runtime)
+    with Options(**options).opened(where) as opened:
         return _train_corpus(corpus, config, opened)
 
 

@@ -18,6 +18,7 @@ from spherevec.engine.cpu.kernels import PEERS
 from spherevec.engine.cpu.rounds import COMMON, SHARDS
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.figures import SLOTS, Sums
+from spherevec.storage.memory import touch_sparsely
 
 
 class DeterministicCpuBackend(CpuBackend):
@@ -105,12 +106,14 @@ class DeterministicCpuBackend(CpuBackend):
 
     def _copies(self, number: int, table: str, rows: int) -> loop.Copies:
         rows = min(rows, self._data.words)
+        copied = padded_rows(SHARDS * rows, self._width)
+        touch_sparsely(copied)  # a shard needs a part of its room: how much is not known before
         return loop.Copies(
             table=self._tables[table],
             slots=self._slots[number],
             touched=np.zeros((SHARDS, rows), np.int32),
             moves=np.zeros((SHARDS, rows), np.int32),
-            rows=padded_rows(SHARDS * rows, self._width),
+            rows=copied,
             used=np.zeros((SHARDS, CELL), np.int64),
             home=self._homes[number],
             following=np.zeros(SHARDS * rows, np.int32),
