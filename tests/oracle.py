@@ -130,8 +130,8 @@ class OracleBackend:
             for start, rows in random_rows(self._config, table, count):
                 self.load(table, start, rows)
 
-    def finite(self, table: str) -> bool:
-        return bool(np.isfinite(self.vectors[table]).all())
+    def total(self, table: str) -> Doubles:
+        return self.vectors[table].sum(axis=0)
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self.vectors[table][start : start + len(rows)] = rows

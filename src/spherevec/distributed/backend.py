@@ -124,9 +124,10 @@ class ClusterBackend:
             seen[asked] = rows
         return rows
 
-    def finite(self, table: str) -> bool:
-        """Each worker looks at its own."""
-        return all(self._pool.do("finite", table))
+    def total(self, table: str) -> NDArray[np.float64]:
+        """Of all workers' documents, or of the words that each has a copy of."""
+        totals = np.sum(self._pool.do("total", table), axis=0)
+        return np.asarray(totals / self._pool.workers if table in SHARED else totals)
 
     def warm_up(self) -> None:
         self._pool.do("warm_up")

@@ -126,8 +126,8 @@ class Shard:
             for start, rows in random_rows(config, table, count):
                 self.load(table, start, rows)
 
-    def finite(self, table: str) -> bool:
-        return self._backend.finite(table)
+    def total(self, table: str) -> NDArray[np.float64]:
+        return self._backend.total(table)
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         return self._backend.read(table, start, stop)

@@ -106,8 +106,8 @@ class Backend(Protocol):
     def read(self, table: str, start: int, stop: int) -> Floats:
         """A copy of some vectors, (stop - start, width)."""
 
-    def finite(self, table: str) -> bool:
-        """Whether all vectors of a table are finite."""
+    def total(self, table: str) -> NDArray[np.float64]:
+        """The sum of all vectors of a table, (width,): not finite where one of them is not."""
 
     def warm_up(self) -> None:
         """Compile whatever `train` needs."""

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
-from spherevec.engine.base import Backend, Floats, table_rows
+from spherevec.engine.base import Floats, table_rows
 from spherevec.engine.bias import Biases
 from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables, blank_tables
-from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import TrainingError
 from spherevec.model import Model
 from spherevec.training import checkpoint as checkpoints
@@ -162,7 +161,7 @@ class Run:
     def _check_all(self) -> None:
         """Stop unless every vector is finite: with the hinge, NaN in a context or a document reaches no word."""
         for table in table_rows(len(self._corpus.vocabulary), self._corpus.n_documents, self._config):
-            if not self.backend.finite(table):
+            if not np.isfinite(self.backend.total(table)).all():
                 raise diverged(self._config)
 
     def _train_epoch(self) -> None:
@@ -183,7 +182,9 @@ class Run:
             self.end_epoch(position.epoch)
             seconds = self._seconds()
             sums = backend.sums() - position.before
-            length = checked_resultant_length(backend, len(self._corpus.vocabulary), config)
+            length = float(np.linalg.norm(backend.total("inputs"))) / len(self._corpus.vocabulary)
+            if not math.isfinite(length):
+                raise diverged(config)
             entry = {
                 "epoch": position.epoch + 1,
                 "seconds": seconds,
@@ -251,17 +252,6 @@ def refit_plan(config: TrainConfig, biases: Biases, tables: FitTables | None) ->
     """How the documents of a run are fitted to its words, as `Model.infer` does it."""
     settings = config.for_inference(weighted=tables is not None)
     return FitPlan(settings, biases.documents, INFERENCE_STEPS, tables)
-
-
-def checked_resultant_length(backend: Backend, words: int, config: TrainConfig) -> float:
-    """Mean resultant length of all word vectors; a diverged run is stopped here."""
-    total = np.zeros(config.vector_size)
-    for start in range(0, words, CHUNK_ROWS):
-        total += backend.read("inputs", start, min(start + CHUNK_ROWS, words)).sum(axis=0, dtype=np.float64)
-    length = float(np.linalg.norm(total)) / words
-    if not math.isfinite(length):
-        raise diverged(config)
-    return length
 
 
 def diverged(config: TrainConfig) -> TrainingError:

@@ -31,6 +31,8 @@ from spherevec.training.run import Learned, Run
 from spherevec.training.runtime import Runtime, local_runtime
 from spherevec.training.spelling import SpellingSmoother, found_neighbours
 
+_SHORT = 1e-4  # seconds that the thread which drives a GPU waits for Python's lock while others count and compare
+
 
 @takes_reading_options
 def train(
@@ -154,7 +156,13 @@ def _train_corpus(corpus: EncodedCorpus, config: TrainConfig, options: Options) 
         if not processor_trains and SpellingSmoother.wanted(corpus.vocabulary, config):
             smoother = pool.submit(found_neighbours, corpus.vocabulary, count)
         give_memory_back()
-        return TrainingRun(corpus, config, options, terms, smoother).run()
+        usual = sys.getswitchinterval()
+        if not processor_trains:
+            sys.setswitchinterval(_SHORT)
+        try:
+            return TrainingRun(corpus, config, options, terms, smoother).run()
+        finally:
+            sys.setswitchinterval(usual)
 
 
 class TrainingRun(Run):

@@ -60,6 +60,24 @@ def test_most_runs_start_none(first, why, monkeypatch):
         wait()
 
 
+def test_a_gpu_is_started_by_a_thread(monkeypatch):
+    told = []
+    monkeypatch.setattr(first_run, "_train_few_words", told.append)
+    with first_run.compiled_meanwhile(TrainConfig(device="cuda", vector_size=50, epochs=7)) as wait:
+        wait()
+    assert told == [TrainConfig(device="cuda", vector_size=50, epochs=1, min_count=1)]
+
+
+def test_it_trains_a_few_words_with_the_settings_of_the_run(monkeypatch):
+    from spherevec.training import trainer
+
+    trained = []
+    monkeypatch.setattr(trainer, "train_corpus", lambda corpus, config: trained.append((corpus.n_documents, config)))
+    config = TrainConfig(device="cuda", vector_size=50, epochs=1, min_count=1)
+    first_run._train_few_words.__wrapped__(config)
+    assert trained == [(40, config)]
+
+
 def test_where_no_process_can_be_started_this_one_compiles(first, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with first_run.compiled_meanwhile(TrainConfig()) as wait:

@@ -26,7 +26,7 @@ from spherevec.engine.cpu.word_weights import fit_tables
 from spherevec.engine.figures import SLOTS, Sums
 from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.engine.initial import random_rows
-from spherevec.engine.schedule import COPIED_ROWS
+from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.objectives import NEGATIVE_RULES
 from spherevec.storage.memory import available_memory, discard
 from spherevec.threads import in_order
@@ -109,10 +109,10 @@ class CpuBackend:
         for _ in in_order(sizes, fill_table, min(threads, len(sizes))):
             pass
 
-    def finite(self, table: str) -> bool:
-        rows = self._tables[table]
-        starts = range(0, len(rows), COPIED_ROWS)
-        return all(np.isfinite(rows[start : start + COPIED_ROWS, : self._width].sum()) for start in starts)
+    def total(self, table: str) -> NDArray[np.float64]:
+        rows, starts = self._tables[table], range(0, len(self._tables[table]), CHUNK_ROWS)
+        parts = [rows[start : start + CHUNK_ROWS, : self._width].sum(axis=0, dtype=np.float64) for start in starts]
+        return np.asarray(np.sum(parts, axis=0))
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self._tables[table][start : start + len(rows), : self._width] = rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
@@ -39,6 +38,7 @@ DEVICE = DEVICES["cuda"]
 
 SEGMENT = 256  # tokens that a team takes at a time; few enough that the last ones of a launch end together
 RESIDENT_SHARE = 0.8  # of the memory that the vectors leave free which the ids of a corpus may take
+ROWS_ADDED = 1 << 20  # vectors in one go
 ROWS_COPIED = 1 << 16  # between host and device in one go
 COPYING_THREADS = 4  # new memory of the host takes longer than the copy itself
 ROWS_MADE = 1 << 14  # of random numbers, by one thread in one go
@@ -158,10 +158,16 @@ class CudaBackend:
         self._unit_rows = False
         self._normalise_all()
 
-    def finite(self, table: str) -> bool:
-        first = self._starts[table]
-        with self._reading:
-            return math.isfinite(float(self._vectors[first : first + self._sizes[table]].sum()))
+    def total(self, table: str) -> NDArray[np.float64]:
+        first, total = self._starts[table], np.zeros(self._layout.width)
+        for start in range(first, first + self._sizes[table], ROWS_ADDED):
+            with self._reading:
+                rows = self._vectors[start : min(start + ROWS_ADDED, first + self._sizes[table])]
+                if not self._unit_rows:
+                    rows = rows.copy()
+                    self._normalise(rows)
+                total += self._cupy.asnumpy(rows.sum(axis=0, dtype=np.float64))[: self._layout.width]
+        return total
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         first, last = (self._starts[table] + min(row, self._sizes[table]) for row in (start, stop))
