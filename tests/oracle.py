@@ -130,7 +130,7 @@ class OracleBackend:
             for start, rows in random_rows(self._config, table, count):
                 self.load(table, start, rows)
 
-    def total(self, table: str) -> Doubles:
+    def total(self, table: str) -> Array:
         return self.vectors[table].sum(axis=0)
 
     def load(self, table: str, start: int, rows: Floats) -> None:
