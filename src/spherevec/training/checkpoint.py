@@ -100,15 +100,8 @@ class Position:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Position:
-        left = values["left"]
-        return cls(
-            epoch=int(values["epoch"]),
-            left=None if left is None else tuple((int(first), int(last)) for first, last in left),
-            before=Sums(**values["before"]),
-            seconds=float(values["seconds"]),
-            record=tuple(dict(epoch) for epoch in values["record"]),
-            refitted=int(values["refitted"]),
-        )
+        left = None if values["left"] is None else tuple((first, last) for first, last in values["left"])
+        return cls(**{**values, "left": left, "before": Sums(**values["before"]), "record": tuple(values["record"])})
 
 
 @dataclass(frozen=True)

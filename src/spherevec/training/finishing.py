@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,31 @@ from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.engine.schedule import COPIED_ROWS
 from spherevec.errors import SpherevecError
+from spherevec.model import KeyedVectors
 from spherevec.search.terms import DocumentTerms, count_terms
 from spherevec.storage.files import working_folder
+from spherevec.training.run import Learned
 from spherevec.training.spelling import SpellingSmoother
+
+
+def word_parts(
+    learned: Learned, vocabulary: Vocabulary, config: TrainConfig, smoother: SpellingSmoother | None = None
+) -> dict[str, Any]:
+    """The parts of a model that have to do with words.
+
+    Args:
+        smoother: of the vocabulary, where it is there already.
+    """
+    names, biases = vocabulary.words, learned.biases
+    inputs, contexts = learned.tables["inputs"], learned.tables["contexts"]
+    likelihood = config.objective_info.likelihood
+    return {
+        "words": KeyedVectors(names, word_vectors(inputs, contexts, vocabulary, config, smoother), vocabulary.counts),
+        "contexts": KeyedVectors(names, contexts),
+        "inputs": KeyedVectors(names, inputs) if config.has_own_words else None,
+        "fit": learned.fit,
+        "parameters": {"word_bias": biases.words, "document_bias": biases.documents} if likelihood else {},
+    }
 
 
 def word_vectors(
@@ -25,11 +48,7 @@ def word_vectors(
     config: TrainConfig,
     smoother: SpellingSmoother | None = None,
 ) -> NDArray[np.float32]:
-    """The vectors (V, dim) of words in a model, from their input and context vectors.
-
-    Args:
-        smoother: of the vocabulary, where it is there already.
-    """
+    """The vectors (V, dim) of words in a model, from their input and context vectors."""
     if smoother is None and SpellingSmoother.wanted(vocabulary, config):
         smoother = SpellingSmoother(vocabulary.words, vocabulary.counts, config.thread_count)  # takes most memory now
     vectors = directions_of_sums(inputs, contexts) if config.add_contexts else inputs

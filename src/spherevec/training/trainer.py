@@ -24,7 +24,7 @@ from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import give_memory_back
-from spherevec.training.finishing import counted_terms, fill_empty_documents, word_vectors
+from spherevec.training.finishing import counted_terms, fill_empty_documents, word_parts
 from spherevec.training.options import CHECKPOINT_EVERY, Options, check_space
 from spherevec.training.progress import Progress, ProgressCallback, in_notebook, shows_bar
 from spherevec.training.run import Learned, Run
@@ -230,21 +230,13 @@ def build_model(
     smoother: SpellingSmoother | None,
 ) -> Model:
     """The model that a run has learned."""
-    tables, biases = learned.tables, learned.biases
-    vocabulary, likelihood = corpus.vocabulary, config.objective_info.likelihood
-    contexts = KeyedVectors(vocabulary.words, tables["contexts"])
-    inputs = KeyedVectors(vocabulary.words, tables["inputs"]) if config.has_own_words else None
-    words = KeyedVectors(
-        vocabulary.words,
-        word_vectors(tables["inputs"], tables["contexts"], vocabulary, config, smoother),
-        vocabulary.counts,
-    )
+    parts = word_parts(learned, corpus.vocabulary, config, smoother)
     docs = documents = None
     if config.documents:
-        fill_empty_documents(tables["docs"], corpus.offsets)
+        fill_empty_documents(learned.tables["docs"], corpus.offsets)
         if corpus.document_columns is not None:
             documents = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
-        docs = KeyedVectors(documents.ids if documents and documents.named else None, tables["docs"])
+        docs = KeyedVectors(documents.ids if documents and documents.named else None, learned.tables["docs"])
     provenance = {
         "documents": corpus.n_documents,
         "tokens": corpus.n_tokens,
@@ -254,13 +246,9 @@ def build_model(
         "summary": corpus.summary.with_(settings=resolved_settings(corpus, config)).as_dict(),
     }
     return Model(
-        words,
-        contexts,
-        docs,
-        inputs=inputs,
-        fit=learned.fit,
+        **parts,
+        docs=docs,
         config=replace(config, threads=config.thread_count).as_dict(),
-        parameters={"word_bias": biases.words, "document_bias": biases.documents} if likelihood else {},
         record=learned.record,
         tokenizer=corpus.tokenizer,
         provenance=provenance,

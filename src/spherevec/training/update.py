@@ -31,7 +31,7 @@ from spherevec.storage.os_errors import explain_os_errors
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.changes import DocumentChanges, VocabularyUpdate, add_words, find_changes
 from spherevec.training.drift import measure_drift
-from spherevec.training.finishing import word_vectors
+from spherevec.training.finishing import word_parts
 from spherevec.training.options import CHECKPOINT_EVERY, Options
 from spherevec.training.progress import Progress, ProgressCallback
 from spherevec.training.run import Learned, Run, refit_plan
@@ -160,18 +160,8 @@ class Update:
 
     def with_words(self, learned: Learned) -> Model:
         """The model with all that was learned; old documents follow where the words have moved."""
-        model, names = self.model, self.words.vocabulary.words
-        inputs, contexts = learned.tables["inputs"], learned.tables["contexts"]
-        vectors = word_vectors(inputs, contexts, self.words.vocabulary, self.config)
-        biases = learned.biases
-        changes = {
-            "rare_counts": self.words.rare,
-            "parameters": {"word_bias": biases.words, "document_bias": biases.documents} if model.parameters else {},
-            "fit": learned.fit,
-            "words": KeyedVectors(names, vectors, self.words.vocabulary.counts),
-            "contexts": KeyedVectors(names, contexts),
-            "inputs": KeyedVectors(names, inputs) if self.config.has_own_words else None,
-        }
+        model = self.model
+        changes = {"rare_counts": self.words.rare, **word_parts(learned, self.words.vocabulary, self.config)}
         if model.docs is None:
             return model.replace(**changes)
         # Documents that were trained on again are in the model already.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
@@ -203,14 +202,13 @@ def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
 def fit_documents(corpus: kernel.Corpus, inputs: Floats, docs: Floats, plan: FitPlan) -> None:
     """Fit `docs` to fixed `inputs`, on threads; both padded. A document without words stays as it is."""
     fit = _sampled_fit(corpus, inputs, docs, plan) if plan.tables is None else _weighted_fit(corpus, inputs, docs, plan)
-    with ThreadPoolExecutor(plan.config.thread_count, thread_name_prefix="spherevec") as pool:
-        for _ in pool.map(fit, pairwise(_slices(corpus.offsets))):
-            pass
+    for _ in in_order(pairwise(_slices(corpus.offsets)), fit, plan.config.thread_count):
+        pass
 
 
 def _sampled_fit(
     corpus: kernel.Corpus, inputs: Floats, docs: Floats, plan: FitPlan
-) -> Callable[[tuple[int, int]], None]:
+) -> Callable[[int, tuple[int, int]], None]:
     """Fits a slice of the documents by sampled steps."""
     config, objective = plan.config, plan.config.objective_info
     settings = kernel.FitSettings(
@@ -218,7 +216,7 @@ def _sampled_fit(
         config.concentration, float(plan.bias), config.margin,
     )  # fmt: skip
 
-    def fit(slice_: tuple[int, int]) -> None:
+    def fit(_: int, slice_: tuple[int, int]) -> None:
         scratch = kernel.BatchScratch.make(config.vector_size, 1, config.negative, 1, objective.code)
         kernel.infer_documents(corpus, inputs, docs, scratch, *slice_, settings)
 
@@ -227,7 +225,7 @@ def _sampled_fit(
 
 def _weighted_fit(
     corpus: kernel.Corpus, inputs: Floats, docs: Floats, plan: FitPlan
-) -> Callable[[tuple[int, int]], None]:
+) -> Callable[[int, tuple[int, int]], None]:
     """Fits a slice of the documents by expected likelihood."""
     assert plan.tables is not None
     config, tables, dim = plan.config, plan.tables, plan.config.vector_size
@@ -239,7 +237,7 @@ def _weighted_fit(
     moments[:dim, :dim], moments[dim, :dim] = tables.covariance, tables.mean
     weights = np.ascontiguousarray(tables.weights)
 
-    def fit(slice_: tuple[int, int]) -> None:
+    def fit(_: int, slice_: tuple[int, int]) -> None:
         longest = int(np.diff(corpus.offsets[slice_[0] : slice_[1] + 1]).max(initial=0))
         room = np.empty(longest, np.int32), np.empty(longest, np.float32)
         scratch = padded_rows(3, dim)

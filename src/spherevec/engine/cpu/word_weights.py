@@ -9,7 +9,6 @@ have the weights that subsampling gives them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from spherevec.engine.fit import FitTables, negative_moments
 from spherevec.engine.sampling import keep_probabilities
 from spherevec.sphere import Floats
 from spherevec.storage.memory import drop_pages
+from spherevec.threads import in_order
 
 ROUNDS = 2  # the second weighs the rest of a document by the weights of the first
 FIRST_SAMPLE = 1e-3  # the first by the share of each word that a mild subsampling would keep
@@ -111,7 +111,7 @@ def coherence(
     longest = int(np.diff(offsets)[documents].max(initial=0))
     workers = max(1, min(threads, _ROOM // (20 * words + 4 * longest)))
 
-    def sums(part: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
+    def sums(_: int, part: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
         cosines, seen, direction = (np.zeros(size, np.int64) for size in (words, words, stride + 1))
         room, times = np.empty(longest, np.int32), np.zeros(words, np.int32)
         for first in range(0, len(part), _DOCUMENTS_AT_ONCE):
@@ -122,8 +122,7 @@ def coherence(
             drop_pages(ids[offsets[some[0]] : offsets[some[-1] + 1]])
         return cosines, seen, direction
 
-    with ThreadPoolExecutor(workers, thread_name_prefix="spherevec") as pool:
-        parts = list(pool.map(sums, np.array_split(documents, workers)))
+    parts = list(in_order(np.array_split(documents, workers), sums, workers))
     cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
     return cosines, seen, direction
 
