@@ -131,7 +131,7 @@ class OracleBackend:
                 self.load(table, start, rows)
 
     def total(self, table: str) -> Array:
-        return self.vectors[table].sum(axis=0)
+        return np.asarray(self.vectors[table].sum(axis=0))
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self.vectors[table][start : start + len(rows)] = rows
