@@ -81,9 +81,21 @@ def prepared_queries(
         guesses.update((word, vocabulary.words[at]) for word, at in zip(words, found.tolist(), strict=True) if at >= 0)
         return found
 
+    def whole_word(piece: str) -> int | None:
+        """The id of a word that the tokenizer finds in other text but splits here, such as the host of an address."""
+        name = next((form for form in (piece, piece.lower()) if form in vocabulary.word_to_id), None)
+        split = name is not None and not name.isalnum() and tokenize(piece, splitter) != [name]
+        return vocabulary.word_to_id[str(name)] if split else None
+
     parsed = [parse_query(text) for text in texts]
-    plain = [one.text for one in parsed]
+    pieces = [[(piece, whole_word(piece)) for piece in one.text.split()] for one in parsed]
+    plain = [" ".join(piece for piece, whole in own if whole is None) for own in pieces]
     ids, offsets, unknown = encode_texts(plain, vocabulary, splitter, stand_ins if subwords else None)
+    whole = [[word for _, word in own if word is not None] for own in pieces]
+    if any(whole):
+        each = zip(np.split(ids, offsets[1:-1]), whole, strict=True)
+        ids = np.concatenate([np.concatenate([own, more]) for own, more in each]).astype(np.int32)
+        offsets = offsets + np.cumsum([0, *map(len, whole)])
     vectors = fitter.fit_queries(ids, offsets)
     queries = []
     for row, text in enumerate(texts):

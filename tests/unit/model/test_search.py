@@ -115,6 +115,22 @@ def test_rare_words_and_codes_are_found(threads):
     assert model.terms.lengths.tolist() == [len(text.split()) for text in texts]
 
 
+def test_words_that_the_tokenizer_splits_alone_are_found():
+    """A host is one word within an address; typed alone, it is still that word."""
+    texts = [
+        "ask ann@mail.example.org about boats",
+        "mail for all boats",
+        "example of a boat org",
+        "boats and more boats",
+    ]
+    model = spherevec.train(texts * 3, min_count=1, vector_size=8, epochs=2, threads=1, phrases=False)
+    assert "mail.example.org" in model.words
+    for query in ("mail.example.org", "boats mail.example.org"):
+        assert {hit.row % 4 for hit in model.search(query, topn=3)} == {0}
+    first, second = model.search(["mail.example.org", "boats"], topn=3)
+    assert {hit.row % 4 for hit in first} == {0} and len(second) == 3
+
+
 def test_a_single_rare_word_puts_what_holds_it_first(model):
     """Whatever the directions say: no document without the word comes before one that has it."""
     vectors = model.docs.vectors.copy()
