@@ -31,7 +31,7 @@ PARTS = {
     "· · merge": "spherevec.corpus.count.word_table:MergedWords.__init__",
     "· rank": "spherevec.corpus.count.encoder:choose_words",
     "· renumber": "spherevec.corpus.count.encoder:write_numbers",
-    "· rare": "spherevec.corpus.count.rare:RareWords.write",
+    "· rare": "spherevec.corpus.count.vocabulary:RareWords.write",
     "· records": "spherevec.corpus.table.records:RecordBuilder.write",
     "· warnings": "spherevec.corpus.count.encoder:_looks",
     "· words": "spherevec.corpus.count.encoder:finish_corpus",

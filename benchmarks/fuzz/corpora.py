@@ -33,7 +33,7 @@ def _read_text(data: bytes, folder: Path) -> None:
     from spherevec.corpus.read.readers import open_source
     from spherevec.corpus.read.streams import blocks, lines
     from spherevec.corpus.tokenize import tokenize
-    from spherevec.corpus.tokenize.blocks import ID_MASK
+    from spherevec.corpus.tokenize.characters import ID_MASK
     from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 
     mode = data[0] if data else 0
@@ -48,7 +48,7 @@ def _read_text(data: bytes, folder: Path) -> None:
     table = WordTable(tokenizer_of(splitter), first_words=2)
     fed = [table.feed(block) for block in blocks(pieces, size)]
     documents = [line[:-1].decode() for line in lines(pieces)]
-    words = [word for part in fed for word in table.words_at((part.ids & ID_MASK).astype(np.intp))]
+    words = [word for part in fed for word in table.counted().at((part.ids & ID_MASK).astype(np.intp))]
     assert words == [word for text in documents for word in tokenize(text, splitter)]
     assert sum(len(part.ends) for part in fed) == len(documents)
 

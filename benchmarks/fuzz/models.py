@@ -25,7 +25,7 @@ TEXTS = [["a", "b", "a", "é"], ["b", "rare"], ["a", "b", "once"]]
 
 def model_files() -> dict[str, bytes]:
     """A model with everything that a model may hold."""
-    from spherevec.corpus.count.rare import RareCounts
+    from spherevec.corpus.count.vocabulary import RareCounts
     from spherevec.engine.fit import FitTables
     from spherevec.model import KeyedVectors, Model
     from spherevec.model.parts import StoredTopics
@@ -220,7 +220,7 @@ def _open_terms(data: bytes, folder: Path) -> None:
 
 
 def _rare() -> list[bytes]:
-    from spherevec.corpus.count.rare import RareCounts
+    from spherevec.corpus.count.vocabulary import RareCounts
 
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "r"
@@ -229,7 +229,7 @@ def _rare() -> list[bytes]:
 
 
 def _open_rare(data: bytes, folder: Path) -> None:
-    from spherevec.corpus.count.rare import RareCounts
+    from spherevec.corpus.count.vocabulary import RareCounts
 
     path = folder / "rare_counts.safetensors"
     path.write_bytes(tensors_of(data, cached("rare", _rare)))

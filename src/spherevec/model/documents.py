@@ -6,16 +6,24 @@ import json
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.options import KINDS, ROLES
+from spherevec.corpus.read.options import KINDS, ROLES, KeptField
 from spherevec.corpus.table.field_types import MISSING_DATE, as_microseconds, as_number
-from spherevec.corpus.table.records import TABLE_ROLES, category_arrays, schema_array, text_arrays
+from spherevec.corpus.table.records import (
+    TABLE_ROLES,
+    column_arrays,
+    joined_columns,
+    plain_cell,
+    schema_array,
+    take_rows,
+    text_arrays,
+)
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.model.document_ids import ImplicitIds
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -102,7 +110,7 @@ class DocumentTable:
         self._fields: dict[str, _Column] = {}
         self._roles: dict[str, TextColumn] = {}
         for number, column in enumerate(schema["columns"]):
-            arrays = {name.partition(".")[2]: array for name, array in tensors.items() if name.startswith(f"{number}.")}
+            arrays = column_arrays(tensors, number)
             self._check_column(column, arrays)
             if column["role"] == "field":
                 self._fields[column["name"]] = _Column(column["kind"], arrays)
@@ -218,7 +226,7 @@ class DocumentTable:
     def record(self, row: int) -> dict[str, Any]:
         """One document: its id, its title, what else has a role, and its fields, ready for JSON."""
         others = {role: self._roles[role][row] for role in ROLES[2:] if role in self._roles}
-        cells = {name: _plain(column.values(slice(row, row + 1))[0]) for name, column in self._fields.items()}
+        cells = {name: plain_cell(column.values(slice(row, row + 1))[0]) for name, column in self._fields.items()}
         return {"id": self.ids[row], "title": self.title(row), **others, **cells}
 
     def column(self, name: str) -> NDArray[Any]:
@@ -433,60 +441,22 @@ def _as_list(value: Any) -> Sequence[Any]:
     return list(value) if isinstance(value, list | tuple | set | frozenset | np.ndarray) else [value]
 
 
-def _plain(cell: Any) -> Any:
-    """A cell for JSON: dates in ISO 8601, missing ones as None."""
-    if isinstance(cell, np.datetime64):
-        if np.isnat(cell):
-            return None
-        text = str(cell.astype("datetime64[s]") if cell == cell.astype("datetime64[s]") else cell)
-        return text.removesuffix("T00:00:00")
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    if isinstance(cell, float) and cell != cell:
-        return None
-    return cell if cell != "" else None
-
-
 def _joined(parts: Sequence[tuple[DocumentTable, Rows]], other_ids: Sequence[str] | None = None) -> DocumentTable:
     """Some rows of several tables as one table in memory, by their own ids or by others."""
-    n_rows = sum(len(rows) for _, rows in parts)
-    schema: list[dict[str, str]] = []
-    tensors: dict[str, NDArray[Any]] = {}
-
-    def put(role: str, name: str, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        tensors.update({f"{len(schema)}.{part}": array for part, array in arrays.items()})
-        schema.append({"role": role, "name": name, "kind": kind})
-
-    def texts(role: str) -> Iterator[str]:
-        for table, rows in parts:
-            column: Sequence[str] | None = table.ids if role == "id" else table._roles.get(role)
-            yield from ("" if column is None else column[int(row)] for row in rows)
-
+    kinds: dict[str, set[str]] = {}
+    for table, _ in parts:
+        for name, kind in table.fields.items():
+            kinds.setdefault(name, set()).add(kind)
+    keep = [KeptField(name, kinds[name].pop() if len(kinds[name]) == 1 else "text") for name in kinds]
+    tensors = joined_columns([(len(rows), take_rows(table.tensors, rows)) for table, rows in parts], keep)
     if other_ids is not None or any(table.named for table, _ in parts):
-        ids = TextColumn.of(texts("id") if other_ids is None else other_ids)
+        own = (table.ids[int(row)] for table, rows in parts for row in rows)
+        ids = TextColumn.of(own if other_ids is None else other_ids)
         twins = ids.first_duplicate()
         if twins:
             raise ConfigError(f"{ids[twins[1]]!r:.60} is the id of two documents; ids must be unique")
-        put("id", "id", "text", text_arrays(ids))
-    for role in (*ROLES[1:], "text"):
-        if any(role in table._roles for table, _ in parts):
-            put(role, role, "text", text_arrays(TextColumn.of(texts(role))))
-    names = dict.fromkeys(name for table, _ in parts for name in table._fields)
-    for name in names:
-        kinds = {table._fields[name].kind for table, _ in parts if name in table._fields}
-        kind = kinds.pop() if len(kinds) == 1 else "text"
-        put("field", name, kind, _joined_field([(table._fields.get(name), rows) for table, rows in parts], kind))
-    return DocumentTable({"schema": schema_array(n_rows, schema), **tensors})
-
-
-def _joined_field(parts: Sequence[tuple[_Column | None, Rows]], kind: str) -> dict[str, NDArray[Any]]:
-    if kind in ("number", "date"):
-        empty: Any = MISSING_DATE if kind == "date" else np.nan
-        return {
-            "values": np.concatenate(
-                [np.full(len(rows), empty) if c is None else c.arrays["values"][rows] for c, rows in parts]
-            )
-        }
-    cells = [[""] * len(rows) if c is None else [str(_plain(v) or "") for v in c.values(rows)] for c, rows in parts]
-    flat = [cell for part in cells for cell in part]
-    return text_arrays(TextColumn.of(flat)) if kind == "text" else category_arrays(flat)
+        schema = _schema(tensors)
+        tensors |= {f"{len(schema['columns'])}.{part}": array for part, array in text_arrays(ids).items()}
+        id_column = {"role": "id", "name": "id", "kind": "text"}
+        tensors["schema"] = schema_array(schema["rows"], [*schema["columns"], id_column])
+    return DocumentTable(tensors)

@@ -20,9 +20,8 @@ from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus.count.summary import CorpusSummary, warnings_about
 from spherevec.corpus.count.texts import encode_texts
 from spherevec.corpus.count.vocabulary import Vocabulary
-from spherevec.corpus.read.objects import documents_of, frame_rows, is_frame
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.readers import Document
+from spherevec.corpus.read.readers import Document, documents_of, frame_rows, is_frame
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.fit import FitPlan, FitTables, fit_document

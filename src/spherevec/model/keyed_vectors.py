@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.corpus.tokenize.word_forms import same_word
+from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
 from spherevec.search.neighbors import BYTES_FROM_ROWS, ByteVectors, nearest_multiplicative, nearest_neighbors
 from spherevec.sphere import Floats

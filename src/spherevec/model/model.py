@@ -21,7 +21,7 @@ from spherevec.search.results import SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from spherevec.corpus import Vocabulary
-    from spherevec.corpus.count.rare import RareCounts
+    from spherevec.corpus.count.vocabulary import RareCounts
     from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike
     from spherevec.engine.fit import FitTables
     from spherevec.model.documents import DocumentTable

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from spherevec._version import __version__
 from spherevec.config import TrainConfig
-from spherevec.corpus.count.rare import RareCounts
+from spherevec.corpus.count.vocabulary import RareCounts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
 from spherevec.engine.fit import FitTables
 from spherevec.errors import FormatError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.tokenize.word_forms import same_word
+from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels
 from spherevec.topics.words import said_by_phrase

@@ -82,7 +82,7 @@ def _branches(topics: Topics) -> Iterator[Branch]:
 
 def further_words(topic: Topic, topn: int) -> list[str]:
     """The best words of a topic that its title does not hold."""
-    from spherevec.corpus.tokenize.word_forms import same_word
+    from spherevec.corpus.tokenize.function_words import same_word
 
     said = [word.strip().lower() for word in topic.title.split(",")]
     return [word for word in topic.words if not any(same_word(word, other) for other in said)][:topn]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.tokenize.word_forms import same_word
+from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.topics.components import centered
 from spherevec.topics.graph import Labels, Rows
 

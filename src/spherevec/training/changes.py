@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary
-from spherevec.corpus.count.rare import RareCounts
+from spherevec.corpus.count.vocabulary import RareCounts
 from spherevec.errors import CorpusError
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable

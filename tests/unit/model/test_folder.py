@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec.config import TrainConfig
-from spherevec.corpus.count.rare import RareCounts
+from spherevec.corpus.count.vocabulary import RareCounts
 from spherevec.errors import FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model import folder as native

@@ -10,7 +10,7 @@ from scipy.sparse import csc_array
 
 import spherevec
 from spherevec import Model
-from spherevec.corpus.tokenize.word_forms import same_word
+from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.topics import find_topics
 from spherevec.topics.titles import TITLES, Spelling, TopicContent, coverage
 

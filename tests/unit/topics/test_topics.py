@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from spherevec import Model, load
-from spherevec.corpus.tokenize.word_forms import same_word
+from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.errors import ConfigError, CorpusError, FormatError
 from spherevec.model import KeyedVectors
 from spherevec.model.parts import StoredTopics

@@ -9,8 +9,7 @@ import pytest
 
 import spherevec
 from spherevec import KeyedVectors, Model
-from spherevec.corpus.count.rare import RareCounts
-from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.count.vocabulary import CountedWords, RareCounts
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.storage.text_column import TextColumn

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count.rare import RareCounts
 from spherevec.corpus.count.summary import CorpusSummary
-from spherevec.corpus.count.vocabulary import Vocabulary
+from spherevec.corpus.count.vocabulary import RareCounts, Vocabulary
 from spherevec.corpus.tokenize.tokenizer import stored_tokenizer
 from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.tensors import read_tensors

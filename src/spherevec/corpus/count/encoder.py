@@ -21,11 +21,17 @@ import numpy.typing as npt
 from spherevec.config import default_min_count
 from spherevec.corpus.count import encoded
 from spherevec.corpus.count.encoded import EncodedCorpus
-from spherevec.corpus.count.rare import RareCounts, RareWords
-from spherevec.corpus.count.reading import Table, count, tables_and_batches
-from spherevec.corpus.count.spill import NumberedBlocks, Spill, SpilledBlock, new_folder
+from spherevec.corpus.count.reading import (
+    NumberedBlocks,
+    Spill,
+    SpilledBlock,
+    Table,
+    count,
+    new_folder,
+    tables_and_batches,
+)
 from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, numbers_share, unspaced_share, warnings_about
-from spherevec.corpus.count.vocabulary import CountedWords, Vocabulary, choose_words
+from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, RareWords, Vocabulary, choose_words
 from spherevec.corpus.count.writing import add_phrases, finish_corpus, write_numbers
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Source, open_source

@@ -1,27 +1,241 @@
-"""Documents into tables of words on one or more threads, with the table of documents beside them."""
+"""Documents into tables of words on one or more threads. What they make of the text is kept in files until the final
+numbers are known, and then renumbered in the order of the text.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count.spill import Spill, SpilledBlock, SpilledLines
-from spherevec.corpus.count.vocabulary import CountedWords
-from spherevec.corpus.count.word_table import WordTable
+from spherevec.corpus.count.vocabulary import CountedWords, RareWords
+from spherevec.corpus.count.word_table import TokenizedBlock, WordTable
 from spherevec.corpus.read.guard import Budget
 from spherevec.corpus.read.portions import Portion, ReadStatistics, check_end
 from spherevec.corpus.read.readers import Source
 from spherevec.corpus.read.streams import not_valid, utf8
-from spherevec.corpus.tokenize.blocks import TokenizedBlock
+from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
+from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
+
+Ids = npt.NDArray[np.int32]
+Ends = npt.NDArray[np.int64]
+NumberedBlock = tuple[Ids, Ends]  # ids, and how many came before the end of each document
+
+
+class SpilledBlock(NamedTuple):
+    """Where one block lies: `n_ids` int32 and then `n_ends` int64 at `position` of a worker's file."""
+
+    worker: int
+    position: int
+    n_ids: int
+    n_ends: int
+    broken: bool  # whether punctuation stands behind the last word
+
+
+class SpilledLines(NamedTuple):
+    """Where the beginnings of some lines lie: `n_bytes` and then `n_ends` int64 at `position` of a worker's file."""
+
+    worker: int
+    position: int
+    n_bytes: int
+    n_ends: int
+
+
+class Spill:
+    """One worker's file: it alone writes, any thread may read; removed on leaving the context."""
+
+    def __init__(self, folder: Path, worker: int) -> None:
+        self._folder = folder
+        self._path = folder / f"spill-{worker}.bin"
+        self._worker = worker
+        self._position = 0
+        self._reading = threading.Lock()
+        with explain_os_errors(writing=folder, kind=CorpusError):
+            self._file = self._path.open("wb", buffering=0)
+            self._reader = self._path.open("rb", buffering=0)
+
+    def append(self, ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], broken: bool) -> SpilledBlock:
+        return SpilledBlock(self._worker, self._written(ids, ends), len(ids), len(ends), broken)
+
+    def append_lines(self, text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> SpilledLines:
+        return SpilledLines(self._worker, self._written(text, ends), len(text), len(ends))
+
+    def read(self, block: SpilledBlock) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        ids, ends = np.empty(block.n_ids, np.int32), np.empty(block.n_ends, np.int64)
+        self._read(block.position, ids, ends)
+        return ids, ends
+
+    def read_lines(self, lines: SpilledLines) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        text, ends = np.empty(lines.n_bytes, np.uint8), np.empty(lines.n_ends, np.int64)
+        self._read(lines.position, text, ends)
+        return text, ends
+
+    def _written(self, *arrays: npt.NDArray[Any]) -> int:
+        """Write arrays one after another; returns where they begin."""
+        start = self._position
+        with explain_os_errors(writing=self._folder, kind=CorpusError):
+            for array in arrays:
+                left = array.data.cast("B") if len(array) else memoryview(b"")
+                while left:
+                    left = left[self._file.write(left) :]
+                self._position += array.nbytes
+        return start
+
+    def _read(self, position: int, *arrays: npt.NDArray[Any]) -> None:
+        with explain_os_errors(writing=self._folder, kind=CorpusError):
+            for array in arrays:
+                left = array.data.cast("B") if len(array) else memoryview(b"")
+                while left:
+                    count = self._some(position, left)
+                    if not count:
+                        raise CorpusError(f"{self._path}: was cut short by somebody else; choose another folder")
+                    position, left = position + count, left[count:]
+
+    def _some(self, position: int, room: memoryview) -> int:
+        """Fill some of the room from `position` on; threads that can do so do not wait for each other."""
+        if hasattr(os, "preadv"):
+            return os.preadv(self._reader.fileno(), [room], position)
+        with self._reading:
+            self._reader.seek(position)
+            return self._reader.readinto(room) or 0
+
+    def __enter__(self) -> Spill:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file in (self._file, self._reader):
+            with suppress(OSError):
+                file.close()
+        with suppress(OSError):  # the folder goes with all that is in it
+            self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Create `folder`, or take it if it is empty; should the block fail, leave things as they were."""
+    with explain_os_errors(writing=folder, kind=CorpusError):
+        existed = folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise CorpusError(f"{folder}: is not empty; choose a new folder for the encoded corpus")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # the folder may be gone, and that is what went wrong
+            for path in folder.iterdir():
+                path.unlink()
+            if not existed:
+                folder.rmdir()
+        raise
+
+
+def renumbered(ids: Ids, ends: Ends, numbers: Ids, marks: bool) -> NumberedBlock:
+    """Ids as their numbers, without those that have none; see the kernel."""
+    from spherevec.corpus.tokenize import tokenizer_kernel as kernel
+
+    new_ids = np.empty(len(ids) + 1, np.int32)  # one more, where the kernel puts a dropped last word
+    new_ends = np.empty_like(ends)
+    return new_ids[: kernel.renumber(ids, ends, numbers, marks, new_ids, new_ends)], new_ends
+
+
+class _Block(NamedTuple):
+    """A renumbered block, apart from what the block before it decides."""
+
+    ids: Ids
+    ends: Ends
+    n_raw: int
+    raw_ends: Ends
+    last_is_dropped: bool
+    rare: npt.NDArray[np.uint64]  # hashes of its dropped words
+    rare_rows: npt.NDArray[np.int64]  # the documents that these stand in, counted from the first of the block
+    n_empty: int  # documents without words, the first left out
+    n_unknown: int  # documents without words that are kept, the first left out
+
+
+class NumberedBlocks:
+    """The spilled blocks in the order of the text, with their final ids; to be gone through once.
+
+    Args:
+        numbers: for each worker, the id of each of its words, -1 for those that are dropped.
+        places: for each worker, where its words are in `hashes`; None where they are in order.
+        hashes: 64 bits for each word.
+        marks: keep the marks of punctuation.
+        threads: how many to use.
+
+    Attributes:
+        n_kept: how many words were kept; this and the others once all blocks were asked for.
+        n_empty, n_unknown: how many documents have no words, and how many none that is kept.
+    """
+
+    def __init__(
+        self,
+        spilled: Sequence[SpilledBlock],
+        spills: Sequence[Spill],
+        numbers: Sequence[Ids],
+        places: Sequence[Ids] | None,
+        hashes: npt.NDArray[np.uint64],
+        rare: RareWords,
+        marks: bool,
+        threads: int,
+    ) -> None:
+        self._spilled, self._spills, self._numbers, self._places = spilled, spills, numbers, places
+        self._hashes, self._rare, self._marks, self._threads = hashes, rare, marks, threads
+        self.n_kept = self.n_empty = self.n_unknown = 0
+
+    def __iter__(self) -> Iterator[NumberedBlock]:
+        n_documents = raw_length = length = 0  # the latter two of the document that the last block ended in
+        broken = True  # punctuation or a dropped word stands at the end of the last block
+        for spilled, block in zip(self._spilled, in_order(self._spilled, self._work, self._threads), strict=True):
+            ids, ends, raw_ends = block.ids, block.ends, block.raw_ends
+            if self._marks and broken and len(ids):
+                ids[0] |= BREAK_BIT
+            broken = spilled.broken or block.last_is_dropped or (broken and not block.n_raw)
+            if len(ends):
+                raw_length, length = raw_length + int(raw_ends[0]), length + int(ends[0])
+                self.n_empty += block.n_empty + (raw_length == 0)
+                self.n_unknown += block.n_unknown + (raw_length > 0 and length == 0)
+                raw_length, length = block.n_raw - int(raw_ends[-1]), len(ids) - int(ends[-1])
+            else:
+                raw_length, length = raw_length + block.n_raw, length + len(ids)
+            self.n_kept += len(ids)
+            self._rare.add(block.rare, (n_documents + block.rare_rows).astype(np.int32))
+            n_documents += len(ends)
+            yield ids, ends
+
+    def _work(self, _: int, spilled: SpilledBlock) -> _Block:
+        raw_ids, raw_ends = self._spills[spilled.worker].read(spilled)
+        numbers = self._numbers[spilled.worker]
+        ids, ends = renumbered(raw_ids, raw_ends, numbers, self._marks)
+        raw_ids &= ID_MASK
+        dropped = np.flatnonzero(numbers[raw_ids] < 0)
+        words = raw_ids[dropped]
+        raw_lengths, lengths = np.diff(raw_ends), np.diff(ends)
+        return _Block(
+            ids,
+            ends,
+            len(raw_ids),
+            raw_ends,
+            bool(len(raw_ids)) and bool(numbers[raw_ids[-1]] < 0),
+            self._hashes[words if self._places is None else self._places[spilled.worker][words]],
+            np.searchsorted(raw_ends, dropped, "right"),
+            int(np.count_nonzero(raw_lengths == 0)),
+            int(np.count_nonzero((raw_lengths > 0) & (lengths == 0))),
+        )
+
 
 _BYTES_A_WORD = 6  # roughly, to make batches of words about as large as blocks of text
 
@@ -31,8 +245,6 @@ class Table(Protocol):
 
     @property
     def counts(self) -> npt.NDArray[np.int64]: ...
-
-    def words_at(self, places: npt.NDArray[np.intp]) -> list[str]: ...
 
     def counted(self) -> CountedWords: ...
 
@@ -57,10 +269,6 @@ class WordLists:
         self._numbers = _Numbers()
         self._n_documents = 0
         self.counts = np.zeros(0, np.int64)
-
-    def words_at(self, places: npt.NDArray[np.intp]) -> list[str]:
-        words = list(self._numbers)
-        return [words[place] for place in places.tolist()]
 
     def counted(self) -> CountedWords:
         """All words, with their counts."""
@@ -153,7 +361,7 @@ def read_portion(portion: Portion, table: WordTable, spill: Spill, keep_text: in
         keep_text: characters to keep of each document, 0 for none.
         size: bytes of a block, about.
     """
-    from spherevec.corpus.read.survey_kernel import survey
+    from spherevec.corpus.tokenize.tokenizer_kernel import survey
     from spherevec.storage.text_kernel import line_beginnings
 
     found, counted, lines = ReadStatistics(), list[SpilledBlock](), list[SpilledLines]()

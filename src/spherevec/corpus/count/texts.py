@@ -16,8 +16,8 @@ from spherevec.threads import in_order
 
 if TYPE_CHECKING:
     from spherevec.corpus.count.reading import Table
+    from spherevec.corpus.count.word_table import TokenizedBlock
     from spherevec.corpus.read.readers import Document
-    from spherevec.corpus.tokenize.blocks import TokenizedBlock
 
 _SHARED_BLOCK = 1 << 17  # bytes of a block where several threads share the work
 _FEW_CHARACTERS = 1 << 14  # of all texts together: plain Python is done before compiled code is loaded
@@ -57,7 +57,7 @@ def encode_texts(
         return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
     if isinstance(texts, list) and _are_few(texts, vocabulary, tokenizer):
         return _encode_few(texts, vocabulary, tokenizer, stand_ins)
-    from spherevec.corpus.count.spill import renumbered
+    from spherevec.corpus.count.reading import renumbered
 
     counted = _count(chain([first], documents), tokenizer, threads)
     numbers = _numbers(counted.tables, vocabulary, stand_ins)
@@ -133,7 +133,7 @@ def _numbers(tables: Sequence[Table], vocabulary: Vocabulary, stand_ins: Callabl
 
 def _joined(counted: _Counted) -> tuple[Ids, Ends]:
     """All blocks as one, since a long document may lie in several; the words of a table come behind those before it."""
-    from spherevec.corpus.tokenize.blocks import BREAK_BIT
+    from spherevec.corpus.tokenize.characters import BREAK_BIT
 
     first_word = np.cumsum([0, *(len(table.counts) for table in counted.tables)])
     before, broken = 0, True  # ids so far; punctuation stands at the end of the last block

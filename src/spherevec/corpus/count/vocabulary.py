@@ -1,17 +1,28 @@
-"""Counted words, and the vocabulary: the words that a model knows, and how often each occurred."""
+"""Counted words, the vocabulary that a model knows, and the words below `min_count`, which get no vector.
+
+Search finds the documents of rare words by hashes. When more text comes, some words reach `min_count`. Memory and disk
+are bounded: of very many rare words only the most frequent are kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from spherevec.corpus.tokenize.phrases import PhraseFinder, phrases_of
-from spherevec.errors import CorpusError
+from spherevec.errors import CorpusError, FormatError
+from spherevec.storage.os_errors import explain_os_errors
+from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn
+from spherevec.threads import in_order
 
 
 class CountedWords(NamedTuple):
@@ -28,7 +39,7 @@ class CountedWords(NamedTuple):
             >>> counted.ranked(np.arange(3)).tolist()
             [2, 1, 0]
         """
-        from spherevec.corpus.count import merge_kernel as kernel
+        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
 
         falling = -self.counts[places]
         keys = np.empty(len(places), np.uint64)
@@ -39,7 +50,7 @@ class CountedWords(NamedTuple):
 
     def at(self, places: npt.NDArray[np.intp]) -> TextColumn:
         """The words at some places, as a column of their own."""
-        from spherevec.corpus.count import merge_kernel as kernel
+        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
 
         offsets = np.zeros(len(places) + 1, np.int64)
         np.cumsum(self.words.offsets[places + 1] - self.words.offsets[places], out=offsets[1:])
@@ -75,7 +86,7 @@ class Vocabulary:
     @cached_property
     def _slots(self) -> tuple[npt.NDArray[np.int64], TextColumn]:
         """Where words are found by their hashes, and their letters; the layout is that of a table of words."""
-        from spherevec.corpus.count import merge_kernel as kernel
+        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
 
         column = TextColumn.of(self.words)
         slots = np.zeros(1 << max(1, 2 * len(self) - 1).bit_length(), np.int64)
@@ -89,7 +100,7 @@ class Vocabulary:
             >>> Vocabulary(["the", "cat"], np.array([2, 1])).ids_of(TextColumn.of(["cat", "dog"])).tolist()
             [1, -1]
         """
-        from spherevec.corpus.count import merge_kernel as kernel
+        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
 
         slots, column = self._slots
         ids = np.empty(len(words), np.int32)
@@ -123,3 +134,140 @@ def choose_words(
     numbers = np.full(len(counts), -1, np.int32)
     numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
     return chosen, numbers
+
+
+_PART_BITS = 4
+_WORTH_THREADS = 1 << 18  # pairs; each thread costs some megabytes
+MOST_PAIRS = 1 << 26  # beyond, nothing is kept: sorting them would take more than a gigabyte
+
+Hashes = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int32]
+
+
+def _sorted(hashes: Hashes, rows: Rows, threads: int) -> tuple[Hashes, Rows]:
+    """Pairs by their hashes, then by their rows, which are in ascending order already; by the upper bits in parts."""
+    part_of = hashes >> np.uint64(64 - _PART_BITS)
+
+    def work(_: int, part: int) -> tuple[Hashes, Rows]:
+        places = np.flatnonzero(part_of == part)
+        own = hashes[places]
+        order = np.argsort(own, kind="stable")
+        return own[order], rows[places[order]]
+
+    parts = list(in_order(range(1 << _PART_BITS), work, threads if len(hashes) > _WORTH_THREADS else 1))
+    return np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts])
+
+
+class RareWords:
+    """Collects a hash and a row for each occurrence of a dropped word, in a file, until all are sorted.
+
+    Args:
+        folder: where the files are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._paths = folder / "rare-hashes.bin", folder / "rare-rows.bin"
+        with explain_os_errors(writing=folder):
+            self._hashes, self._rows = (path.open("wb") for path in self._paths)
+        self._n_pairs = 0
+
+    def add(self, hashes: Hashes, rows: Rows) -> None:
+        """Some occurrences: the hash of the word, and the document that it stands in."""
+        self._n_pairs += len(hashes)
+        if self._n_pairs <= MOST_PAIRS:
+            with explain_os_errors(writing=self._paths[0].parent):
+                self._hashes.write(hashes.data)
+                self._rows.write(rows.data)
+
+    def write(self, path: Path, threads: int = 1) -> None:
+        """Write all pairs, sorted by hash and row; none where there are too many."""
+        self._hashes.flush()
+        self._rows.flush()
+        few = self._n_pairs <= MOST_PAIRS
+        hashes = np.fromfile(self._paths[0], np.uint64) if few else np.zeros(0, np.uint64)
+        rows = np.fromfile(self._paths[1], np.int32) if few else np.zeros(0, np.int32)
+        write_tensors(path, dict(zip(("hashes", "rows"), _sorted(hashes, rows, threads), strict=True)))
+
+    def __enter__(self) -> RareWords:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file, path in zip((self._hashes, self._rows), self._paths, strict=True):
+            with suppress(OSError):  # on a full disk, closing tries to write; the folder goes with all that is in it
+                file.close()
+                path.unlink(missing_ok=True)
+
+
+MOST_WORDS = 250_000  # some 4 MB
+
+
+class RareCounts:
+    """Distinct words and how often each occurred, the most frequent first, equal counts by spelling.
+
+    >>> rare = RareCounts.of({"heron": 2, "egret": 4})
+    >>> rare.count("heron"), rare.count("stork"), list(rare.words)
+    (2, 0, ['egret', 'heron'])
+    """
+
+    def __init__(self, words: TextColumn, counts: NDArray[np.int64]) -> None:
+        if len(words) != len(counts):
+            raise FormatError(f"{len(words)} rare words do not fit {len(counts)} counts; copy the file again")
+        self.words, self.counts = words, counts
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int], most: int = MOST_WORDS) -> RareCounts:
+        """Keep the most frequent of these words."""
+        kept = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+        return cls(TextColumn.of(word for word, _ in kept), np.array([count for _, count in kept], np.int64))
+
+    @classmethod
+    def left_out(cls, counted: CountedWords, numbers: NDArray[np.int32], most: int = MOST_WORDS) -> RareCounts:
+        """The words of a counted text that were given no number.
+
+        Args:
+            numbers: (distinct words,) -1 for those left out.
+        """
+        counts = counted.counts
+        places = np.flatnonzero((numbers < 0) & (counts > 0))
+        if len(places) > most:
+            bound = np.partition(counts[places], len(places) - most)[len(places) - most]
+            places = places[counts[places] >= bound]
+        kept = counted.ranked(places)[:most]
+        return cls(counted.at(kept), counts[kept])
+
+    @classmethod
+    def open(cls, path: Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> RareCounts:
+        """Open a saved list without reading its words."""
+        tensors = read_tensors(path, memory_map=memory_map, opened=opened)
+        try:
+            return cls(TextColumn(tensors["offsets"], tensors["bytes"]), tensors["counts"])
+        except KeyError as error:
+            raise FormatError(f"{path}: holds no array {error}; copy it again") from None
+
+    @property
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the file."""
+        return {"offsets": self.words.offsets, "bytes": self.words.arena, "counts": self.counts}
+
+    def save(self, path: Path) -> None:
+        write_tensors(path, self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def count(self, word: str) -> int:
+        """How often a word occurred; 0 where it is not known."""
+        row = self.words.find(word)
+        return 0 if row is None else int(self.counts[row])
+
+    def as_dict(self) -> dict[str, int]:
+        return dict(zip(self.words, self.counts.tolist(), strict=True))
+
+    def merged(self, more: Mapping[str, int], without: Iterable[str] = (), most: int = MOST_WORDS) -> RareCounts:
+        """These and more occurrences, less the words that are rare no longer."""
+        total: dict[str, Any] = self.as_dict()
+        for word, count in more.items():
+            total[word] = total.get(word, 0) + count
+        for word in without:
+            total.pop(word, None)
+        return RareCounts.of(total, most)

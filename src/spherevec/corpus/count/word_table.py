@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count import merge_kernel
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read.guard import newlines_in
+from spherevec.corpus.tokenize import scanner_kernel
 from spherevec.corpus.tokenize import tokenizer_kernel as kernel
-from spherevec.corpus.tokenize.blocks import ID_MASK, TokenizedBlock, block_tokenizer
+from spherevec.corpus.tokenize.characters import ID_MASK, character_tables
+from spherevec.corpus.tokenize.cleaning import clean_block, normalise_block, segmented_block
+from spherevec.corpus.tokenize.options import TokenizerOptions
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
@@ -21,11 +24,29 @@ _FIRST_WORDS = 1 << 14
 _MOST_WORDS = ID_MASK  # ids are int32, and one bit marks punctuation
 
 
+class TokenizedBlock(NamedTuple):
+    """The words of one block, as numbers of a table."""
+
+    ids: npt.NDArray[np.int32]  # (n,), with `BREAK_BIT` after punctuation
+    ends: npt.NDArray[np.int64]  # (newlines,), how many ids came before each newline
+    broken: bool  # whether punctuation stands behind the last word, or anywhere if there is no word
+
+
 class WordTable:
-    """Distinct words in the order of their first occurrence; the layout is described in the kernel's file."""
+    """Distinct words in the order of their first occurrence; the layout is described in the kernel's file.
+
+    Args:
+        tokenizer: one that is compiled.
+    """
 
     def __init__(self, tokenizer: Tokenizer, first_words: int = _FIRST_WORDS) -> None:
-        self._tokenizer = block_tokenizer(tokenizer.name, tokenizer.options)
+        assert tokenizer.compiled
+        self._options = options = tokenizer.options
+        if options is not None:
+            choices = TokenizerOptions.choices()
+            rules = [choices[name].index(getattr(options, name)) for name in scanner_kernel.RULES]
+            tables = character_tables(options.lowercase, options.emoji, options.unspaced != "bigrams")
+            self._rules = *tables, np.array(rules, np.int64)
         self._n_words = 0
         self._slots = np.zeros(2 * first_words, np.int64)
         self._starts = np.zeros(first_words + 1, np.int64)
@@ -39,11 +60,6 @@ class WordTable:
     def counts(self) -> npt.NDArray[np.int64]:
         return self._counts[: self._n_words]
 
-    def words_at(self, places: npt.NDArray[np.intp]) -> list[str]:
-        arena = self._arena.data
-        starts, stops = self._starts[places].tolist(), self._starts[places + 1].tolist()
-        return [str(arena[start:stop], "utf-8") for start, stop in zip(starts, stops, strict=True)]
-
     def counted(self) -> CountedWords:
         """All words, with their counts."""
         used = int(self._starts[self._n_words])
@@ -56,7 +72,7 @@ class WordTable:
 
     def feed(self, block: bytes, newlines: int | None = None) -> TokenizedBlock:
         """Count the words of a block; `newlines` is how many it has, where that is known."""
-        block = self._tokenizer.prepared(block)
+        block = self._prepared(block)
         data = np.frombuffer(block, np.uint8)
         self._reserve_arena(2 * len(data) + 16)  # pairs of characters are written twice, the rest lengthens less
         ids = np.empty(len(data) // 2 + 2, np.int32)
@@ -65,13 +81,22 @@ class WordTable:
         cursor[kernel.N_WORDS], cursor[kernel.WORD_END], cursor[kernel.COVERED] = self._n_words, -1, -1
         finished = False
         while not finished:
-            finished = self._tokenizer.run(
-                data, self._slots, self._starts, self._counts, self._arena, ids, ends, cursor
-            )
+            table = self._slots, self._starts, self._counts, self._arena, ids, ends, cursor
+            if self._options is None:
+                finished = scanner_kernel.split_block(data, *table)
+            else:
+                finished = scanner_kernel.scan_block(data, *self._rules, *table)
             self._n_words = int(cursor[kernel.N_WORDS])
             if not finished:
                 self._reserve_words(1)
         return TokenizedBlock(ids[: cursor[kernel.N_IDS]], ends, bool(cursor[kernel.BROKEN]))
+
+    def _prepared(self, block: bytes) -> bytes:
+        """The block as the kernel wants it, with the same newlines."""
+        if self._options is None:
+            return block
+        block = normalise_block(clean_block(block) if self._options.html else block)
+        return segmented_block(block) if self._options.unspaced == "segment" else block
 
     def _reserve_arena(self, more: int) -> None:
         used = int(self._starts[self._n_words])
@@ -121,7 +146,7 @@ class MergedWords:
         edges = np.zeros((len(tables), self._parts + 1), np.int64)
 
         def sort(_: int, t: int) -> None:
-            merge_kernel.sort_by_hash(tables[t].slots, self._shift, self._hashes[t], orders[t], edges[t])
+            kernel.sort_by_hash(tables[t].slots, self._shift, self._hashes[t], orders[t], edges[t])
 
         def merge(_: int, part: int) -> CountedWords:
             some = [order[edge[part] : edge[part + 1]] for order, edge in zip(orders, edges, strict=True)]
@@ -140,14 +165,12 @@ class MergedWords:
     def _merged(self, counted: Sequence[CountedWords], some: Sequence[npt.NDArray[np.int32]]) -> CountedWords:
         """One part: some words of each table."""
         most = sum(map(len, some))
-        size = sum(
-            merge_kernel.bytes_of(words, table.words.offsets) for words, table in zip(some, counted, strict=True)
-        )
+        size = sum(kernel.bytes_of(words, table.words.offsets) for words, table in zip(some, counted, strict=True))
         slots = np.zeros(1 << max(1, 2 * most - 1).bit_length(), np.int64)
         starts, counts, arena = np.zeros(most + 1, np.int64), np.empty(most, np.int64), np.empty(size, np.uint8)
         found = 0
         for words, table, hashes, renumbered in zip(some, counted, self._hashes, self._renumbered, strict=True):
-            found = merge_kernel.merge_part(
+            found = kernel.merge_part(
                 words, table.words.offsets, table.counts, table.words.arena, hashes,
                 slots, starts, counts, arena, renumbered, found,
             )  # fmt: skip
@@ -159,7 +182,7 @@ class MergedWords:
 
         def work(_: int, t: int) -> None:
             places = self._renumbered[t]
-            merge_kernel.final_numbers(self._hashes[t], self._shift, self._bases, places, numbers, found[t])
+            kernel.final_numbers(self._hashes[t], self._shift, self._bases, places, numbers, found[t])
 
         for _ in in_order(range(len(found)), work, self._workers):
             pass

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.count import encoded
 from spherevec.corpus.count.encoded import EncodedCorpus
-from spherevec.corpus.count.spill import NumberedBlock
+from spherevec.corpus.count.reading import NumberedBlock
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import CountedWords, Vocabulary
-from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.phrases import LEAST_COUNT, PhraseFinder, find_phrases
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.errors import CorpusError

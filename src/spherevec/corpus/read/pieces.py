@@ -18,11 +18,10 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.formats import TEXT, format_by_ending, format_named, format_of
+from spherevec.corpus.read.formats import TEXT, Item, format_by_ending, format_named, format_of, items_of
 from spherevec.corpus.read.guard import guarded
-from spherevec.corpus.read.objects import paths_of
 from spherevec.corpus.read.options import AUTO
-from spherevec.corpus.read.sources import Item, items_of
+from spherevec.corpus.read.readers import paths_of
 from spherevec.corpus.read.streams import BLOCK_SIZE, COMPRESSED, STDIN, found_encoding
 from spherevec.corpus.table.records import text_arrays
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from spherevec.corpus.read.formats import Item
 from spherevec.corpus.read.guard import bounded, guarded, newlines_in
 from spherevec.corpus.read.options import AUTO, ReadOptions
-from spherevec.corpus.read.sources import Item
 from spherevec.corpus.read.streams import (
     COMPRESSED,
     STDIN,

@@ -270,25 +270,50 @@ def columns_role(columns: Arrays, number: int) -> str:
     return str(described[number]["role"]) if number < len(described) else ""
 
 
-def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptField] = ()) -> dict[str, NDArray[Any]]:
-    """The tables of documents of several parts as one; `spherevec.corpus.table.records` describes the arrays.
+def column_arrays(table: Arrays, number: int) -> dict[str, NDArray[Any]]:
+    """The arrays of one column."""
+    return {key.partition(".")[2]: array for key, array in table.items() if key.startswith(f"{number}.")}
 
-    A title or a kept field that some parts do not have is missing there.
+
+def take_rows(table: Arrays, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Some rows of a table, in the order given, without their ids."""
+    schema = [(number, one) for number, one in enumerate(schema_of(table)["columns"]) if one["role"] != "id"]
+    taken: dict[str, NDArray[Any]] = {"schema": schema_array(len(rows), [one for _, one in schema])}
+    for new, (number, one) in enumerate(schema):
+        arrays = column_arrays(table, number)
+        if one["kind"] == "text":
+            texts = TextColumn(arrays["offsets"], arrays["bytes"])
+            arrays = text_arrays(TextColumn.of(texts[int(row)] for row in rows))
+        else:
+            arrays |= {part: array[rows] for part, array in arrays.items() if part in ("codes", "values")}
+        taken |= {f"{new}.{part}": array for part, array in arrays.items()}
+    return taken
+
+
+def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptField] = ()) -> dict[str, NDArray[Any]]:
+    """Several tables of documents, each with its number of rows, as one.
+
+    A column that some tables do not have is missing there.
+
+    Args:
+        keep: the kinds of kept fields, where they are known; one of no kind is found out again.
     """
-    declared = {("field", kept.name): kept.kind for kept in keep}
-    known = [(rows, table, schema_of(table)["columns"]) for rows, table in tables if rows]
-    names = dict.fromkeys((one["role"], one["name"]) for _, _, described in known for one in described)
+    declared = {kept.name: kept.kind for kept in keep}
+    known = [(rows, table, schema_of(table)["columns"]) for rows, table in tables if "schema" in table]
+    names: dict[tuple[str, str], str] = {}
+    for one in (one for _, _, described in known for one in described):
+        names.setdefault(_column_key(one), one["name"])
     schema: list[dict[str, str]] = []
     joined: dict[str, NDArray[Any]] = {}
-    for role, name in sorted(names, key=lambda one: TABLE_ROLES.index(one[0])):
+    for role, key in sorted(names, key=lambda one: TABLE_ROLES.index(one[0])):
         parts: list[tuple[int, str, Arrays]] = []
         for rows, table, described in known:
-            at = [number for number, one in enumerate(described) if (one["role"], one["name"]) == (role, name)]
-            prefix, kind = (f"{at[0]}.", described[at[0]]["kind"]) if at else ("", "missing")
-            own = {key.removeprefix(prefix): array for key, array in table.items() if at and key.startswith(prefix)}
+            at = next((number for number, one in enumerate(described) if _column_key(one) == (role, key)), None)
+            own, kind = ({}, "missing") if at is None else (column_arrays(table, at), described[at]["kind"])
             parts.append((rows, "missing" if kind == "text" and not len(own["bytes"]) else kind, own))
-        kind, arrays = _joined(name, declared.get((role, name), "text") if role == "field" else "text", parts)
-        joined.update({f"{len(schema)}.{key}": array for key, array in arrays.items()})
+        name = names[role, key]
+        kind, arrays = _joined(name, declared.get(name, "text") if role == "field" else "text", parts)
+        joined.update({f"{len(schema)}.{part}": array for part, array in arrays.items()})
         schema.append({"role": role, "name": name, "kind": kind})
         if role == "id" and (twins := TextColumn(arrays["offsets"], arrays["bytes"]).first_duplicate()):
             raise CorpusError(
@@ -298,17 +323,22 @@ def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptFiel
     return {"schema": schema_array(sum(rows for rows, _ in tables), schema), **joined}
 
 
+def _column_key(column: Mapping[str, str]) -> tuple[str, str]:
+    """What columns of several tables are matched by: fields by their names, others by their roles alone."""
+    return column["role"], column["name"] if column["role"] == "field" else ""
+
+
 def _joined(
     name: str, declared: str | None, parts: Sequence[tuple[int, str, Arrays]]
 ) -> tuple[str, dict[str, NDArray[Any]]]:
-    """One column: its kind, as one machine would find it, and its arrays.
+    """One column: its kind, as if it had been read at once, and its arrays.
 
     Args:
-        declared: the kind, where the user says it.
+        declared: the kind, where it is known.
         parts: rows, kind and arrays of each part.
     """
     kinds = {kind for _, kind, _ in parts} - {"missing"}
-    if kinds <= {"text", "category"}:
+    if declared == "text" or kinds <= {"text", "category"}:
         texts = [_texts(rows, kind, arrays) for rows, kind, arrays in parts]
         finder = KindFinder(declared)
         cells = [finder.text_of(text, False) for column in texts for text in column] if declared != "text" else []
@@ -330,10 +360,28 @@ def _joined(
 
 
 def _texts(rows: int, kind: str, arrays: Arrays) -> TextColumn:
+    """The cells of a column as text, empty where they are missing."""
     if kind == "missing":
         return TextColumn(np.zeros(rows + 1, np.int64), np.zeros(0, np.uint8))
+    if kind in ("number", "date"):
+        values = arrays["values"].view("datetime64[us]") if kind == "date" else arrays["values"]
+        return TextColumn.of("" if cell is None else str(cell) for cell in map(plain_cell, values))
     column = TextColumn(arrays["offsets"], arrays["bytes"])
     if kind == "category":
         names = [*column, ""]
         return TextColumn.of(names[code] for code in arrays["codes"].tolist())
     return column
+
+
+def plain_cell(cell: Any) -> Any:
+    """A cell for JSON: dates in ISO 8601, missing ones as None."""
+    if isinstance(cell, np.datetime64):
+        if np.isnat(cell):
+            return None
+        text = str(cell.astype("datetime64[s]") if cell == cell.astype("datetime64[s]") else cell)
+        return text.removesuffix("T00:00:00")
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, float) and cell != cell:
+        return None
+    return cell if cell != "" else None

@@ -17,6 +17,10 @@ OTHER, WORD, SPACE, IGNORED, UNSPACED, EMOJI, REGIONAL, JOINER, MARK, APOSTROPHE
 BYTE_SPACE, BYTE_WORD, BYTE_NEWLINE, BYTE_OTHER, BYTE_JOINING, BYTE_MULTI = range(6)
 JOINING = "'-.,+#@:%"  # ASCII characters that may stand inside a token, or begin one
 
+# Set in an id where punctuation, or the beginning of a document, stands between a word and the one before.
+BREAK_BIT = 1 << 30
+ID_MASK = BREAK_BIT - 1
+
 KIND_SHIFT = 24  # `packed[code] >> KIND_SHIFT` is the kind, the bits below are the lower case
 CODE_MASK = (1 << KIND_SHIFT) - 1
 

@@ -6,7 +6,7 @@ document. A run is held as two numbers: the first two words, and the third and f
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 from spherevec.compiling import njit
-from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 
 LONGEST = 4
 NEVER = 2  # the role of a word that is in no phrase

@@ -7,9 +7,9 @@ beginning of a document stands between it and the word before, so that phrases c
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # ruff: noqa: SIM109  (comparisons compile to less than membership of tuples)
 from spherevec.compiling import njit
-from spherevec.corpus.tokenize.blocks import BREAK_BIT
 from spherevec.corpus.tokenize.characters import (
     APOSTROPHE,
+    BREAK_BIT,
     BYTE_JOINING,
     BYTE_MULTI,
     BYTE_NEWLINE,

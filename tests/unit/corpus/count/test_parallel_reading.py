@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec.corpus import Vocabulary, encode, encode_texts
-from spherevec.corpus.count import rare, texts, word_table
+from spherevec.corpus.count import texts, vocabulary, word_table
 from spherevec.corpus.count.vocabulary import CountedWords
-from spherevec.corpus.read.survey_kernel import survey
+from spherevec.corpus.tokenize.tokenizer_kernel import survey
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
@@ -77,7 +77,7 @@ def test_results_come_in_order_and_errors_come_through():
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_one_file_in_ranges(tmp_path, monkeypatch, tokenizer, ending):
     monkeypatch.setattr(word_table, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(rare, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(vocabulary, "_WORTH_THREADS", 0)
     lines = [*some_lines(800), "a very long line " * 400, "", "", *some_lines(100, 1), "the end"]
     path = tmp_path / "text.txt"
     path.write_bytes(b"\xef\xbb\xbf" + ending.join(lines).encode())

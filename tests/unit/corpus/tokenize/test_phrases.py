@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import spherevec
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode, encode_texts
-from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.phrases import (
     PhraseFinder,
     count_runs,

@@ -13,7 +13,7 @@ from helpers import tokenizer_cases
 from spherevec.corpus.count.word_table import MergedWords, WordTable
 from spherevec.corpus.tokenize import characters as ch
 from spherevec.corpus.tokenize import cleaning, tokenize
-from spherevec.corpus.tokenize.blocks import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.cleaning import clean_block, cleaned, combining_classes, normalise_block
 from spherevec.corpus.tokenize.options import TokenizerOptions
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
@@ -46,7 +46,7 @@ OPTIONS = st.builds(
 def fed(table, text):
     """Words of a text fed to a table, how many came before each newline, and after which of them is a break."""
     ids, ends, _ = table.feed(text.encode())
-    words = table.words_at(np.arange(len(table)))
+    words = list(table.counted().words)
     return [words[i & ID_MASK] for i in ids], ends.tolist(), (ids & BREAK_BIT != 0).tolist()
 
 
