@@ -111,7 +111,7 @@ def test_scanner_equals_twin(documents, options):
     assert words == [token.word for document in expected for token in document]
     assert ends == np.cumsum([len(document) for document in expected]).tolist()
     assert breaks[1:] == [token.after_break for document in expected for token in document][1:]
-    distinct = table.words_at(np.arange(len(table)))
+    distinct = list(table.counted().words)
     assert dict(zip(distinct, table.counts.tolist(), strict=True)) == Counter(words)
 
 
@@ -175,7 +175,7 @@ def test_merged_tables_count_together(left, right):
     assert dict(zip(names, merged.counted.counts.tolist(), strict=True)) == together
     numbers = np.arange(len(names), dtype=np.int32) * 2
     for table, found, places in zip(tables, merged.numbers_of_tables(numbers), merged.places, strict=True):
-        assert [names[place] for place in places] == table.words_at(np.arange(len(table)))
+        assert [names[place] for place in places] == list(table.counted().words)
         assert found.tolist() == (places * 2).tolist()
 
 
@@ -184,7 +184,7 @@ def test_words_with_the_same_hash_stay_apart():
     assert hash_of(b"yulwaj", 0, 6) == hash_of(b"dymwfc", 0, 6)
     table = WordTable(tokenizer_of("words"), 1)
     assert table.feed(b"yulwaj dymwfc dymwfc yulwaj").ids.tolist() == [0, 1, 1, 0]
-    assert table.words_at(np.arange(2)) == ["yulwaj", "dymwfc"]
+    assert list(table.counted().words) == ["yulwaj", "dymwfc"]
 
 
 class TestDescription:
