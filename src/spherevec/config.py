@@ -329,16 +329,16 @@ TrainConfig.__doc__ = f"{cleandoc(TrainConfig.__doc__ or '')}\n{describe_setting
 
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "default": {},
+        "default": MappingProxyType({}),
         # For people who want words first: near contexts, frequent words kept, more negatives. Documents lose a little.
-        "words": {"window": 5, "sample": 1e-3, "negative": 15},
+        "words": MappingProxyType({"window": 5, "sample": 1e-3, "negative": 15}),
         # The paper's section 5 and the authors' program, to the letter: one hinge a pair, one triple at a time,
         # negatives pushed by 2h, documents visited in the order of the file, threads without locks.
-        "paper": {
+        "paper": MappingProxyType({
             "objective": "hinge", "margin": 0.15, "negative_rule": "2h", "negative": 2, "batch": 1, "sample": 1e-3,
             "alpha": 0.04, "epochs": 10, "window": 10, "vector_size": 100, "min_count": 5, "order": "file",
             "deterministic": False, "refit": False, "add_contexts": False, "smooth_rare_words": False,
-        },
+        }),
     }
 )  # fmt: skip
 
