@@ -41,7 +41,7 @@ def character_vectors(data: LabelledTexts, seed: int) -> NDArray[Any]:
     rows = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=5, sublinear_tf=True).fit_transform(
         data.texts
     )
-    return TruncatedSVD(100, random_state=seed).fit_transform(rows)
+    return np.asarray(TruncatedSVD(100, random_state=seed).fit_transform(rows))
 
 
 def precision(model: spherevec.Model, data: LabelledTexts, mode: str) -> float:
