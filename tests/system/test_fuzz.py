@@ -64,7 +64,7 @@ def test_a_surprise_is_not_swallowed(tmp_path, monkeypatch):
     def surprise(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("spherevec.io.text_formats.read_rows", surprise)
+    monkeypatch.setattr("spherevec.io.text._read_rows", surprise)
     with pytest.raises(ZeroDivisionError):
         feed("word2vec", b"1 2\na 1 0\n", tmp_path)
 

@@ -21,7 +21,7 @@ from spherevec.distributed.cluster import check_workers, connected, threads_a_wo
 from spherevec.distributed.reading import PartAbout
 from spherevec.distributed.worker_pool import MOST_DEATHS
 from spherevec.engine.base import Floats
-from spherevec.io.npy import write_ids
+from spherevec.io.binary import write_ids
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
 from spherevec.model.inference import InferenceCounts, InferenceOptions, Inferred, infer_batches

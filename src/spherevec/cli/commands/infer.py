@@ -104,7 +104,7 @@ def _infer(
     import tempfile
 
     from spherevec.corpus.read.readers import open_source
-    from spherevec.io.npy import write_ids
+    from spherevec.io.binary import write_ids
     from spherevec.model.documents import DocumentTable
     from spherevec.model.inference import InferenceCounts, InferenceOptions, infer_batches
     from spherevec.storage.tensors import write_rows
