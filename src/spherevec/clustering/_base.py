@@ -1,7 +1,10 @@
-"""What the clusterers share: how rows and settings are checked, and distances to the centres."""
+"""What the clusterers share: how rows and settings are checked, distances to the centres, work on slices of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +13,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spherevec.errors import ConfigError
+from spherevec.process import effective_jobs, one_blas_thread
 from spherevec.sphere import FloatArray, normalize
+from spherevec.threads import run_slices
+
+# Below about this many rows, handing a slice to a thread costs more than the slice.
+_MIN_SLICE_ROWS = 2048
+_MAX_SLICES = 64
 
 
 class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -72,6 +81,12 @@ class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         check_is_fitted(self)
         return _unit_rows(self, X, reset=False)
 
+    def _runs(self) -> int:
+        """How many runs; from given directions every run would be the same."""
+        if not isinstance(self.init, str):
+            return 1
+        return (10 if self.init == "random" else 1) if self.n_init == "auto" else int(self.n_init)
+
 
 def _unit_rows(estimator: SphereClusterer, X: Any, *, reset: bool) -> FloatArray:
     # A sphere needs 2 dimensions; after `fit`, the number of columns is compared with what it saw instead.
@@ -79,3 +94,30 @@ def _unit_rows(estimator: SphereClusterer, X: Any, *, reset: bool) -> FloatArray
     X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C", ensure_min_features=least)
     rows: NDArray[Any] = np.ascontiguousarray(normalize(X))
     return rows
+
+
+class SliceRunner:
+    """Calls a kernel on ranges of slices, one range a thread.
+
+    The number of slices follows from the number of rows alone, so that sums over slices come out the same with any
+    number of threads.
+    """
+
+    def __init__(self, n_rows: int, n_threads: int, pool: ThreadPoolExecutor) -> None:
+        # A power of two, which divides evenly among the usual numbers of cores.
+        self.n_slices = min(_MAX_SLICES, 1 << max(n_rows // _MIN_SLICE_ROWS, 1).bit_length() - 1)
+        n_ranges = min(n_threads, self.n_slices)
+        self._edges = [self.n_slices * i // n_ranges for i in range(n_ranges + 1)]
+        self._pool = pool
+
+    def run(self, kernel: Callable[..., None], *args: Any) -> None:
+        """Call `kernel(*args, first_slice, last_slice)` on all slices; the calling thread takes the last range."""
+        run_slices(self._pool, self._edges, kernel, *args)
+
+
+@contextmanager
+def slice_runner(n_rows: int, n_jobs: int | None) -> Iterator[SliceRunner]:
+    """A `SliceRunner`, with BLAS held to one thread meanwhile: the slices already occupy the cores."""
+    n_threads = effective_jobs(n_jobs)
+    with ThreadPoolExecutor(max_workers=n_threads) as pool, one_blas_thread():
+        yield SliceRunner(n_rows, n_threads, pool)

@@ -1,4 +1,4 @@
-"""The compiled inner loops of the clusterers.
+"""The compiled inner loops of spherical k-means.
 
 Rows are cut into slices, slices into blocks. A slice sums into its own buffer and the buffers are added in the order
 of the slices, so that a result does not depend on how many threads shared the slices. A block is as many rows as stay
@@ -25,23 +25,11 @@ def slice_bounds(n_rows, n_slices, index):
 
 
 @njit(nogil=True, cache=True)
-def best_in_columns(scores, best, winner):
-    """For scores (clusters, rows): the highest of each column, and the first cluster that reaches it."""
-    n_clusters, n_rows = scores.shape
-    for row in range(n_rows):
-        best[row] = scores[0, row]
-        winner[row] = 0
-    for cluster in range(1, n_clusters):
-        candidate = scores[cluster]
-        for row in range(n_rows):
-            better = candidate[row] > best[row]
-            best[row] = candidate[row] if better else best[row]
-            winner[row] = cluster if better else winner[row]
-
-
-@njit(nogil=True, cache=True)
 def best_two_in_columns(scores, best, winner, second):
-    """`best_in_columns`, and the second highest score of each column; -inf where there is one cluster only."""
+    """For scores (clusters, rows): the highest of each column, the first cluster that reaches it, the second highest.
+
+    The last is -inf where there is one cluster only.
+    """
     n_clusters, n_rows = scores.shape
     for row in range(n_rows):
         best[row] = scores[0, row]
@@ -163,87 +151,3 @@ def try_seeds(rows, weights, candidates, nearest, trial_nearest, potentials, fir
                 distance = min(max(one - cosine, zero), nearest[row])
                 trial_nearest[trial, row] = distance
                 potentials[index, trial] += weights[row] * distance
-
-
-@njit(nogil=True, cache=True)
-def expect(
-    rows,
-    weights,
-    scaled_centers,
-    offsets,
-    labels,
-    log_densities,
-    weighted_sums,
-    cluster_sizes,
-    hard,
-    first_slice,
-    last_slice,
-):
-    """The E-step of a von Mises–Fisher mixture together with the sums that the M-step needs, in float64.
-
-    rows (n, d), of any floating type; weights (n,); scaled_centers (k, d): κ μ; offsets (k,): log weight + log c_d(κ).
-    Overwritten: labels (n,), the likeliest component; log_densities (n,), log Σ_k exp(offset + κ μᵀx) or, where `hard`,
-    the largest of the terms; weighted_sums (slices, k, d) and cluster_sizes (slices, k), the rows weighed by
-    responsibility (1 for the likeliest, else 0, where `hard`) times weight.
-    """
-    n_rows, dim = rows.shape
-    n_clusters = scaled_centers.shape[0]
-    scratch = np.empty(n_clusters * BLOCK_ROWS)
-    block = np.empty((BLOCK_ROWS, dim))
-    block_sums = np.empty((n_clusters, dim))
-    total = np.empty(BLOCK_ROWS)
-    for index in range(first_slice, last_slice):
-        sums = weighted_sums[index]
-        sizes = cluster_sizes[index]
-        sums[:] = 0
-        sizes[:] = 0
-        start, end = slice_bounds(n_rows, len(weighted_sums), index)
-        for low in range(start, end, BLOCK_ROWS):
-            high = min(low + BLOCK_ROWS, end)
-            n_block = high - low
-            unit_rows_in_float64(rows[low:high], block)
-            logits = scratch[: n_clusters * n_block].reshape(n_clusters, n_block)
-            np.dot(scaled_centers, block[:n_block].T, logits)
-            for cluster in range(n_clusters):
-                for row in range(n_block):
-                    logits[cluster, row] += offsets[cluster]
-            best = log_densities[low:high]
-            best_in_columns(logits, best, labels[low:high])
-            if hard:
-                for row in range(n_block):
-                    cluster = labels[low + row]
-                    weight = weights[low + row]
-                    sizes[cluster] += weight
-                    for j in range(dim):
-                        sums[cluster, j] += weight * block[row, j]
-                continue
-            total[:] = 0
-            for cluster in range(n_clusters):
-                for row in range(n_block):
-                    logits[cluster, row] = np.exp(logits[cluster, row] - best[row])
-                    total[row] += logits[cluster, row]
-            for cluster in range(n_clusters):
-                for row in range(n_block):
-                    logits[cluster, row] *= weights[low + row] / total[row]
-                    sizes[cluster] += logits[cluster, row]
-            np.dot(logits, block[:n_block], block_sums)
-            sums += block_sums
-            for row in range(n_block):
-                best[row] += np.log(total[row])
-
-
-@njit(nogil=True, cache=True)
-def unit_rows_in_float64(rows, out):
-    """Copy rows (m, d) into the head of out, float64, and take out what float32 left of their norms' distance from 1.
-
-    At concentration κ an error e in the norm is an error κ e in the log-density.
-    """
-    for row in range(rows.shape[0]):
-        square = 0.0
-        for j in range(rows.shape[1]):
-            value = np.float64(rows[row, j])
-            out[row, j] = value
-            square += value * value
-        scale = 1 / np.sqrt(square)
-        for j in range(rows.shape[1]):
-            out[row, j] *= scale

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from spherevec.clustering._base import SphereClusterer
-from spherevec.clustering._lloyd import KMeansRun, check_init, first_centers, run_kmeans, shift_tolerance
-from spherevec.clustering._slices import slice_runner
-from spherevec.sphere import FloatArray
+from spherevec.clustering import kernels as kernel
+from spherevec.clustering._base import SliceRunner, SphereClusterer, slice_runner
+from spherevec.errors import ConfigError
+from spherevec.sphere import FloatArray, normalize
 
 
 class SphericalKMeans(SphereClusterer):
@@ -87,7 +87,6 @@ class SphericalKMeans(SphereClusterer):
             sample_weight: (n_samples,), how much each row counts; all alike by default.
         """
         self._validate_params()
-        check_init(self.init, self.n_clusters)
         rows, weights = self._new_rows(X, sample_weight, "n_clusters")
         best = self._best_run(rows, weights)
         found = len(np.unique(best.labels))
@@ -113,12 +112,6 @@ class SphericalKMeans(SphereClusterer):
 
     def _best_run(self, rows: FloatArray, weights: NDArray[np.float64]) -> KMeansRun:
         random = check_random_state(self.random_state)
-        max_shift = shift_tolerance(rows, self.tol)
-        n_init = self.n_init
-        if n_init == "auto":
-            n_init = 10 if isinstance(self.init, str) and self.init == "random" else 1
-        if not isinstance(self.init, str):
-            n_init = 1  # every run would be the same
         with slice_runner(len(rows), self.n_jobs) as runner:
             runs = (
                 run_kmeans(
@@ -127,9 +120,9 @@ class SphericalKMeans(SphereClusterer):
                     first_centers(rows, weights, self.n_clusters, self.init, random, runner),
                     runner,
                     max_iter=self.max_iter,
-                    max_shift=max_shift,
+                    tol=self.tol,
                 )
-                for _ in range(int(n_init))
+                for _ in range(self._runs())
             )
             return min(runs, key=lambda run: run.inertia)
 
@@ -139,4 +132,178 @@ class SphericalKMeans(SphereClusterer):
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
         centers = np.asarray(self.cluster_centers_, rows.dtype)
         with slice_runner(len(rows), self.n_jobs) as runner:
-            return run_kmeans(rows, weights, centers, runner, max_iter=0, max_shift=0.0)
+            return run_kmeans(rows, weights, centers, runner, max_iter=0)
+
+
+def first_centers(
+    rows: FloatArray,
+    weights: NDArray[np.float64],
+    n_clusters: int,
+    init: Any,
+    random: np.random.RandomState,
+    runner: SliceRunner,
+) -> FloatArray:
+    """The centres (k, d) to start from, unit rows in the type of `rows`."""
+    if not isinstance(init, str):
+        if np.ndim(init) != 2 or len(init) != n_clusters:
+            raise ConfigError(f"init has shape {np.shape(init)}; it needs one row for each of {n_clusters} clusters")
+        given = np.asarray(init, rows.dtype)
+        if given.shape[1] != rows.shape[1]:
+            raise ConfigError(f"init has {given.shape[1]} columns, the data {rows.shape[1]}")
+        return normalize(given)
+    if init == "random":
+        return rows[random.choice(len(rows), n_clusters, replace=False, p=_probabilities(weights, n_clusters))]
+    return rows[spread_seeds(rows, weights, n_clusters, random, runner)]
+
+
+def _probabilities(weights: NDArray[np.float64], least: int) -> NDArray[np.float64] | None:
+    """Of each row to be chosen; None where all are alike, or where too few rows have any weight."""
+    if (weights == weights[0]).all() or np.count_nonzero(weights) < least:
+        return None
+    return np.asarray(weights / weights.sum())
+
+
+def spread_seeds(
+    rows: FloatArray,
+    weights: NDArray[np.float64],
+    n_clusters: int,
+    random: np.random.RandomState,
+    runner: SliceRunner,
+) -> NDArray[np.intp]:
+    """k-means++: indices (k,) of rows, each sampled with probability proportional to its weighted distance from those
+    before.
+
+    Cosine distance is half the squared Euclidean distance of unit vectors, so this is the usual sampling. Of a few rows
+    sampled each time, the one that leaves the smallest sum of distances is kept.
+    """
+    n_rows = len(rows)
+    n_trials = 2 + int(np.log(n_clusters))
+    trial_nearest = np.empty((n_trials, n_rows), rows.dtype)
+    potentials = np.empty((runner.n_slices, n_trials))
+    seeds = np.empty(n_clusters, np.intp)
+    probabilities = _probabilities(weights, 1)
+    trials = np.array([random.randint(n_rows) if probabilities is None else random.choice(n_rows, p=probabilities)])
+    nearest = np.full(n_rows, 2, rows.dtype)
+    for i in range(n_clusters):
+        if i:
+            cumulated = np.cumsum(weights * nearest, dtype=np.float64)
+            samples = random.uniform(size=n_trials) * cumulated[-1]
+            # When every row coincides with a seed the sum is 0, and any row will do.
+            trials = np.minimum(np.searchsorted(cumulated, samples, side="right"), n_rows - 1)
+        tried = slice(len(trials))
+        runner.run(kernel.try_seeds, rows, weights, rows[trials], nearest, trial_nearest[tried], potentials[:, tried])
+        best = int(np.argmin(potentials[:, tried].sum(axis=0)))
+        seeds[i] = trials[best]
+        nearest[:] = trial_nearest[best]
+        nearest[seeds[i]] = 0
+    return seeds
+
+
+def run_kmeans(
+    rows: FloatArray,
+    weights: NDArray[np.float64],
+    centers: FloatArray,
+    runner: SliceRunner,
+    *,
+    max_iter: int,
+    tol: float = 1e-4,
+) -> KMeansRun:
+    """Alternate between nearest centres and mean directions until no row moves or the centres stand still.
+
+    rows (n, d) and centers (k, d) are unit rows of one type, weights (n,) what each row counts. The centres stand still
+    when the sum of their squared moves is at most `tol` times the mean variance of the columns, as in scikit-learn.
+    """
+    mean = rows.mean(axis=0, dtype=np.float64) if max_iter else np.zeros(rows.shape[1])
+    max_shift = tol * max(1 - float(mean @ mean), 0.0) / rows.shape[1]
+    run = KMeansRun(rows, weights, centers, runner)
+    while run.assign() and run.n_iter < max_iter:
+        run.n_iter += 1
+        if run.move_centers() <= max_shift:
+            break
+    run.assign_all()
+    return run
+
+
+class KMeansRun:
+    """The state of a run: labels (n,) and cosines (n,) are those of the nearest of the centers (k, d), unit rows.
+
+    Sums (k, d) are kept in float64, and only rows that change their cluster are added to one and taken from another.
+    """
+
+    def __init__(
+        self, rows: FloatArray, weights: NDArray[np.float64], centers: FloatArray, runner: SliceRunner
+    ) -> None:
+        n_rows, n_clusters = len(rows), len(centers)
+        self.rows, self.weights, self.centers = rows, weights, centers
+        self.n_iter = 0
+        self.labels = np.full(n_rows, -1, np.int32)
+        self.cosines = np.empty(n_rows, rows.dtype)
+        self._sums = np.zeros(centers.shape)
+        self._counts = np.zeros(n_clusters, np.int64)
+        self._runner = runner
+        self._travel = np.zeros(n_clusters)
+        self._safe_travel = np.full(n_rows, -np.inf)
+        self._moved_sums = np.empty((runner.n_slices, *centers.shape))
+        self._moved_counts = np.empty((runner.n_slices, n_clusters), np.int64)
+        self._moved_rows = np.empty(runner.n_slices, np.int64)
+        # Of the cosine of two unit vectors, each rounded, with their product summed in any order.
+        self._cosine_error = float(4 * np.finfo(rows.dtype).eps * np.sqrt(rows.shape[1]))
+
+    @property
+    def inertia(self) -> float:
+        # Rounding puts a cosine slightly above 1.
+        return float(np.sum(self.weights * np.maximum(1 - self.cosines, 0), dtype=np.float64))
+
+    def assign(self) -> int:
+        """Nearest centres of the rows whose nearest centre may have changed; how many did change."""
+        self._runner.run(
+            kernel.assign, self.rows, self.weights, self.centers, self._travel, self.labels, self.cosines,
+            self._safe_travel, self._moved_sums, self._moved_counts, self._moved_rows, self._cosine_error,
+        )  # fmt: skip
+        self._sums += self._moved_sums.sum(axis=0)
+        self._counts += self._moved_counts.sum(axis=0)
+        return int(self._moved_rows.sum())
+
+    def assign_all(self) -> None:
+        """Nearest centres, and fresh cosines, of every row."""
+        self._safe_travel[:] = -np.inf
+        self.assign()
+
+    def move_centers(self) -> float:
+        """Centres to the mean directions of their rows; the sum of their squared moves."""
+        if not self._counts.all():
+            self.assign_all()
+            self._fill_empty_clusters()
+        moved = mean_directions(self._sums, self._counts, self.centers)
+        moves = np.linalg.norm(np.subtract(moved, self.centers, dtype=np.float64), axis=1)
+        self._travel += moves + moves.max()
+        self.centers = moved
+        return float(moves @ moves)
+
+    def _fill_empty_clusters(self) -> None:
+        """Move the rows farthest from their centres into the clusters that have none, one row each.
+
+        A row that sits on its centre is not moved: with fewer distinct rows than clusters, some clusters stay empty.
+        """
+        empty = np.flatnonzero(self._counts == 0)
+        farthest = np.argsort(self.cosines, kind="stable")[: len(empty)]
+        for cluster, row in zip(empty, farthest, strict=True):
+            old = self.labels[row]
+            if self.cosines[row] >= 1 - self._cosine_error or self._counts[old] == 1:
+                continue
+            self._sums[old] -= self.weights[row] * self.rows[row]
+            self._sums[cluster] = self.weights[row] * self.rows[row]
+            self._counts[old] -= 1
+            self._counts[cluster] = 1
+            self.labels[row] = cluster
+            self._safe_travel[row] = -np.inf
+
+
+def mean_directions(sums: NDArray[np.float64], counts: NDArray[Any], centers: FloatArray) -> FloatArray:
+    """sums (k, d) divided by their lengths; a cluster without rows, or whose rows cancel out, keeps its centre."""
+    lengths = np.linalg.norm(sums, axis=1)
+    # Sums of unit rows that cancel leave rounding errors of about this size.
+    has_direction = lengths > 1e-12 * np.maximum(counts, 1)
+    return np.where(has_direction[:, None], sums / np.where(has_direction, lengths, 1)[:, None], centers).astype(
+        centers.dtype
+    )

@@ -1,33 +1,37 @@
-"""Mixtures of von Mises–Fisher distributions as a scikit-learn clusterer."""
+"""Mixtures of von Mises–Fisher distributions as a scikit-learn clusterer.
+
+A component k has a weight w, a mean direction μ and a concentration κ; its density is c_d(κ) exp(κ μᵀx). All sums are
+float64, all densities logarithms.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from spherevec.clustering._base import SphereClusterer
-from spherevec.clustering._em import (
-    ConcentrationPrior,
-    EMRun,
-    Mixture,
-    cluster_sums,
-    maximize,
-    pooled_resultant,
-    run_em,
-)
-from spherevec.clustering._lloyd import check_init, first_centers, run_kmeans, shift_tolerance
-from spherevec.clustering._slices import slice_runner
-from spherevec.sphere import FloatArray, normalize
+from spherevec.clustering._base import SliceRunner, SphereClusterer, slice_runner
+from spherevec.clustering.kmeans import first_centers, mean_directions, run_kmeans
+from spherevec.sphere import FloatArray, normalize, vmf_concentration, vmf_log_normalizer, vmf_mean_resultant
 
-# Rows whose densities under all components are held at once when a fitted mixture is applied.
-_BLOCK_ROWS = 4096
+Floats = NDArray[np.float64]
+
+# Above this, float64 no longer tells apart the mean resultant lengths that two concentrations give.
+_MAX_CONCENTRATION = 1e7
+_EMPTY = 0.5  # a component whose responsibilities sum to less than this many rows explains no row
+_BLOCK_ROWS = 1024  # rows whose densities under all components are held at once
 
 
 class VonMisesFisherMixture(SphereClusterer):
@@ -116,7 +120,6 @@ class VonMisesFisherMixture(SphereClusterer):
             sample_weight: (n_samples,), how much each row counts; all alike by default.
         """
         self._validate_params()
-        check_init(self.init, self.n_components)
         rows, weights = self._new_rows(X, sample_weight, "n_components")
         best = self._best_run(rows, weights)
         if not best.converged:
@@ -141,17 +144,11 @@ class VonMisesFisherMixture(SphereClusterer):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each component given each row, (n_samples, n_components); also after a "hard" fit."""
-        from scipy.special import softmax
-
-        rows = self._known_rows(X)
-        return np.concatenate([softmax(logs, axis=1) for logs in self._log_joint(rows)])
+        return np.concatenate([softmax(logs, axis=1) for logs in self._log_joint(self._known_rows(X))])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-density of each row under the mixture, shape (n_samples,)."""
-        from scipy.special import logsumexp
-
-        rows = self._known_rows(X)
-        return np.concatenate([logsumexp(logs, axis=1) for logs in self._log_joint(rows)])
+        return np.concatenate([logsumexp(logs, axis=1) for logs in self._log_joint(self._known_rows(X))])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-density of the rows."""
@@ -172,7 +169,6 @@ class VonMisesFisherMixture(SphereClusterer):
         Without a `random_state`, that of the mixture is used.
         """
         from scipy.stats import vonmises_fisher
-        from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
         random = check_random_state(self.random_state if random_state is None else random_state)
@@ -190,38 +186,24 @@ class VonMisesFisherMixture(SphereClusterer):
         order = random.permutation(n_samples)
         return rows[order], labels[order]
 
-    def _best_run(self, rows: FloatArray, row_weights: NDArray[np.float64]) -> EMRun:
+    def _best_run(self, rows: FloatArray, weights: Floats) -> EMRun:
         random = check_random_state(self.random_state)
-        max_shift = shift_tolerance(rows, 1e-4)
         kmeans_iterations = 100 if isinstance(self.init, str) else 0
         prior: ConcentrationPrior | None = None
-        best: EMRun | None = None
+        runs = []
         with slice_runner(len(rows), self.n_jobs) as runner:
-            # From given directions every run would be the same.
-            for _ in range(self.n_init if isinstance(self.init, str) else 1):
-                centers = first_centers(rows, row_weights, self.n_components, self.init, random, runner)
-                start = run_kmeans(rows, row_weights, centers, runner, max_iter=kmeans_iterations, max_shift=max_shift)
-                sums = cluster_sums(rows, row_weights, start.labels, self.n_components)
-                sizes = np.bincount(start.labels, row_weights, self.n_components).astype(np.float64)
+            for _ in range(self._runs()):
+                centers = first_centers(rows, weights, self.n_components, self.init, random, runner)
+                start = run_kmeans(rows, weights, centers, runner, max_iter=kmeans_iterations)
+                members = csr_array((weights, start.labels, np.arange(len(rows) + 1)), (len(rows), self.n_components))
+                sums, sizes = np.asarray(members.T @ rows, np.float64), members.sum(axis=0)
                 if prior is None:  # the same for all runs, whose objectives are compared
-                    prior = ConcentrationPrior(
-                        self.concentration_prior, pooled_resultant(sums, float(row_weights.sum()))
-                    )
-                run = run_em(
-                    rows,
-                    row_weights,
-                    maximize(sums, sizes, start.centers.astype(np.float64), prior, self.tied),
-                    prior,
-                    runner,
-                    hard=self.assignment == "hard",
-                    tied=self.tied,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                )
-                if best is None or run.objective > best.objective:
-                    best = run
-        assert best is not None
-        return best
+                    resultant = min(float(np.linalg.norm(sums, axis=1).sum() / weights.sum()), 1.0)
+                    prior = ConcentrationPrior(self.concentration_prior, resultant, self.tied)
+                mixture = prior.likeliest(sums, sizes, start.centers.astype(np.float64))
+                hard = self.assignment == "hard"
+                runs.append(run_em(rows, weights, mixture, prior, runner, hard, self.max_iter, self.tol))
+        return max(runs, key=lambda run: run.objective)
 
     def _mixture(self) -> Mixture:
         directions = normalize(np.asarray(self.cluster_centers_, np.float64))
@@ -230,10 +212,171 @@ class VonMisesFisherMixture(SphereClusterer):
     def _labels(self, rows: FloatArray) -> NDArray[np.int32]:
         return np.concatenate([logs.argmax(axis=1).astype(np.int32) for logs in self._log_joint(rows)])
 
-    def _log_joint(self, rows: FloatArray) -> Any:
-        """Yield log w_k + log c_d(κ_k) + κ_k μ_kᵀx, shape (block, n_components), for blocks of rows in turn."""
+    def _log_joint(self, rows: FloatArray) -> Iterator[Floats]:
+        """What `Mixture.log_joint` gives for blocks of rows in turn."""
         mixture = self._mixture()
-        scaled, offsets = mixture.scaled_directions.T, mixture.offsets
         for low in range(0, len(rows), _BLOCK_ROWS):
-            block = normalize(rows[low : low + _BLOCK_ROWS].astype(np.float64))
-            yield block @ scaled + offsets
+            yield mixture.log_joint(_wide(rows[low : low + _BLOCK_ROWS]))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """directions (k, d), unit rows; concentrations (k,); weights (k,), which sum to 1. All float64."""
+
+    directions: Floats
+    concentrations: Floats
+    weights: Floats
+
+    @cached_property
+    def _scaled_directions(self) -> Floats:
+        """κ μ, shape (k, d)."""
+        return self.concentrations[:, None] * self.directions
+
+    @cached_property
+    def _offsets(self) -> Floats:
+        """log w + log c_d(κ), shape (k,)."""
+        with np.errstate(divide="ignore"):  # the logarithm of a weight that reached 0 is meant
+            return np.asarray(np.log(self.weights) + vmf_log_normalizer(self.concentrations, self.directions.shape[1]))
+
+    def log_joint(self, rows: Floats) -> Floats:
+        """log w_k + log c_d(κ_k) + κ_k μ_kᵀx for unit rows x, shape (rows, k)."""
+        return np.asarray(rows @ self._scaled_directions.T + self._offsets)
+
+
+def _wide(rows: FloatArray) -> Floats:
+    """Rows in float64, without what float32 left of their norms' distance from 1.
+
+    At concentration κ an error e in the norm is an error κ e in the log-density.
+    """
+    return np.asarray(normalize(rows.astype(np.float64)))
+
+
+@dataclass(frozen=True)
+class ConcentrationPrior:
+    """`strength` rows of mean resultant length `resultant`, imagined in every component.
+
+    They keep a component on a few rows from becoming infinitely sharp, which would be infinitely likely.
+
+    Attributes:
+        tied: whether all components share one concentration.
+    """
+
+    strength: float
+    resultant: float
+    tied: bool
+
+    def log_density(self, mixture: Mixture) -> float:
+        kappa = mixture.concentrations[:1] if self.tied else mixture.concentrations
+        terms = vmf_log_normalizer(kappa, mixture.directions.shape[1]) + kappa * self.resultant
+        return self.strength * float(terms.sum())
+
+    def likeliest(self, sums: Floats, sizes: Floats, directions: Floats) -> Mixture:
+        """The M-step: the likeliest mixture, under the prior, given rows weighed by responsibility.
+
+        sums (k, d) and sizes (k,): responsibilities times rows, and alone, summed over the rows; directions (k, d):
+        what a component keeps whose rows cancel out.
+        """
+        lengths = np.linalg.norm(sums, axis=1)
+        if self.tied:
+            lengths, seen = np.full(len(sizes), lengths.sum()), np.full(len(sizes), sizes.sum())
+        else:
+            seen = sizes
+        lengths, seen = lengths + self.strength * self.resultant, seen + self.strength
+        resultants = np.divide(lengths, seen, out=np.zeros(len(sizes)), where=seen > 0)
+        dim = sums.shape[1]
+        highest = float(vmf_mean_resultant(_MAX_CONCENTRATION, dim))
+        concentrations = np.where(
+            resultants < highest, vmf_concentration(np.minimum(resultants, highest), dim), _MAX_CONCENTRATION
+        )
+        unit = np.asarray(mean_directions(sums, sizes, directions), np.float64)
+        return Mixture(unit, np.minimum(concentrations, _MAX_CONCENTRATION), sizes / sizes.sum())
+
+
+@dataclass(frozen=True)
+class EMRun:
+    """Where one run ended; objective is per row."""
+
+    mixture: Mixture
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+def run_em(
+    rows: FloatArray,
+    weights: Floats,
+    mixture: Mixture,
+    prior: ConcentrationPrior,
+    runner: SliceRunner,
+    hard: bool,
+    max_iter: int,
+    tol: float,
+) -> EMRun:
+    """Alternate E- and M-steps until the objective per row gains less than `tol`.
+
+    The objective is the log-likelihood (with `hard`, that of the rows together with their labels) plus the log-density
+    of the prior. It never falls, except where a component without rows starts again at the row explained worst.
+    """
+    n_rows, shape = len(rows), mixture.directions.shape
+    labels, log_densities = np.empty(n_rows, np.int32), np.empty(n_rows)
+    slice_sums, slice_sizes = np.empty((runner.n_slices, *shape)), np.empty((runner.n_slices, shape[0]))
+
+    def expect() -> float:
+        runner.run(_expect, rows, weights, mixture, hard, labels, log_densities, slice_sums, slice_sizes)
+        return (float((weights * log_densities).sum()) + prior.log_density(mixture)) / float(weights.sum())
+
+    objective = expect()
+    restarts_left = shape[0]
+    for n_iter in range(1, max_iter + 1):
+        sums, sizes = slice_sums.sum(axis=0), slice_sizes.sum(axis=0)
+        empty = np.flatnonzero(sizes < _EMPTY)[:restarts_left]
+        restarts_left -= len(empty)
+        # Each gets one of the rows explained worst, taken from the row's own component.
+        worst = np.argsort(log_densities, kind="stable")[: len(empty)]
+        for component, row in zip(empty, worst, strict=True):
+            owner, weight = labels[row], weights[row]
+            if weight > 0 and sizes[owner] >= weight + _EMPTY:
+                sums[owner] -= weight * rows[row]
+                sizes[owner] -= weight
+                sums[component], sizes[component] = weight * rows[row], weight
+        mixture = prior.likeliest(sums, sizes, mixture.directions)
+        before, objective = objective, expect()
+        if abs(objective - before) < tol:
+            return EMRun(mixture, objective, n_iter, True)
+    return EMRun(mixture, objective, max_iter, False)
+
+
+def _expect(
+    rows: FloatArray,
+    weights: Floats,
+    mixture: Mixture,
+    hard: bool,
+    labels: NDArray[np.int32],
+    log_densities: Floats,
+    sums: Floats,
+    sizes: Floats,
+    first_slice: int,
+    last_slice: int,
+) -> None:
+    """The E-step on some slices of the rows, together with the sums that the M-step needs.
+
+    Overwritten: labels (n,), the likeliest component; log_densities (n,), log Σ_k exp(log_joint) or, where `hard`, the
+    largest of the terms; sums (slices, k, d) and sizes (slices, k), the rows weighed by responsibility (1 for the
+    likeliest, else 0, where `hard`) times weight.
+    """
+    n_rows, n_slices = len(rows), len(sums)
+    for index in range(first_slice, last_slice):
+        sums[index], sizes[index] = 0, 0
+        end = n_rows * (index + 1) // n_slices
+        for low in range(n_rows * index // n_slices, end, _BLOCK_ROWS):
+            here = slice(low, min(low + _BLOCK_ROWS, end))
+            block = _wide(rows[here])
+            logs = mixture.log_joint(block)
+            labels[here] = logs.argmax(axis=1)
+            best = logs.max(axis=1, keepdims=True)
+            shares = np.exp(logs - best) if not hard else np.equal(labels[here, None], np.arange(logs.shape[1]))
+            total = shares.sum(axis=1, keepdims=True)
+            log_densities[here] = (best + np.log(total))[:, 0]
+            shares = shares * (weights[here, None] / total)
+            sums[index] += shares.T @ block
+            sizes[index] += shares.sum(axis=0)

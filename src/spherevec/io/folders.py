@@ -62,7 +62,7 @@ def write_spacy(folder: Path, vectors: KeyedVectors, names: Sequence[str]) -> No
         from spacy.vocab import Vocab
     except ImportError:
         raise MissingExtraError("writing a spaCy table", "spacy") from None
-    vocabulary = Vocab(strings=names)
+    vocabulary = Vocab(strings=list(names))
     keys = np.array([vocabulary.strings[name] for name in names], np.uint64)
     vocabulary.vectors = Vectors(
         strings=vocabulary.strings, data=np.array(vectors.vectors), keys=keys, name="spherevec"

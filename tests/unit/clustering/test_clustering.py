@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_clusters
-from spherevec.clustering._lloyd import first_centers, spread_seeds
-from spherevec.clustering._slices import slice_runner
+from spherevec.clustering._base import slice_runner
+from spherevec.clustering.kmeans import first_centers, spread_seeds
 from spherevec.errors import ConfigError, SpherevecError
 from spherevec.sphere import normalize
 
