@@ -22,6 +22,7 @@ from spherevec.evaluation import Spread
 
 LAST = "measured"  # the metric that ends the rows of a cell: when and where it was measured
 _ROOT = Path(__file__).parents[1]
+SHARED = ("datasets.py", "neighbors.py")  # what the experiments share, as far as results depend on it
 _PAGE = ("tables.py", "figures.py", "__main__.py")  # how the page looks, which no result depends on
 _PACKAGES = (
     "numpy", "numba", "llvmlite", "scipy", "scikit-learn", "threadpoolctl", "gensim", "torch",
@@ -98,10 +99,10 @@ def key_of(cell: Cell, scale: Scale, data: Path, threads: int) -> str:
 
 @cache
 def code_digest() -> str:
-    """Of the source files of the package, of this experiment, of the peers and of the loaders."""
+    """Of the source files of the package, of this experiment, of the peers and of what the experiments share."""
     folders = (Path(spherevec.__file__).parent, _ROOT / "paper", _ROOT / "peers")
-    loaders = hashlib.sha256((_ROOT / "datasets.py").read_bytes()).hexdigest()[:16]
-    return " ".join([*(_digest(folder, (".py", ".cu")) for folder in folders), loaders])
+    shared = hashlib.sha256(b"".join((_ROOT / name).read_bytes() for name in SHARED)).hexdigest()[:16]
+    return " ".join([*(_digest(folder, (".py", ".cu")) for folder in folders), shared])
 
 
 @cache

@@ -28,11 +28,11 @@ Texts = Iterable[str | Sequence[str]]
 _SCIKIT_NAMES = {"seed": "random_state", "threads": "n_jobs"}
 
 
-class _TakesTexts(BaseEstimator):  # type: ignore[misc]
+class _TakesTexts:
     """An estimator whose X is a list of texts."""
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         tags.target_tags.required = False
@@ -54,7 +54,7 @@ def _with_settings(cls: type[SphericalEmbedding]) -> type[SphericalEmbedding]:
 
 
 @_with_settings
-class SphericalEmbedding(TransformerMixin, _TakesTexts):  # type: ignore[misc]
+class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Document vectors as a scikit-learn transformer, for a `Pipeline`, `GridSearchCV` or `clone`.
 
     `fit_transform(X)` returns the vectors of training, `transform(X)` infers vectors with the words fixed. By default
@@ -176,7 +176,7 @@ class _TextTopics(_TakesTexts):
         return 0 if self.n_jobs is None else effective_jobs(self.n_jobs)
 
 
-class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ignore[misc]
+class SphericalTopics(_TextTopics, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Topics of texts as a scikit-learn clusterer.
 
     Args:
@@ -233,7 +233,7 @@ class SphericalTopics(TransformerMixin, ClusterMixin, _TextTopics):  # type: ign
         return np.array([f"topic{number}" for number in self.topics_.numbers], object)
 
 
-class NamedTopics(ClassifierMixin, _TextTopics):  # type: ignore[misc]
+class NamedTopics(_TextTopics, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that needs names of classes and no labels.
 
     Args:

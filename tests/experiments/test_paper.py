@@ -138,7 +138,8 @@ def test_all_code_that_results_come_from_takes_part_in_the_key():
             elif isinstance(node, ast.ImportFrom):
                 imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     own = {name for name in imported if name.split(".")[0] == "experiments"} - {"experiments"}
-    assert own and all(name.split(".")[1] in ("paper", "peers", "datasets") for name in own)
+    shared = {name.removesuffix(".py") for name in store.SHARED}
+    assert own and {name.split(".")[1] for name in own} <= {"paper", "peers"} | shared
     assert not own & {f"experiments.paper.{page.removesuffix('.py')}" for page in store._PAGE}
     others = {name.split(".")[0] for name in imported} - set(sys.stdlib_module_names) - {"experiments", "spherevec"}
     assert {{"sklearn": "scikit-learn"}.get(name, name.replace("_", "-")) for name in others} <= set(store._PACKAGES)

@@ -247,7 +247,7 @@ def test_damage_is_found_by_check_and_never_passed_on(damaged, tmp_path, capsys)
     Model.load(damaged)  # a sample of the file is what it was
     (tmp_path / "c.txt").write_text("w60 w61\n")
     assert main(["infer", str(damaged), str(tmp_path / "c.txt"), "--out", str(tmp_path / "v.npy")]) == 2
-    assert "input vector 60 holds NaN" in capsys.readouterr().err and not (tmp_path / "v.npy").exists()
+    assert "vector 60 holds NaN" in capsys.readouterr().err and not (tmp_path / "v.npy").exists()
     assert main(["neighbors", str(damaged), "w1"]) == 2
     assert "vector 60 holds NaN" in capsys.readouterr().err
 
