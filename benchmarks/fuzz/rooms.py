@@ -55,7 +55,7 @@ def _read_names(data: bytes, folder: Path) -> None:
 
 def _topics_files() -> dict[str, bytes]:
     from spherevec.topics import find_topics
-    from spherevec.topics.folder import save_topics
+    from spherevec.topics.persistence import save_topics
 
     model = cached("model-of-rooms", _a_model)
     found = find_topics(model, names={"sport": ["match"], "finance": ["bank"]}, k=2, threads=1)
@@ -75,7 +75,7 @@ def _topics_seeds() -> list[bytes]:
 def _load_topics(data: bytes, folder: Path) -> None:
     """The first byte picks the file that the rest replaces. What is taken is described and shown."""
     from spherevec.explore.report import report_data, report_html
-    from spherevec.topics.folder import describe, load_topics
+    from spherevec.topics.persistence import describe, load_topics
 
     place = folder / "topics"
     place.mkdir(exist_ok=True)

@@ -19,7 +19,7 @@ from spherevec.model import Model
 from spherevec.process import effective_jobs
 from spherevec.topics.find import find_topics
 from spherevec.topics.names import read_names
-from spherevec.topics.result import Topics
+from spherevec.topics.topics import Topics
 
 Texts = Iterable[str | Sequence[str]]
 

@@ -246,7 +246,7 @@ class SavedTopics(Scenario):
         assert main([*line, "--force", "--quiet"]) == 0
 
     def state(self, path):
-        load_topics = importlib.import_module("spherevec.topics.folder").load_topics
+        load_topics = importlib.import_module("spherevec.topics.persistence").load_topics
         found = load_topics(path, Model.load(path.with_name("model"), mmap=False))
         assert len((path / "assignments.csv").read_text().splitlines()) == 17
         assert len(json.loads((path / "topics.json").read_text())["topics"]) == len(found)

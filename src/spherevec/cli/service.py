@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spherevec.model import Model
-    from spherevec.topics.result import Topics
+    from spherevec.topics.topics import Topics
 
 LARGEST_BODY = 1 << 22  # bytes
 MOST_TEXTS = 1000  # of a request
@@ -94,7 +94,7 @@ def _search(served: ServedModel, q: list[str], top: int, **options: Any) -> list
 
 
 def _topics(served: ServedModel, fields: tuple[str, ...]) -> dict[str, Any]:
-    from spherevec.topics.folder import describe
+    from spherevec.topics.persistence import describe
 
     found = served.topics()
     return {**describe(found), "by": [breakdown(found, field).as_dict() for field in fields]}

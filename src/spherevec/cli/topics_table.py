@@ -11,8 +11,8 @@ from spherevec.terminal import visible
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from spherevec.topics.fields import Breakdown
-    from spherevec.topics.result import Topics
+    from spherevec.topics.breakdown import Breakdown
+    from spherevec.topics.topics import Topics
 
 _BAR = 8
 _LONGEST_NAME = 44
@@ -24,7 +24,7 @@ def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
     """The topics on standard output, one line each, finer ones below the broad ones; then a table for each field."""
     from rich.table import Table
 
-    from spherevec.topics.tree import further_words
+    from spherevec.topics.views import further_words
 
     tree = list(topics.tree)
     names = [_cell("   " * depth + topic.title, "" if finest else "bold") for depth, topic, finest in tree]
@@ -54,7 +54,7 @@ def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
 
 def summary(topics: Topics) -> str:
     """How many topics there are on each level, and a finer number that would still be stable."""
-    from spherevec.topics.level import finest_stable
+    from spherevec.topics.levels import finest_stable
 
     counts = [len(topics)]
     level = topics

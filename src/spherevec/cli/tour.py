@@ -88,7 +88,7 @@ def print_tour(tour: Tour) -> None:
 
 def tour_as_dict(tour: Tour, page: Path) -> dict[str, Any]:
     """What `print_tour` prints, for programs."""
-    from spherevec.topics.folder import describe
+    from spherevec.topics.persistence import describe
 
     documents = [{"cosine": cosine, "id": name, "beginning": text} for cosine, name, text in tour.nearest_documents()]
     topics = {} if tour.topics is None else describe(tour.topics)

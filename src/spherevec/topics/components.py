@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from spherevec.errors import CorpusError
 from spherevec.search.neighbors import check_finite
 from spherevec.topics.graph import Labels, Rows
-from spherevec.topics.level import mean_directions
 
 _BLOCK = 4096
 # Concentrations that are tried when probabilities are calibrated.
@@ -29,6 +28,10 @@ class Assignment(NamedTuple):
     labels: Labels  # (n,), the topic of each, −1 for none
     probability: NDArray[np.float32]  # (n,), of that topic
     second: Labels  # (n,), the likeliest other topic, −1 where there is none
+
+    @classmethod
+    def empty(cls, n: int) -> Assignment:
+        return cls(np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1))
 
 
 @dataclass(frozen=True)
@@ -67,21 +70,18 @@ class Components:
 
     def probabilities(self, vectors: NDArray[np.floating]) -> NDArray[np.float32]:
         """The probability of each topic for each document vector (n, d), shape (n, k)."""
-        blocks = [np.empty((0, self.n_topics), np.float32)]
-        blocks += [_summed_topics(likely, self.topic_of) for likely in self._likelihoods(vectors)]
-        return np.concatenate(blocks)
+        found = np.empty((len(vectors), self.n_topics), np.float32)
+        for rows, likely in self._likelihoods(vectors):
+            found[rows] = summed_by(likely, self.topic_of)
+        return found
 
     def assign(self, vectors: NDArray[np.floating]) -> Assignment:
         """The topic of each document vector (n, d), its probability, and the likeliest other topic."""
-        n = len(vectors)
-        found = Assignment(np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1))
-        cells = self.cells
+        found, cells = Assignment.empty(len(vectors)), self.cells
         shared = np.array([len(np.unique(self.topic_of[cells == cell])) > 1 for cell in range(int(cells.max()) + 1)])
         topic_of_cell = np.zeros(len(shared), np.int64)
         topic_of_cell[cells] = self.topic_of
-        low = 0
-        for likely in self._likelihoods(vectors):
-            rows = np.arange(low, low + len(likely))
+        for rows, likely in self._likelihoods(vectors):
             best = np.argmax(summed_by(likely, cells), axis=1)
             labels = topic_of_cell[best]
             several = np.flatnonzero(shared[best])
@@ -89,56 +89,51 @@ class Components:
                 # Likelihood over weight rises with the cosine.
                 near = np.where(cells == best[several, None], likely[several] / np.maximum(self.weights, 1e-30), -1)
                 labels[several] = self.topic_of[np.argmax(near, axis=1)]
-            chances = _summed_topics(likely, self.topic_of)
+            chances = np.asarray(summed_by(likely, self.topic_of), np.float32)
             known = np.flatnonzero(labels >= 0)
             found.labels[rows] = labels
-            found.probability[rows[known]] = chances[known, labels[known]]
+            found.probability[rows][known] = chances[known, labels[known]]
             if self.n_topics > 1:
                 chances[known, labels[known]] = -1
                 found.second[rows] = np.argmax(chances, axis=1)
-            low += len(likely)
         return found
 
     def fits(self, vectors: NDArray[np.floating], topics: Labels) -> NDArray[np.float32]:
         """The highest cosine of each document to a component of its topic, shape (n,)."""
-        found, low = np.empty(len(vectors), np.float32), 0
-        for rows in self._blocks(vectors):
-            cosines = rows @ self.directions.T
-            own = self.topic_of[None, :] == topics[low : low + len(rows), None]
-            found[low : low + len(rows)] = np.where(own, cosines, -1).max(axis=1)
-            low += len(rows)
+        found = np.empty(len(vectors), np.float32)
+        for part, rows in self._blocks(vectors):
+            own = self.topic_of[None, :] == topics[part, None]
+            found[part] = np.where(own, rows @ self.directions.T, -1).max(axis=1)
         return found
 
     def sums_of_topics(self) -> NDArray[np.float64]:
         """The weighted sum of the components of each topic, shape (k, d)."""
-        used = self.topic_of >= 0
-        return summed_by((self.weights[used, None] * self.directions[used]).T, self.topic_of[used]).T
+        return summed_by((self.weights[:, None] * self.directions).T, self.topic_of).T
 
     def directions_of_topics(self) -> Rows:
         """The direction of each topic, the weighted mean of its components, shape (k, d)."""
-        sums = self.sums_of_topics()
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
+        return _unit(self.sums_of_topics())
 
     def regrouped(self, new_topic_of: Labels) -> Components:
         """The same components and cells, in other topics."""
         return replace(self, topic_of=np.asarray(new_topic_of, np.int64), cell_of=self.cells)
 
-    def _likelihoods(self, vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float32]]:
+    def _likelihoods(self, vectors: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """The probability of each component for some of the vectors at a time, (n, c)."""
-        for low, rows in zip(range(0, len(vectors), _BLOCK), self._blocks(vectors), strict=True):
+        for part, rows in self._blocks(vectors):
             logs = self.concentration * (rows @ self.directions.T) + np.log(np.maximum(self.weights, 1e-30))
             likely = np.exp(logs - logs.max(axis=1, keepdims=True))
             if not np.isfinite(likely.sum()):
-                check_finite(vectors[low : low + _BLOCK], low)
-            yield likely / likely.sum(axis=1, keepdims=True)
+                check_finite(vectors[part], part.start)
+            yield part, likely / likely.sum(axis=1, keepdims=True)
 
-    def _blocks(self, vectors: NDArray[np.floating]) -> Iterator[Rows]:
+    def _blocks(self, vectors: NDArray[np.floating]) -> Iterator[tuple[slice, Rows]]:
         for low in range(0, len(vectors), _BLOCK):
-            yield centered(np.asarray(vectors[low : low + _BLOCK], np.float32), self.mean)
+            part = slice(low, low + _BLOCK)
+            yield part, centered(np.asarray(vectors[part], np.float32), self.mean)
 
 
-def centered(vectors: Rows, mean: NDArray[np.float32]) -> Rows:
+def centered(vectors: Rows, mean: NDArray[np.float32] | float = 0.0) -> Rows:
     """Unit rows after `mean` is taken off; a row equal to the mean becomes zero."""
     rows = vectors - mean
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -158,18 +153,27 @@ def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     return mean
 
 
+def mean_directions(rows: Rows, labels: Labels) -> Rows:
+    """The direction of the sum of the rows with each label, (k, d); zero where they cancel out."""
+    from scipy.sparse import csr_array
+
+    n = len(labels)
+    members = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, int(labels.max()) + 1))
+    return _unit(np.asarray(members.T @ rows, np.float64))
+
+
+def _unit(sums: NDArray[np.float64]) -> Rows:
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
+
+
 def summed_by(values: NDArray[np.floating], group_of: Labels) -> NDArray[np.float64]:
-    """Sums over the columns of each group, which are numbered from 0: (n, c) → (n, groups)."""
-    order = np.argsort(group_of, kind="stable")
+    """Sums over the columns of each group, which are numbered from 0, −1 for none: (n, c) → (n, groups)."""
+    order = np.argsort(group_of, kind="stable")[np.count_nonzero(group_of < 0) :]
     present, starts = np.unique(group_of[order], return_index=True)
     sums = np.zeros((len(values), int(group_of.max()) + 1))
     sums[:, present] = np.add.reduceat(values[:, order], starts, axis=1)
     return sums
-
-
-def _summed_topics(likely: NDArray[np.float32], topic_of: Labels) -> NDArray[np.float32]:
-    used = topic_of >= 0
-    return np.asarray(summed_by(likely[:, used], topic_of[used]), np.float32)
 
 
 def calibrated_concentration(rows: Rows, leaves: Labels, topic_of: Labels, judges: Labels, seed: int) -> float:
@@ -188,13 +192,12 @@ def calibrated_concentration(rows: Rows, leaves: Labels, topic_of: Labels, judge
     half = len(rows) // 2
     losses = np.zeros(len(_CONCENTRATIONS))
     for fitted, judged in ((order[:half], order[half:]), (order[half:], order[:half])):
-        known = np.unique(leaves[fitted])
+        known, component = np.unique(leaves[fitted], return_inverse=True)
         judged = judged[np.isin(judges[judged], topic_of[known])]
         if len(judged) == 0:
             continue
-        directions = mean_directions(rows[fitted], np.searchsorted(known, leaves[fitted]))
-        weights = np.bincount(np.searchsorted(known, leaves[fitted])) / len(fitted)
-        cosines = rows[judged] @ directions.T
+        cosines = rows[judged] @ mean_directions(rows[fitted], component).T
+        weights = np.bincount(component) / len(fitted)
         own = topic_of[known][None, :] == judges[judged][:, None]
         for i, concentration in enumerate(_CONCENTRATIONS):
             logs = concentration * cosines + np.log(weights)

@@ -42,20 +42,13 @@ def documents_of(model: Model, threads: int = 0) -> TopicDocuments:
     """The documents of a model."""
     assert model.docs is not None
     counts = model.document_terms
-    if counts is None:
-        known = np.any(np.asarray(model.docs.vectors) != 0, axis=1)
+    known = np.any(np.asarray(model.docs.vectors) != 0, axis=1) if counts is None else np.diff(counts.indptr) > 0
+    if counts is None or model.fit is None:
         return TopicDocuments(model.docs.vectors, known, known)
-    known = np.diff(counts.indptr) > 0
-    if model.fit is None:
-        return TopicDocuments(model.docs.vectors, known, known)
-    vectors, informative = np.array(model.docs.vectors, np.float32), known.copy()
-    general, listed = general_words(model), listed_words(model)
+    vectors = np.array(model.docs.vectors, np.float32)
     for low in range(0, len(vectors), _BLOCK):
-        block = counts[low : low + _BLOCK]
-        rows, own = _fitted_again(model, block, general, threads)
-        vectors[low + rows] = own
-        informative[low : low + _BLOCK] = _holds(block, ~listed)
-    return TopicDocuments(vectors, known, informative)
+        _leave_out_general_words(model, vectors[low : low + _BLOCK], counts[low : low + _BLOCK], threads)
+    return TopicDocuments(vectors, known, _says_something(model, counts))
 
 
 def documents_from(model: Model, texts: Iterable[str], threads: int = 0) -> TopicDocuments:
@@ -74,10 +67,8 @@ def documents_from(model: Model, texts: Iterable[str], threads: int = 0) -> Topi
     ids, offsets, _ = encode_texts(listed, vocabulary, model.tokenizer, threads=threads or process.usable_cores())
     counts = csr_array((np.ones(len(ids), np.int32), ids, offsets), shape=(len(listed), len(model.words)))
     counts.sum_duplicates()
-    general = general_words(model)
-    rows, own = _fitted_again(model, counts, general, threads)
-    vectors[rows] = own
-    return TopicDocuments(vectors, known, _holds(counts, ~listed_words(model)))
+    _leave_out_general_words(model, vectors, counts, threads)
+    return TopicDocuments(vectors, known, _says_something(model, counts))
 
 
 def shuffled_documents(
@@ -98,26 +89,22 @@ def shuffled_documents(
     return fitter.fit(drawn, offsets.astype(np.int64), threads=threads)
 
 
-def _holds(counts: Any, words: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which rows of the counts (n, V) hold one of the words (V,)."""
-    return np.asarray((counts > 0) @ words.astype(np.int32) > 0)
+def _says_something(model: Model, counts: Any) -> NDArray[np.bool_]:
+    """Which rows of the counts (n, V) hold a word that is on no list of general words."""
+    return np.asarray((counts > 0) @ (~listed_words(model)).astype(np.int32) > 0)
 
 
-def _fitted_again(
-    model: Model, counts: Any, general: NDArray[np.bool_], threads: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Rows of the counts (n, V) whose vectors change when general words are left out, and these vectors."""
+def _leave_out_general_words(model: Model, vectors: Rows, counts: Any, threads: int) -> None:
+    """Fit the vectors (n, d) again, in place, that change when general words are left out of the counts (n, V)."""
     strength = pulls(model, counts)
-    own = general[counts.indices]
+    own = general_words(model)[counts.indices]
     row_of = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     total = np.bincount(row_of, strength, counts.shape[0])
     dropped = np.bincount(row_of[own], strength[own], counts.shape[0])
-    rows = np.flatnonzero((dropped >= _LEAST_SHARE * total) & (dropped > 0) & (dropped < total))
-    chosen = np.zeros(counts.shape[0], np.bool_)
-    chosen[rows] = True
-    kept = chosen[row_of] & ~own
+    changed = (dropped >= _LEAST_SHARE * total) & (dropped > 0) & (dropped < total)
+    kept = changed[row_of] & ~own
     ids = np.repeat(counts.indices[kept], counts.data[kept]).astype(np.int32)
-    sizes = np.bincount(row_of[kept], counts.data[kept], counts.shape[0])[rows]
+    sizes = np.bincount(row_of[kept], counts.data[kept], counts.shape[0])[changed]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     fitter, _ = model._inference()
-    return rows, fitter.fit(ids, offsets, threads=threads)
+    vectors[changed] = fitter.fit(ids, offsets, threads=threads)

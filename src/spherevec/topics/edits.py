@@ -1,4 +1,4 @@
-"""Topics changed by hand: each function makes new topics of old ones."""
+"""Topics changed by hand: methods of `Topics`, each of which makes new topics of old ones."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels
-from spherevec.topics.tree import cut, merge_order
+from spherevec.topics.partition import cut_merges, merge_order
+from spherevec.topics.state import Grouping, TopicState
 
 if TYPE_CHECKING:
-    from spherevec.topics.result import Topics
-    from spherevec.topics.state import Grouping, TopicState
+    from spherevec.topics.topics import Topics
 
 
-def cut_topics(topics: Topics, k: int) -> Topics:
-    """`k` broader topics, numbered anew by size."""
+def cut(topics: Topics, k: int) -> Topics:
+    """`k` broader topics: those that are most alike merge. They are numbered anew."""
     if not 1 <= k <= len(topics):
         raise ConfigError(f"a cut has between 1 and {len(topics)} topics, not {k}; find more with k={k}")
-    groups = np.append(cut(merge_order(topics.components.sums_of_topics()), k), -1)
+    groups = np.append(cut_merges(merge_order(topics.components.sums_of_topics()), k), -1)
     sizes = np.bincount(groups[topics.labels][topics.labels >= 0], minlength=k)
     rank = np.full(k + 1, -1)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(k)
@@ -31,8 +31,11 @@ def cut_topics(topics: Topics, k: int) -> Topics:
     )
 
 
-def merge_topics(topics: Topics, chosen: Sequence[Any], title: str | None) -> Topics:
-    """One topic of several; the first keeps its number."""
+def merge(topics: Topics, *chosen: int | str | Sequence[int | str], title: str | None = None) -> Topics:
+    """One topic of several, given by numbers or titles: `merge(3, 7)`, `merge([3, 7], title="sport")`.
+
+    It keeps the number of the first and the first title that was given.
+    """
     listed = _places(topics, chosen)
     if len(set(listed)) < 2:
         raise ConfigError(f"merging needs two different topics, not {_flat(chosen)}; write merge(3, 7)")
@@ -46,8 +49,8 @@ def merge_topics(topics: Topics, chosen: Sequence[Any], title: str | None) -> To
     return topics.with_state(_regrouped(state, target, [place for place in range(len(topics)) if place not in gone]))
 
 
-def drop_topics(topics: Topics, chosen: Sequence[Any]) -> Topics:
-    """The topics without some of them."""
+def drop(topics: Topics, *chosen: int | str | Sequence[int | str]) -> Topics:
+    """The topics without some of them, whose documents belong to no topic then."""
     gone = set(_places(topics, chosen))
     kept = [place for place in range(len(topics)) if place not in gone]
     if not kept:
@@ -57,15 +60,15 @@ def drop_topics(topics: Topics, chosen: Sequence[Any]) -> Topics:
     return topics.with_state(_regrouped(topics.state, target, kept))
 
 
-def split_topic(topics: Topics, topic: int | str, parts: int) -> Topics:
-    """Several topics of one; the largest keeps its number and its title."""
+def split(topics: Topics, topic: int | str, parts: int = 2) -> Topics:
+    """Several topics of one; the largest keeps its number, the others get new ones. No other document moves."""
     place, state = topics.place(topic), topics.state
     components = state.components
     own = np.flatnonzero(components.topic_of == place)
     if not 2 <= parts <= len(own):
         most = f"can be split into 2 to {len(own)} parts, not {parts}" if len(own) > 1 else "is too small to be split"
         raise ConfigError(f"topic {topics.numbers[place]} {most}")
-    groups = cut(merge_order(components.weights[own, None] * components.directions[own]), parts)
+    groups = cut_merges(merge_order(components.weights[own, None] * components.directions[own]), parts)
     rank = np.empty(parts, np.int64)
     rank[np.argsort(-np.bincount(groups, components.weights[own]), kind="stable")] = np.arange(parts)
     part = rank[groups]
@@ -86,8 +89,8 @@ def split_topic(topics: Topics, topic: int | str, parts: int) -> Topics:
     )
 
 
-def rename_topic(topics: Topics, topic: int | str, title: str) -> Topics:
-    """The same topics, one of them, or of the broader ones, with another title."""
+def rename(topics: Topics, topic: int | str, title: str) -> Topics:
+    """The same topics, one of them with another title. A broader topic is given by its title."""
     title, state = _checked_title(title), topics.state
     if isinstance(topic, str) and topic not in topics.titles and state.above and topic in topics.parents.titles:
         first, *rest = state.above
@@ -105,23 +108,18 @@ def _regrouped(state: TopicState, target: Labels, kept: list[int]) -> TopicState
     place[kept] = np.arange(len(kept))
     topic_of = state.components.topic_of
     moved = np.where(topic_of >= 0, place[np.append(target, -1)[topic_of]], -1)
+    above = []
+    for one in state.above:
+        # Groups that have no topic any more are left out.
+        present, group_of = np.unique(one.group_of[kept], return_inverse=True)
+        left = [one.numbers[group] for group in present], [one.titles[group] for group in present]
+        above.append(Grouping(np.asarray(group_of, np.int64), *left))
     return replace(
         state,
         components=state.components.regrouped(moved),
         numbers=[state.numbers[i] for i in kept],
         titles=[state.titles[i] for i in kept],
-        above=tuple(_without_empty(replace(one, group_of=one.group_of[kept])) for one in state.above),
-    )
-
-
-def _without_empty(grouping: Grouping) -> Grouping:
-    """The groups that have a topic."""
-    present, group_of = np.unique(grouping.group_of, return_inverse=True)
-    return replace(
-        grouping,
-        group_of=np.asarray(group_of, np.int64),
-        numbers=[grouping.numbers[group] for group in present],
-        titles=[grouping.titles[group] for group in present],
+        above=tuple(above),
     )
 
 

@@ -1,28 +1,37 @@
-"""Topics of a model: the one place of this room that opens a model."""
+"""The topics of a model: found, named, those that were kept with it, and the nearest to a query."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spherevec.errors import ConfigError, CorpusError
+from spherevec.model import Model
 from spherevec.process import one_blas_thread
-from spherevec.topics.components import Components
+from spherevec.search.hybrid import Query
+from spherevec.search.results import Hit, SearchResult, SearchResults
+from spherevec.topics.components import Components, centered
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of, shuffled_documents
-from spherevec.topics.graph import Labels, renumbered
-from spherevec.topics.named import named_components
-from spherevec.topics.names import name_directions, name_groups, read_names, with_stand_ins
-from spherevec.topics.partition import Shuffled, find_components
-from spherevec.topics.result import Topics
+from spherevec.topics.graph import Labels, Rows, renumbered
+from spherevec.topics.names import (
+    Name,
+    NameDirections,
+    name_directions,
+    name_groups,
+    named_components,
+    read_names,
+    with_stand_ins,
+)
+from spherevec.topics.partition import find_components
+from spherevec.topics.persistence import restored
 from spherevec.topics.state import Grouping, TopicState
 from spherevec.topics.titles import DEFAULT, Title, title_function
-
-if TYPE_CHECKING:
-    from spherevec.model import Model
+from spherevec.topics.topics import Topics
 
 _FEWEST_DOCUMENTS = 4
 # What other libraries call k.
@@ -59,7 +68,7 @@ def find_topics(
         levels: how many topics on each level, from broad to fine, such as `[6, 40]`; the last is `k`.
         titles: how topics are titled: "coverage" by words that most of their documents hold, "distinctive" by their
             best words, "nearest" by the words nearest on the sphere, or by a function of a
-            `spherevec.topics.titles.TopicContent`.
+            `spherevec.topics.words.TopicContent`.
         examples: a few texts that belong to a name, by its title.
         subwords: let known words that are spelled alike stand in for a name that the text lacks, with a warning.
         seed: of the samples that are drawn.
@@ -87,25 +96,66 @@ def find_topics(
     title_function(titles)
     documents = documents_of(model, threads)
     counts = _counts(k, levels, documents)
-    if names is not None:
+    if names is None and (only_names or examples):
+        raise ConfigError("only_names and examples need names; give names={'billing': ['invoice'], …}")
+    vectors = documents.vectors[documents.rows]
+
+    def without_structure(some: Labels, groups: Labels, random: np.random.Generator) -> Rows:
+        return shuffled_documents(model, documents.rows[some], groups, random, threads)
+
+    with one_blas_thread():
+        if names is None:
+            shuffled = None if model.document_terms is None or model.fit is None else without_structure
+            found = find_components(vectors, counts, seed, threads, shuffled)
+            more: dict[str, Any] = {"levels": tuple(found.levels), "title_with": titles}
+            return _by_size(model, documents, found.components, found.above, **more)
         if levels is not None:
             raise ConfigError("levels and names exclude each other; indent names in a file to have two levels")
-        return _named(model, documents, names, counts, only_names, examples, subwords, titles, seed, threads)
-    if only_names or examples:
-        raise ConfigError("only_names and examples need names; give names={'billing': ['invoice'], …}")
-    with one_blas_thread():
-        rows = documents.rows
-        found = find_components(
-            documents.vectors[rows], counts, seed, threads, shuffled=_shuffled(model, rows, threads)
+        given = _checked_names(model, names, only_names, examples or {}, subwords)
+        components = named_components(
+            vectors,
+            _directions(model, given, examples or {}, threads),
+            len(given),
+            np.asarray(model.inputs.vectors, np.float32),
+            only_names=only_names,
+            k=None if counts is None else counts[-1],
+            seed=seed,
+            threads=threads,
         )
-        return by_size(model, documents, found.components, found.above, levels=tuple(found.levels), title_with=titles)
+        above = [name_groups(given, components.n_topics)] if any(name.parent for name in given) else []
+        return _by_size(model, documents, components, above, [name.title for name in given], title_with=titles)
 
 
-def _shuffled(model: Model, rows: Labels, threads: int) -> Shuffled | None:
-    """Makes documents without structure of some of the rows; None where the model cannot fit documents."""
-    if model.document_terms is None or model.fit is None:
-        return None
-    return lambda some, groups, random: shuffled_documents(model, rows[some], groups, random, threads)
+def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
+    """The topics that were kept with the model; with options, or where none were kept, topics found anew.
+
+    Args:
+        options: those of `find_topics`.
+    """
+    if model.kept_topics is None or options:
+        return find_topics(model, threads=threads, **options)
+    return restored(model, model.kept_topics, "topics kept with the model")
+
+
+def search_topics(model: Model, queries: Sequence[Query], topn: int) -> SearchResults:
+    """The topics nearest to each query, with their numbers, titles and cosines.
+
+    Cosines are taken after the mean of all documents is taken off, as topics are found.
+    """
+    topics = topics_of(model)
+    directions, found = topics.components.directions_of_topics(), list(topics)
+    results = []
+    for query in queries:
+        if query.vector is None:
+            results.append(SearchResult(query.text, [], f"no word of {query.text!r:.60} is known to the model"))
+            continue
+        cosines = directions @ centered(query.vector[None, :], topics.components.mean)[0]
+        hits = []
+        for place in np.argsort(-cosines, kind="stable")[:topn].tolist():
+            topic = found[place]
+            hits.append(Hit(str(topic.number), float(cosines[place]), topic.title, ", ".join(topic.words), place))
+        results.append(SearchResult(query.text, hits))
+    return SearchResults(results)
 
 
 def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
@@ -127,50 +177,36 @@ def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
     return [int(count) for count in counts]
 
 
-def _named(
-    model: Model,
-    documents: TopicDocuments,
-    names: Any,
-    counts: list[int] | None,
-    only_names: bool,
-    examples: Mapping[str, Sequence[str]] | None,
-    subwords: bool,
-    titles: str | Title,
-    seed: int,
-    threads: int,
-) -> Topics:
+def _checked_names(
+    model: Model, names: Any, only_names: bool, examples: Mapping[str, Sequence[str]], subwords: bool
+) -> list[Name]:
     given = read_names(names)
-    if subwords:
-        given = with_stand_ins(given, model.words)
     if only_names and len(given) == 1:
         raise ConfigError(f"with only_names, one name alone ({given[0].title!r}) gets every document; give two or more")
-    own = [name.title for name in given]
-    strange = [title for title in examples or () if title not in own]
+    titles = [name.title for name in given]
+    strange = [title for title in examples if title not in titles]
     if strange:
-        raise ConfigError(f"examples for {strange[0]!r}, which is no name; names are {', '.join(own)[:80]}")
+        raise ConfigError(f"examples for {strange[0]!r}, which is no name; names are {', '.join(titles)[:80]}")
+    return with_stand_ins(given, model.words) if subwords else given
+
+
+def _directions(
+    model: Model, names: Sequence[Name], examples: Mapping[str, Sequence[str]], threads: int
+) -> NameDirections:
     inputs = np.asarray(model.inputs.vectors, np.float32)
     vocabulary = {word: row for row, word in enumerate(model.words.names or ())}
-    known = {title: documents_from(model, texts, threads).vectors for title, texts in (examples or {}).items()}
+    known = {title: documents_from(model, texts, threads).vectors for title, texts in examples.items()}
     often = np.ones(len(inputs)) if model.counts is None else model.counts
-    directions = name_directions(
-        given, vocabulary, inputs, often, known, lambda word: _near_words(model, word, vocabulary)
-    )
-    with one_blas_thread():
-        components = named_components(
-            documents.vectors[documents.rows],
-            directions,
-            len(given),
-            inputs,
-            only_names=only_names,
-            k=None if counts is None else counts[-1],
-            seed=seed,
-            threads=threads,
-        )
-    above = [name_groups(given, components.n_topics)] if any(name.parent for name in given) else []
-    return by_size(model, documents, components, above, own, title_with=titles)
+
+    def near_words(word: str) -> list[str]:
+        """For a word that the model lacks the one spelled most like it, and its neighbours on the sphere."""
+        alike = get_close_matches(word, vocabulary, n=1, cutoff=_ALIKE)
+        return [*alike, *(str(key) for one in alike for key, _ in model.words.most_similar(one, topn=_NEIGHBORS))]
+
+    return name_directions(names, vocabulary, inputs, often, known, near_words)
 
 
-def by_size(
+def _by_size(
     model: Model,
     documents: TopicDocuments,
     components: Components,
@@ -186,33 +222,24 @@ def by_size(
     """
     labels = components.assign(documents.vectors[documents.rows]).labels
     sizes = np.bincount(labels, minlength=components.n_topics)
-    found = np.arange(len(named), components.n_topics)
-    found = found[np.argsort(-sizes[found], kind="stable")]
-    order = np.concatenate([np.arange(len(named)), found[sizes[found] > 0]])
+    found = [topic for topic in range(len(named), components.n_topics) if sizes[topic]]
+    order = [*range(len(named)), *sorted(found, key=lambda topic: -sizes[topic])]
     place = np.full(components.n_topics, -1)
     place[order] = np.arange(len(order))
-    used = place[components.topic_of] >= 0
-    kept = Components(
-        components.mean,
-        components.directions[used],
-        components.weights[used],
-        place[components.topic_of[used]],
-        components.concentration,
+    topic_of = place[components.topic_of]
+    used = topic_of >= 0
+    kept = replace(
+        components,
+        directions=components.directions[used],
+        weights=components.weights[used],
+        topic_of=topic_of[used],
     )
     groupings = []
     for group_of in above:
         own = renumbered(group_of[order])
         rank = np.argsort(np.argsort(-np.bincount(own, sizes[order]), kind="stable"), kind="stable")
         groupings.append(Grouping(rank[own], list(range(len(rank))), [None for _ in rank]))
-    own_titles = [*named, *[None] * (len(order) - len(named))]
-    state = TopicState.of(kept, titles=own_titles, above=tuple(groupings), **more)
+    titles = [*named, *[None] * (len(order) - len(named))]
+    state = TopicState(kept, list(range(len(order))), titles, tuple(groupings), **more)
     topics = Topics(model, state, documents=lambda: documents)
     return topics.with_titles_given() if callable(state.title_with) else topics
-
-
-def _near_words(model: Model, word: str, vocabulary: Mapping[str, int]) -> list[str]:
-    """Words of the model for one that it lacks: the one spelled most like it, and its neighbours on the sphere."""
-    alike = get_close_matches(word, vocabulary, n=1, cutoff=_ALIKE)
-    if not alike:
-        return []
-    return [alike[0], *(str(key) for key, _ in model.words.most_similar(alike[0], topn=_NEIGHBORS))]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.tokenize.function_words import BY_LANGUAGE
 from spherevec.engine.fit import exponents
-from spherevec.topics.graph import Labels, Rows
-from spherevec.topics.level import sample_of
+from spherevec.topics.components import centered
+from spherevec.topics.graph import Labels, Rows, sample_of
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -127,7 +127,7 @@ def focus(counts: Any, pulls: NDArray[np.floating], inputs: Rows) -> NDArray[np.
     rows, units = pairs // n_units, pairs % n_units
     sums = np.zeros((counts.shape[0], inputs.shape[1]), np.float32)
     np.add.at(sums, rows, own)
-    rest = _normalized(_normalized(sums[rows] - own) - _normalized(sums).mean(axis=0))
+    rest = centered(centered(sums[rows] - own), centered(sums).mean(axis=0))
     total = np.zeros((n_units, inputs.shape[1]))
     np.add.at(total, units, rest)
     # The sum of n unit vectors has the squared length n + n (n − 1) · their mean cosine.
@@ -151,11 +151,6 @@ def _companions(counts: Any) -> Labels:
     edges = (frequent[both.row[alike]], frequent[both.col[alike]])
     graph = csr_array((np.ones(len(edges[0])), edges), shape=(len(held), len(held)))
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)
-
-
-def _normalized(rows: Rows) -> Rows:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 1e-6, lengths, np.inf), np.float32)
 
 
 def _is_sign(word: str) -> bool:

@@ -19,6 +19,8 @@ Rows = NDArray[np.float32]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+# Neighbours of a document in the graph.
+NEIGHBORS = 15
 # Rows whose cosines to all others are held at once, by each thread.
 _BLOCK = 256
 
@@ -29,7 +31,7 @@ def each(work: Callable[[Item], Result], items: Iterable[Item], threads: int) ->
         return list(in_order(items, lambda _, item: work(item), threads or usable_cores()))
 
 
-def neighbor_graph(rows: Rows, neighbors: int, threads: int = 0) -> csr_array:
+def neighbor_graph(rows: Rows, neighbors: int = NEIGHBORS, threads: int = 0) -> csr_array:
     """The graph in which each unit row (n, d) is joined to its nearest others; an edge weighs its cosine.
 
     The matrix (n, n) is symmetric: a pair of rows that are among each other's neighbours weighs twice. Cosines below 0
@@ -104,6 +106,20 @@ def within(graph: csr_array, labels: Labels) -> csr_array:
 def renumbered(labels: NDArray[Any]) -> Labels:
     """The same partition with numbers from 0 without gaps."""
     return np.asarray(np.unique(labels, return_inverse=True)[1], np.int64)
+
+
+def group_of_labels(labels: Labels, groups: Labels) -> Labels:
+    """The group that each label is part of, (k,), by the label and the group of each row."""
+    found = np.zeros(int(labels.max()) + 1, np.int64)
+    found[labels] = groups
+    return found
+
+
+def sample_of(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """At most so many of the numbers below `n`, drawn without replacement, in rising order."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng([seed, n]).choice(n, most, replace=False))
 
 
 def _move(graph: csr_array, resolution: float, random: np.random.Generator, labels: Labels) -> int:

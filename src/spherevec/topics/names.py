@@ -1,4 +1,9 @@
-"""Names of topics given by the user: read, checked, and turned into directions."""
+"""Topics by names that the user gives: read and checked, turned into directions, and found among the documents.
+
+Each word of a name is a direction on the sphere. A mixture of von Mises–Fisher components starts at the words and is
+weakly pulled back to them. Its probabilities then spread over the graph of nearest neighbours, so that a document
+follows the documents around it.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +19,49 @@ from numpy.typing import NDArray
 
 from spherevec import process
 from spherevec.errors import ConfigError
-from spherevec.topics.graph import Labels, Rows
+from spherevec.search.neighbors import nearest_neighbors
+from spherevec.storage.os_errors import explain_os_errors
+from spherevec.topics.components import (
+    Components,
+    calibrated_concentration,
+    centered,
+    mean_directions,
+    mean_of,
+    summed_by,
+)
+from spherevec.topics.graph import Labels, Rows, group_of_labels, neighbor_graph, sample_of
+from spherevec.topics.levels import choose_counts, measure_levels
+from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from spherevec.model import KeyedVectors
 
 # Exclusions push a direction away by this much, and the name above a name pulls it.
 _PUSH, _LEAN = 0.5, 0.25
 _SUGGESTIONS = 5
 _LONGEST_FILE = 1 << 24
+_WORD = re.compile(r"[^\W_]+")
+_CONCENTRATION = 10.0
+# Few, since a component that goes on drifts to what is common near its word.
+_ITERATIONS = 3
+# How strongly a component is pulled back to its word, in lengths of a mean of unit rows.
+_PULL = 0.1
+# A name whose words occur more often has more documents: its prior grows with this power of the count of its words,
+# and inside a name each word has a share by that power.
+_PRIOR_OF_NAME, _PRIOR_OF_WORD = 0.25, 0.5
+# A document keeps a share of its own probabilities, and takes the rest from its neighbours, again and again. The more
+# names there are, the smaller are their regions, and the shorter the way: this share a name, between two bounds; and
+# the steps times the share.
+_KEPT_BY_NAME, _LEAST_KEPT, _MOST_KEPT, _WAY = 0.03 / 8, 0.03, 0.3, 1.2
+# A name gets at most so many times the documents that it had before; steps to get there, and their length.
+_MOST_GROWTH, _SCALINGS, _SCALING = 2.0, 60, 0.2
+# Words nearest to a word of a name, which together say the same in another way.
+_OTHERS = 10
+# Sets of words drawn at random that names are compared with, and the share of these that a name must beat.
+_DRAWS, _SURE = 200, 0.95
+_RESOLUTION = 32.0
 
 
 @dataclass(frozen=True)
@@ -62,18 +101,16 @@ def read_names(source: Any) -> list[Name]:
 
 
 def _from_file(path: Path) -> list[Name]:
+    if not path.exists():
+        raise ConfigError(f"{path}: no such file of names; write one name a line: name: word, phrase, -not")
+    if not path.is_file():
+        raise ConfigError(f"{path}: is no regular file; give a file with one name a line")
+    with explain_os_errors(reading=path, kind=ConfigError), path.open("rb") as file:
+        encoded = file.read(_LONGEST_FILE + 1)
+    if len(encoded) > _LONGEST_FILE:
+        raise ConfigError(f"{path}: over {_LONGEST_FILE >> 20} MB, too large for a list of names")
     try:
-        if path.exists() and not path.is_file():
-            raise ConfigError(f"{path}: is no regular file; give a file with one name a line")
-        with path.open("rb") as file:
-            encoded = file.read(_LONGEST_FILE + 1)
-        if len(encoded) > _LONGEST_FILE:
-            raise ConfigError(f"{path}: over {_LONGEST_FILE >> 20} MB, too large for a list of names")
         lines = encoded.decode("utf-8-sig").splitlines()
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file of names; write one name a line: name: word, phrase, -not") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot read: {error.strerror or error}; give a file with one name a line") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not text in UTF-8; save it as UTF-8, one name a line") from None
     names: list[Name] = []
@@ -151,22 +188,20 @@ def name_directions(
     rows: list[NDArray[np.float64]] = []
     owners: list[int] = []
     often: list[float] = []
-    parents = {name.title: _middle(name, vocabulary, inputs) for name in names}
+    parents = {name.title: _unit(_summed(name.words, vocabulary, inputs)) for name in names}
     for number, name in enumerate(names):
-        away = [_vector(word, vocabulary, inputs) for word in name.without]
-        shift = sum((-_PUSH * vector for vector in away if vector is not None), np.zeros(inputs.shape[1]))
-        if name.parent in parents:
-            shift = shift + _LEAN * parents[name.parent]
+        shift = -_PUSH * _summed(name.without, vocabulary, inputs) + _LEAN * parents.get(name.parent, 0.0)
         parts_of_word = {word: _parts(word, vocabulary) for word in name.words}
         parts = [vocabulary[part] for found in parts_of_word.values() for part in found]
         found = [np.asarray(inputs[row], np.float64) for row in parts]
         found += [np.asarray(vector, np.float64) for vector in examples.get(name.title, ())]
         missing = [word for word, known in parts_of_word.items() if not known]
         if not found:
-            raise ConfigError(_unknown(name, missing, near))
+            remedy = f"give words of the text ({name.title:.60}: word, word)"
+            raise ConfigError(f"{_not_in_text(name, missing, near)}; {remedy}")
         if missing:
             process.warn(f"{_not_in_text(name, missing, near)}; the other words of the name are used", stacklevel=3)
-        rows += [(vector + shift) / max(float(np.linalg.norm(vector + shift)), 1e-12) for vector in found]
+        rows += [_unit(vector + shift) for vector in found]
         owners += [number] * len(found)
         own = [max(float(counts[row]), 1.0) for row in parts]
         often += own + [float(np.mean(own)) if own else np.nan] * (len(found) - len(parts))
@@ -176,11 +211,18 @@ def name_directions(
     )
 
 
-def _middle(name: Name, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[np.float64]:
-    """The mean direction of a name's words; zero where none is known."""
-    found = [vector for word in name.words if (vector := _vector(word, vocabulary, inputs)) is not None]
-    total = np.sum(found, axis=0) if found else np.zeros(inputs.shape[1])
-    return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12))
+def _summed(words: Iterable[str], vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[np.float64]:
+    """The sum of the directions of words and phrases; unknown ones add nothing."""
+    total = np.zeros(inputs.shape[1])
+    for word in words:
+        parts = [vocabulary[part] for part in _parts(word, vocabulary)]
+        if parts:
+            total += _unit(np.asarray(inputs[parts], np.float64).mean(axis=0))
+    return total
+
+
+def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
 
 
 def _parts(word: str, vocabulary: Mapping[str, int]) -> list[str]:
@@ -188,42 +230,28 @@ def _parts(word: str, vocabulary: Mapping[str, int]) -> list[str]:
     for candidate in (word, " ".join(word.split())):
         if candidate in vocabulary:
             return [candidate]
-    return [part for part in re.findall(r"[^\W_]+", word) if part in vocabulary]
-
-
-def _vector(word: str, vocabulary: Mapping[str, int], inputs: Rows) -> NDArray[np.float64] | None:
-    parts = _parts(word, vocabulary)
-    if not parts:
-        return None
-    vector = np.asarray(inputs[[vocabulary[part] for part in parts]], np.float64).mean(axis=0)
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
+    return [part for part in _WORD.findall(word) if part in vocabulary]
 
 
 def with_stand_ins(names: Sequence[Name], known: KeyedVectors) -> list[Name]:
     """The names; where the model knows no word of a name, the words that are spelled most alike stand in for its own.
 
-    Each stand-in is told in a warning. A name without any is left as it is.
+    A warning tells of each stand-in. A name without any is left as it is.
 
     Args:
         known: the words of the model.
     """
     found = []
     for name in names:
-        parts = [part for word in name.words for part in (word, " ".join(word.split()), *_single(word))]
-        if any(part in known for part in parts):
-            found.append(name)
-            continue
-        wanted = list(dict.fromkeys(part for word in name.words for part in _single(word)))
-        rows: list[int] = known.spellings.stand_ins(wanted).tolist() if wanted else []
-        instead = {word: str(known.index_to_key[row]) for word, row in zip(wanted, rows, strict=True) if row >= 0}
+        wanted = list(dict.fromkeys(part for word in name.words for part in _WORD.findall(word)))
+        instead: dict[str, str] = {}
+        if wanted and not any(_parts(word, known.key_to_index) for word in name.words):
+            rows = known.spellings.stand_ins(wanted).tolist()
+            instead = {word: str(known.index_to_key[row]) for word, row in zip(wanted, rows, strict=True) if row >= 0}
         for word, other in instead.items():
             process.warn(f"the text never says {word!r}: {other!r}, which is spelled most alike, stands in for it")
         found.append(replace(name, words=tuple(instead.values())) if instead else name)
     return found
-
-
-def _single(word: str) -> list[str]:
-    return re.findall(r"[^\W_]+", word)
 
 
 def _not_in_text(name: Name, missing: Sequence[str], near: Callable[[str], Sequence[str]]) -> str:
@@ -235,6 +263,157 @@ def _not_in_text(name: Name, missing: Sequence[str], near: Callable[[str], Seque
     return f"name {name.title[:60]!r}: the text never says {lacking}{hint}"
 
 
-def _unknown(name: Name, missing: Sequence[str], near: Callable[[str], Sequence[str]]) -> str:
-    title = name.title[:60]
-    return f"{_not_in_text(name, missing, near)}; give words of the text ({title}: word, word)"
+def named_components(
+    vectors: NDArray[np.floating],
+    names: NameDirections,
+    n_names: int,
+    vocabulary: Rows,
+    *,
+    only_names: bool,
+    k: int | None,
+    seed: int,
+    threads: int = 0,
+) -> Components:
+    """The components of names, topics 0 to `n_names` − 1, and of what fits none, the topics after them.
+
+    Args:
+        vectors: (n, d), documents.
+        names: the directions of the words of the names.
+        vocabulary: (w, d), input vectors of all words.
+        only_names: every document gets a name.
+        k: how many topics there are without names, from which those beside the names come; None chooses.
+    """
+    mean = mean_of(vectors)
+    rows = centered(np.asarray(vectors[sample_of(len(vectors), MOST_ROWS, seed)], np.float32), mean)
+    rows = rows[np.any(rows != 0, axis=1)]
+    starts, owners = centered(names.directions, mean), names.owners
+    vocabulary = centered(vocabulary, mean)
+    graph = neighbor_graph(rows, threads=threads)
+    beside = np.full(len(rows), -1)
+    if not only_names:
+        count = k if k is not None else choose_counts(measure_levels(rows, seed, threads), len(vectors))[0]
+        found, _ = partition(graph, rows, count, seed)
+        beside = _without_name(found, rows, starts, owners, vocabulary, seed)
+    named = beside < 0
+    groups = beside + n_names
+    judges = groups.copy()
+    if named.any():
+        own_graph = graph if named.all() else graph[named][:, named]
+        prior = priors(owners, names.counts)
+        chances = summed_by(_mixture(rows[named], starts, owners, prior), owners)
+        groups[named] = np.argmax(spread(own_graph, chances), axis=1)
+        others = summed_by(_mixture(rows[named], in_other_words(starts, vocabulary), owners, prior), owners)
+        judges[named] = np.argmax(others, axis=1)
+    return _as_components(graph, rows, groups, judges, starts, owners, mean, seed)
+
+
+def priors(owners: Labels, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The prior of each word of the names, (c,), by how often it occurs; they sum to 1."""
+    inside = counts**_PRIOR_OF_WORD
+    inside /= np.bincount(owners, inside)[owners]
+    found = inside * np.bincount(owners, counts)[owners] ** _PRIOR_OF_NAME
+    return np.asarray(found / found.sum())
+
+
+def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities (n, k), up to a factor a row, after they have spread over the graph (n, n).
+
+    Spreading favours large names over small ones beside them; names are scaled back to the sizes they had before, and
+    no name is the likeliest of more than twice as many documents as it had.
+    """
+    from scipy.sparse import diags_array
+
+    degrees = np.asarray(graph.sum(axis=1), np.float64).ravel()
+    steps = diags_array(1 / np.where(degrees > 0, degrees, 1)) @ graph
+    kept = float(np.clip(_KEPT_BY_NAME * chances.shape[1], _LEAST_KEPT, _MOST_KEPT))
+    found = chances
+    for _ in range(int(_WAY / kept)):
+        found = (1 - kept) * (steps @ found) + kept * chances
+    sizes = np.maximum(chances.mean(axis=0), 1e-12)
+    logs = np.log(np.maximum(found, 1e-30)) + np.log(sizes / np.maximum(found.mean(axis=0), 1e-30))
+    for _ in range(_SCALINGS):
+        likeliest = np.bincount(np.argmax(logs, axis=1), minlength=len(sizes)) / len(logs)
+        over = np.log(np.maximum(likeliest / sizes, 1e-12) / _MOST_GROWTH)
+        if over.max() <= 0:
+            break
+        logs -= _SCALING * np.maximum(over, 0)
+    return np.asarray(np.exp(logs))
+
+
+def in_other_words(starts: Rows, vocabulary: Rows) -> Rows:
+    """The mean direction of the words nearest to each of the directions `starts` (c, d), the nearest left out."""
+    nearest, _ = nearest_neighbors(starts, vocabulary, min(_OTHERS + 1, len(vocabulary)))
+    if nearest.shape[1] < 2:
+        return starts
+    means = np.array([vocabulary[row[1:]].mean(axis=0) for row in nearest])
+    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12), np.float32)
+
+
+def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities (n, c) under a mixture that starts at `starts` (c, d), by expectation-maximisation.
+
+    The weights stay at `prior` (c,), so that no name swallows the others. A component that has come nearer to a word of
+    another name than to its own returns to its word.
+    """
+    foreign = owners[:, None] != owners
+    directions = starts
+    for _ in range(_ITERATIONS):
+        logs = _CONCENTRATION * (rows @ directions.T) + np.log(prior)
+        chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        sizes = chances.sum(axis=0)
+        moved = (chances.T @ rows) / np.maximum(sizes, 1)[:, None] + _PULL * starts
+        directions = np.asarray(moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12), np.float32)
+        nearness = directions @ starts.T
+        lost = np.where(foreign, nearness, -1).max(axis=1) > np.diagonal(nearness)
+        directions[lost] = starts[lost]
+    return np.asarray(chances, np.float64)
+
+
+def _without_name(found: Labels, rows: Rows, starts: Rows, owners: Labels, vocabulary: Rows, seed: int) -> Labels:
+    """For each row the number of its found topic, from 0, where no name fits that topic, and −1 where one does.
+
+    A name fits a topic when it is nearer than nearly all sets of as many words drawn at random are.
+    """
+    directions = mean_directions(rows, found)
+    random = np.random.default_rng([seed, 4])
+    drawn = vocabulary[random.integers(0, len(vocabulary), (_DRAWS, len(starts)))]
+    by_chance = np.array([(directions @ words.T).max(axis=1) for words in drawn])
+    least = np.quantile(by_chance, _SURE, axis=0)
+    nearest = (directions @ starts.T).max(axis=1)
+    fits = nearest >= least
+    # Each name has at least the topic that it is nearest to.
+    fits[np.argmax(directions @ starts.T, axis=0)] = True
+    numbers = np.where(fits, -1, np.cumsum(~fits) - 1)
+    return np.asarray(numbers[found], np.int64)
+
+
+def _as_components(
+    graph: csr_array,
+    rows: Rows,
+    groups: Labels,
+    judges: Labels,
+    starts: Rows,
+    owners: Labels,
+    mean: NDArray[np.float32],
+    seed: int,
+) -> Components:
+    """Components of the groups (n,); a name without any document is left with the directions of its words.
+
+    Probabilities are calibrated by `judges` (n,), what each document would be called without its neighbours, by other
+    words than those of the names: where the two differ one of them is wrong, as labels would show.
+    """
+    used, compact = np.unique(groups, return_inverse=True)
+    leaves = split_into_components(graph, rows, np.asarray(compact, np.int64), _RESOLUTION, seed)
+    topic_of = group_of_labels(leaves, groups)
+    concentration = calibrated_concentration(rows, leaves, topic_of, judges, seed)
+    directions = mean_directions(rows, leaves)
+    weights = np.bincount(leaves) / len(leaves)
+    empty = ~np.isin(owners, used)
+    return Components(
+        mean,
+        np.concatenate([directions, starts[empty]]),
+        np.asarray(np.concatenate([weights, np.full(int(empty.sum()), 1e-6)]), np.float32),
+        np.concatenate([topic_of, owners[empty]]),
+        concentration,
+    )

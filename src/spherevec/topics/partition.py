@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
-from spherevec.topics.components import Components, calibrated_concentration, centered, mean_of
-from spherevec.topics.graph import Labels, Rows, communities, each, neighbor_graph, renumbered, within
-from spherevec.topics.level import (
-    FEWEST_ROWS,
-    FEWEST_WITH_PARENTS,
-    NEIGHBORS,
-    Level,
-    choose_counts,
-    levels_of,
-    mean_directions,
+from spherevec.topics.components import Components, calibrated_concentration, centered, mean_directions, mean_of
+from spherevec.topics.graph import (
+    Labels,
+    Rows,
+    communities,
+    each,
+    group_of_labels,
+    neighbor_graph,
+    renumbered,
     sample_of,
+    within,
 )
-from spherevec.topics.tree import cut, merge_order
+from spherevec.topics.levels import FEWEST_ROWS, FEWEST_WITH_PARENTS, Level, choose_counts, measure_levels
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Documents in the graph, at most; the others are placed by the components.
 MOST_ROWS = 20_000
 # Components are looked for at this many times the resolution of the topics, and hold this many documents or more.
-_FINER = 16.0
+FINER = 16.0
 _FEWEST_IN_COMPONENT = 8
 _MOST_COMPONENTS = 512
 # A finer level is compared with documents without structure on so many documents, in so many pairs of halves, and
@@ -57,15 +57,12 @@ def find_components(
     counts: Sequence[int] | None,
     seed: int,
     threads: int = 0,
-    *,
-    broad: bool = True,
     shuffled: Shuffled | None = None,
 ) -> Found:
     """The topics of document vectors (n, d), on one or more levels.
 
     Args:
         counts: how many topics on each level, from broad to fine; None chooses two levels.
-        broad: choose a broader level where one count is given.
         shuffled: vectors of documents without structure inside groups, of rows (n,), their groups (n,) and a generator;
             None takes any finer level.
     """
@@ -81,7 +78,7 @@ def find_components(
         raise ConfigError(
             f"k={counts[-1]}, but only {len(single):,} of the documents differ; ask for at most that many topics"
         )
-    graph = neighbor_graph(single, NEIGHBORS, threads)
+    graph = neighbor_graph(single, threads=threads)
 
     def holds(broader: int, count: int) -> bool:
         if shuffled is None or len(single) < FEWEST_ROWS:
@@ -95,8 +92,8 @@ def find_components(
         return found > by_chance + _LEAST_BEYOND
 
     levels: list[Level] = []
-    if counts is None or (broad and len(counts) == 1 and counts[0] >= FEWEST_WITH_PARENTS):
-        levels = levels_of(single if len(single) >= FEWEST_ROWS else rows, seed, threads)
+    if counts is None or (len(counts) == 1 and counts[0] >= FEWEST_WITH_PARENTS):
+        levels = measure_levels(single if len(single) >= FEWEST_ROWS else rows, seed, threads)
         counts = choose_counts(levels, len(vectors), None if counts is None else counts[0], holds)
         counts = [min(count, len(single)) for count in counts]
     topics: Labels | None = None
@@ -105,22 +102,14 @@ def find_components(
         topics, resolution = partition(graph, single, count, seed, topics)
         on_levels.append(topics)
     assert topics is not None
-    above = [_group_of(topics, broader) for broader in reversed(on_levels[:-1])]
-    leaves = split_into_components(graph, single, topics, resolution * _FINER, seed)
+    above = [group_of_labels(topics, broader) for broader in reversed(on_levels[:-1])]
+    leaves = split_into_components(graph, single, topics, resolution * FINER, seed)
     leaves = _at_least_two(single, leaves, topics)
     topics, leaves = topics[copies], leaves[copies]
-    topic_of = np.zeros(int(leaves.max()) + 1, np.int64)
-    topic_of[leaves] = topics
+    topic_of = group_of_labels(leaves, topics)
     concentration = calibrated_concentration(rows, leaves, topic_of, topics, seed)
     weights = np.asarray(np.bincount(leaves) / len(leaves), np.float32)
     return Found(Components(mean, mean_directions(rows, leaves), weights, topic_of, concentration), above, levels)
-
-
-def _group_of(topics: Labels, broader: Labels) -> Labels:
-    """The broader topic of each topic, from both of each document."""
-    found = np.zeros(int(topics.max()) + 1, np.int64)
-    found[topics] = broader
-    return found
 
 
 def distinct(rows: Rows) -> tuple[NDArray[np.int64], Labels]:
@@ -160,10 +149,10 @@ def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | 
         if count == k and (inside is None or high < _CLOSE * low):
             break
     labels, resolution = best or (np.arange(graph.shape[0]), high)
-    group_of = np.zeros(int(labels.max()) + 1, np.int64)
-    if inside is not None:
-        group_of[labels] = inside
-    return cut(merge_order(sums_of(rows, labels), group_of), k, len(group_of))[labels], resolution
+    group_of = group_of_labels(labels, np.zeros_like(labels) if inside is None else inside)
+    sums = np.zeros((len(group_of), rows.shape[1]))
+    np.add.at(sums, labels, rows)
+    return cut_merges(merge_order(sums, group_of), k, len(group_of))[labels], resolution
 
 
 def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resolution: float, seed: int) -> Labels:
@@ -173,8 +162,7 @@ def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resoluti
     # Documents without any edge inside their topic are communities of their own here.
     leaves = renumbered(leaves * n_topics + topics)
     sizes = np.bincount(leaves)
-    topic_of = np.zeros(len(sizes), np.int64)
-    topic_of[leaves] = topics
+    topic_of = group_of_labels(leaves, topics)
     largest = np.sort(sizes)[-min(_MOST_COMPONENTS, len(sizes))]
     kept = sizes >= max(_FEWEST_IN_COMPONENT, largest)
     for topic in range(n_topics):  # the largest stays in any case
@@ -198,8 +186,8 @@ def agreement_inside(rows: Rows, groups: Labels, k: int, seed: int) -> float:
         predicted = []
         for part in (order[: len(rows) // 2], order[len(rows) // 2 :]):
             own, inside = rows[part], renumbered(groups[part])
-            labels, _ = partition(neighbor_graph(own, NEIGHBORS, 1), own, k, seed, inside)
-            group_of = _group_of(labels, groups[part])
+            labels, _ = partition(neighbor_graph(own, threads=1), own, k, seed, inside)
+            group_of = group_of_labels(labels, groups[part])
             cosines = rows @ mean_directions(own, labels).T
             cosines[groups[:, None] != group_of] = -np.inf
             predicted.append(np.argmax(cosines, axis=1))
@@ -225,8 +213,59 @@ def _at_least_two(rows: Rows, leaves: Labels, topics: Labels) -> Labels:
     return leaves
 
 
-def sums_of(rows: Rows, labels: Labels) -> NDArray[np.float64]:
-    """The sum of the rows with each label, (k, d)."""
-    sums = np.zeros((int(labels.max()) + 1, rows.shape[1]))
-    np.add.at(sums, labels, rows)
-    return sums
+def merge_order(sums: NDArray[np.floating], group_of: Labels | None = None) -> NDArray[np.int64]:
+    """Pairs of topics in the order of their merging, (k − 1, 2), or fewer where groups keep them apart.
+
+    Two topics merge that lose least: the length of a topic's sum of unit rows measures how well its direction stands
+    for its documents, and a merged topic's sum is shorter than the two together (Ward's method on the sphere). The
+    topic that the i-th merge makes has the number k + i.
+
+    Args:
+        sums: (k, d), the sum of the rows of each topic.
+        group_of: (k,), only topics of one group merge; all of them by default.
+    """
+    products = np.asarray(sums, np.float64) @ np.asarray(sums, np.float64).T
+    k = len(products)
+    numbers, alive = np.arange(k), np.ones(k, np.bool_)
+    group_of = np.zeros(k, np.int64) if group_of is None else group_of
+    losses = np.full((k, k), np.inf)
+    for i in range(k):
+        losses[i] = losses[:, i] = _losses(products, i, alive & (group_of == group_of[i]))
+    merges = np.empty((max(k - 1, 0), 2), np.int64)
+    for step in range(k - 1):
+        first, second = sorted(divmod(int(np.argmin(losses)), k))
+        if not np.isfinite(losses[first, second]):
+            return merges[:step]
+        merges[step] = numbers[first], numbers[second]
+        products[first] += products[second]
+        products[:, first] += products[:, second]
+        alive[second] = False
+        numbers[first] = k + step
+        losses[second] = losses[:, second] = np.inf
+        losses[first] = losses[:, first] = _losses(products, first, alive & (group_of == group_of[first]))
+    return merges
+
+
+def _losses(products: NDArray[np.float64], topic: int, alive: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """What merging `topic` with each other living one would lose, (k,); infinite for itself."""
+    squares = np.maximum(np.diagonal(products), 0)
+    together = np.sqrt(np.maximum(squares + squares[topic] + 2 * products[topic], 0))
+    losses = np.where(alive, np.sqrt(squares) + np.sqrt(squares[topic]) - together, np.inf)
+    losses[topic] = np.inf
+    return np.asarray(losses)
+
+
+def cut_merges(merges: NDArray[np.int64], k: int, n_leaves: int | None = None) -> Labels:
+    """The group of each leaf when `k` groups are left, numbered from 0 in the order of their first leaf.
+
+    Args:
+        n_leaves: how many there are, where they do not all merge.
+    """
+    n_leaves = len(merges) + 1 if n_leaves is None else n_leaves
+    group = np.arange(n_leaves)
+    members: dict[int, list[int]] = {leaf: [leaf] for leaf in range(n_leaves)}
+    for step, (a, b) in enumerate(merges[: n_leaves - k].tolist()):
+        members[n_leaves + step] = members.pop(a) + members.pop(b)
+    for leaves in members.values():
+        group[leaves] = min(leaves)
+    return np.asarray(np.unique(group, return_inverse=True)[1], np.int64)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.topics import views
 from spherevec.topics.components import Assignment, Components
 from spherevec.topics.graph import Labels
-from spherevec.topics.level import Level
+from spherevec.topics.levels import Level
 from spherevec.topics.titles import DEFAULT
 
 
@@ -36,10 +37,7 @@ class Topic:
     parent: int | None = None
     children: tuple[int, ...] = ()
 
-    def _repr_html_(self) -> str:
-        from spherevec.topics.views import topic_html
-
-        return topic_html(self)
+    _repr_html_ = views.topic_html
 
 
 class DocumentTopic(NamedTuple):
@@ -87,12 +85,6 @@ class TopicState:
     above: tuple[Grouping, ...] = ()
     levels: tuple[Level, ...] = ()
     title_with: Any = DEFAULT
-
-    @classmethod
-    def of(cls, components: Components, **more: Any) -> TopicState:
-        """Topics numbered in their order, without titles."""
-        k = components.n_topics
-        return cls(components, **{"numbers": list(range(k)), "titles": [None] * k, **more})
 
 
 @dataclass(frozen=True)

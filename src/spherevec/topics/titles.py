@@ -9,21 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.errors import ConfigError
-from spherevec.topics.graph import Labels
-from spherevec.topics.words import said_by_phrase
-
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
-    from spherevec.search.terms import DocumentTerms
+from spherevec.topics.words import TopicContent, said_by_phrase
 
 _TITLE_WORDS = 3
 # Words that a title is made of where topics are alike in the first three.
@@ -32,33 +23,6 @@ _MOST_WORDS = 6
 _COST = 2.0
 _FEWEST_WRITTEN = 2
 _SENTENCE_END = ".!?:;\"'“”«»([{-–—|>*#"
-
-
-@dataclass(frozen=True)
-class TopicContent:
-    """What a title can be made of.
-
-    Attributes:
-        number: of the topic.
-        size: how many documents it has.
-        words: its ten best words: distinctive, coherent, near on the sphere.
-        nearest: the words nearest to its direction.
-        examples: the beginnings of typical documents, where the model keeps them.
-        candidates: the words that a title may choose from; empty where the words of documents are not kept.
-        holds: (documents, candidates), 1 where a document of the model holds a candidate.
-        inside: (documents,), which documents belong to the topic.
-        weights: (candidates,), how much each says of its documents, at most 1.
-    """
-
-    number: int
-    size: int
-    words: list[str]
-    nearest: list[str]
-    examples: list[str]
-    candidates: list[str]
-    holds: csc_array
-    inside: NDArray[np.bool_]
-    weights: NDArray[np.float32]
 
 
 Title = Callable[[TopicContent], str | Sequence[str]]
@@ -148,61 +112,21 @@ def titles_of(
     return titles
 
 
-class Spelling:
-    """Words as they are usually written, by the beginnings of documents, which keep upper case.
+def usual_spelling(word: str, texts: Iterable[str]) -> str:
+    """A word, which is stored in lower case, as it is usually written in texts that hold it.
 
-    Words are stored in lower case. The start of a sentence and headlines do not count, where every word may begin with
-    a capital.
-
-    Args:
-        texts: gives beginnings of documents that hold a word.
+    The start of a sentence and headlines do not count, where every word may begin with a capital.
     """
-
-    def __init__(self, texts: Callable[[str], Iterable[str]]) -> None:
-        self._texts = texts
-        self._known: dict[str, str] = {}
-
-    def __call__(self, word: str) -> str:
-        if word not in self._known:
-            self._known[word] = self._looked_up(word)
-        return self._known[word]
-
-    def _looked_up(self, word: str) -> str:
-        pattern = re.compile(
-            rf"(\S+)\s+(?<!\w)({re.escape(word).replace(chr(92) + ' ', r'[ -]')})(?!\w)", re.IGNORECASE
-        )
-        written: Counter[str] = Counter()
-        for text in filter(_is_prose, self._texts(word)):
-            written.update(found for before, found in pattern.findall(text) if before[-1] not in _SENTENCE_END)
-        best, count = max(written.items(), key=lambda item: (item[1], item[0] == word, item[0]), default=(word, 0))
-        return best if count >= _FEWEST_WRITTEN and 2 * count > written.total() else word
+    spaced = re.escape(word).replace(chr(92) + " ", r"[ -]")
+    pattern = re.compile(rf"(\S+)\s+(?<!\w)({spaced})(?!\w)", re.IGNORECASE)
+    written: Counter[str] = Counter()
+    for text in filter(_is_prose, texts):
+        written.update(found for before, found in pattern.findall(text) if before[-1] not in _SENTENCE_END)
+    best, count = max(written.items(), key=lambda item: (item[1], item[0] == word, item[0]), default=(word, 0))
+    return best if count >= _FEWEST_WRITTEN and 2 * count > written.total() else word
 
 
 def _is_prose(text: str) -> bool:
     """Whether most words begin with a small letter, unlike in a headline."""
     initials = [word[0] for word in text.split() if word[0].isalpha()]
     return 2 * sum(map(str.islower, initials)) > len(initials)
-
-
-def candidate_words(
-    scores: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    general: NDArray[np.bool_],
-    names: Sequence[str],
-    topn: int,
-) -> Labels:
-    """Rows of the words that a title may choose from: the best by score, no general ones, each with a letter."""
-    usable = np.where(general | (weights <= 0), 0, scores)
-    rows = np.argsort(-usable, kind="stable")[: 2 * topn]
-    rows = rows[usable[rows] > 0]
-    return np.array([row for row in rows.tolist() if any(map(str.isalpha, names[row]))][:topn], np.int64)
-
-
-def holds_matrix(terms: DocumentTerms | None, words: Labels, n_documents: int) -> csc_array:
-    """(documents, words), 1 where a document holds one of the words with these rows."""
-    from scipy.sparse import csc_array
-
-    postings = [] if terms is None else [terms.postings(int(word))[0] for word in words]
-    ends = np.cumsum([0, *map(len, postings)])
-    rows = np.concatenate([np.zeros(0, np.int32), *postings])
-    return csc_array((np.ones(len(rows)), rows, ends), shape=(n_documents, len(postings)))

@@ -1,23 +1,90 @@
-"""Topics as tables for people: HTML in notebooks, and data frames."""
+"""How topics are shown: as a tree of text, as HTML in notebooks, as data frames (extra `pandas`) and as figures of
+matplotlib (extra `plots`). Most of these functions are methods of `Topics` and `Breakdown`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spherevec.errors import MissingExtraError
-from spherevec.topics.tree import further_words
+from spherevec.corpus.tokenize.function_words import same_word
+from spherevec.errors import ConfigError, MissingExtraError
+from spherevec.topics.partition import merge_order
 
 if TYPE_CHECKING:
-    from spherevec.topics.fields import Breakdown
-    from spherevec.topics.result import Topics
+    from spherevec.topics.breakdown import Breakdown
     from spherevec.topics.state import Topic
+    from spherevec.topics.topics import Topics
 
-_BAR = 120
-_WORDS_SHOWN = 6
-_TYPICAL = 3
+# Further words of a topic in a tree and in HTML; width of the longest bar; typical topics of a group.
+_WORDS_IN_TREE, _WORDS_IN_HTML, _BAR, _TYPICAL = 4, 6, 120, 3
+# Panels of a figure, and in one row of it; topics in a figure of lines or bars.
+_MOST_PANELS, _PANELS_A_ROW, _LINES, _BARS = 12, 4, 4, 8
+
+
+class Branch(NamedTuple):
+    """A topic in a tree."""
+
+    depth: int  # 0 for the broadest
+    topic: Topic
+    finest: bool  # whether it is a topic of the finest level, whose number the topics go by
+
+
+class TopicTree:
+    """The topics as a tree: it prints and draws as one, and iterates over its branches from top to bottom.
+
+    Args:
+        topics: the finest level.
+    """
+
+    def __init__(self, topics: Topics) -> None:
+        self.topics = topics
+
+    def __iter__(self) -> Iterator[Branch]:
+        topics = self.topics
+        if not topics.state.above:
+            yield from (Branch(0, topic, True) for topic in topics)
+            return
+        for depth, topic, nearest in TopicTree(topics.parents):
+            children = topic.children if nearest else ()
+            if nearest and not children:
+                topic = next(one for one in topics if one.parent == topic.number)
+            yield Branch(depth, topic, nearest and not children)
+            yield from (Branch(depth + 1, topics[number], True) for number in children)
+
+    def __str__(self) -> str:
+        lines = []
+        for depth, topic, finest in self:
+            number = f"{topic.number}: " if finest else ""
+            words = further_words(topic, _WORDS_IN_TREE)
+            more = f" · {', '.join(words)}" if words else ""
+            lines.append(f"{'   ' * depth}{number}{topic.title} ({topic.size:,}){more}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self.topics._repr_html_()
+
+    def merges(self) -> list[tuple[int, int]]:
+        """Pairs of topics in the order of their merging; the i-th merge makes the node max(numbers) + 1 + i."""
+        numbers = self.topics.numbers
+        next_node = max(numbers) + 1
+        names = [*numbers, *range(next_node, next_node + len(numbers))]
+        return [(names[a], names[b]) for a, b in merge_order(self.topics.components.sums_of_topics()).tolist()]
+
+    def plot(self) -> Any:
+        """A matplotlib figure; see `Topics.plot_tree`."""
+        return self.topics.plot_tree()
+
+
+def further_words(topic: Topic, topn: int) -> list[str]:
+    """The best words of a topic that its title does not hold."""
+    said = [word.strip().lower() for word in topic.title.split(",")]
+    return [word for word in topic.words if not any(same_word(word, other) for other in said)][:topn]
 
 
 def topics_html(topics: Topics) -> str:
@@ -33,7 +100,7 @@ def topics_html(topics: Topics) -> str:
             f"{topic.size:,}",
             _bar(topic.size / max(most, 1)),
             f'<span style="padding-left:{1.5 * depth}em">{title}</span>',
-            escape(", ".join(further_words(topic, _WORDS_SHOWN))),
+            escape(", ".join(further_words(topic, _WORDS_IN_HTML))),
             escape(example[:60]),
         ]
         rows.append(_row(cells))
@@ -65,7 +132,7 @@ def breakdown_html(found: Breakdown) -> str:
 
 
 def topics_frame(topics: Topics) -> Any:
-    """One row a topic."""
+    """A data frame, one row a topic: number, title, size, share, words, parent, example (extra `pandas`)."""
     broad = topics.parents
     rows = []
     for topic in topics:
@@ -74,14 +141,14 @@ def topics_frame(topics: Topics) -> Any:
         share = topic.size / max(len(topics.labels), 1)
         parent = "" if topic.parent is None else broad[topic.parent].title
         rows.append((topic.number, topic.title, topic.size, share, ", ".join(topic.words), parent, example))
-    return pandas_for("to_pandas()").DataFrame(
+    return _pandas_for("to_pandas()").DataFrame(
         rows, columns=["topic", "title", "size", "share", "words", "parent", "example"]
     )
 
 
 def documents_frame(topics: Topics) -> Any:
-    """One row a document."""
-    pandas = pandas_for("documents()")
+    """A data frame, one row a document: id, title, topic, name, parent, probability (extra `pandas`)."""
+    pandas = _pandas_for("documents()")
     table = topics.model.documents
     assert table is not None
     n = len(topics.labels)
@@ -102,9 +169,9 @@ def documents_frame(topics: Topics) -> Any:
 
 
 def breakdown_frame(found: Breakdown) -> Any:
-    """One row a group and topic."""
+    """A data frame, one row a group and topic: count, share, p_more, p_fewer (extra `pandas`)."""
     n_topics = len(found.numbers)
-    return pandas_for("to_pandas()").DataFrame(
+    return _pandas_for("to_pandas()").DataFrame(
         {
             found.field: np.repeat(np.array(found.groups, object), n_topics),
             "topic": np.tile(found.numbers, len(found.groups)),
@@ -117,7 +184,7 @@ def breakdown_frame(found: Breakdown) -> Any:
     )
 
 
-def pandas_for(what: str) -> Any:
+def _pandas_for(what: str) -> Any:
     """The module pandas, or an error that names the extra."""
     try:
         import pandas
@@ -139,3 +206,80 @@ def _table(header: list[str], rows: list[str], caption: str) -> str:
     head = "".join(f'<th style="text-align:left">{name}</th>' for name in header)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def plot_words(topics: Topics, numbers: Sequence[int] | None = None, topn: int = 8) -> Any:
+    """A matplotlib figure: bars of the best words of each topic (extra `plots`)."""
+    chosen = (topics.numbers if numbers is None else list(numbers))[:_MOST_PANELS]
+    columns = min(_PANELS_A_ROW, len(chosen))
+    rows = -(-len(chosen) // columns)
+    figure = _figure(3.2 * columns, 2.2 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, number in zip(panels, chosen, strict=False):
+        found = topics.words(number, topn)[::-1]
+        panel.barh([word for word, _ in found], [score for _, score in found], color="#4477aa")
+        panel.set_title(f"{number}: {topics[number].title}", fontsize=9)
+        panel.set_xticks([])
+        panel.tick_params(labelsize=8)
+    for panel in panels[len(chosen) :]:
+        panel.set_axis_off()
+    return figure
+
+
+def plot_tree(topics: Topics) -> Any:
+    """A matplotlib figure: which topics are most alike, in a colour for each broader topic (extra `plots`)."""
+    from scipy.cluster.hierarchy import dendrogram
+
+    if len(topics) < 2:
+        raise ConfigError("one topic makes no tree; find more with k=…")
+    figure = _figure(8, 1 + 0.28 * len(topics))
+    panel = figure.subplots()
+    place = {number: row for row, number in enumerate(topics.numbers)}
+    sizes = dict.fromkeys(range(len(topics)), 1)
+    links = []
+    for step, pair in enumerate(topics.tree.merges()):
+        a, b = (place[node] if node in place else node - max(topics.numbers) - 1 + len(topics) for node in pair)
+        sizes[len(topics) + step] = sizes[a] + sizes[b]
+        links.append([a, b, step + 1, sizes[a] + sizes[b]])
+    labels = [f"{topic.title} ({topic.size:,})" for topic in topics]
+    drawn = dendrogram(np.array(links, float), labels=labels, orientation="left", ax=panel, color_threshold=0)
+    for label, row in zip(panel.get_yticklabels(), drawn["leaves"], strict=True):
+        parent = topics.parent_of(row)
+        if parent is not None:
+            label.set_color(f"C{topics.parents.numbers.index(parent) % 10}")
+    panel.set_xlabel("order of merging")
+    return figure
+
+
+def plot_breakdown(found: Breakdown, numbers: Sequence[int] | None = None) -> Any:
+    """A matplotlib figure: shares as lines over time, or as bars by group (extra `plots`).
+
+    Args:
+        numbers: of the topics to draw; the first few by default.
+    """
+    most = _LINES if found.ordered else _BARS
+    largest = [found.numbers[place] for place in np.argsort(-found.counts.sum(axis=0), kind="stable")[:most]]
+    chosen = [found.numbers.index(number) for number in (largest if numbers is None else numbers)]
+    figure = _figure(8, 4)
+    panel = figure.subplots()
+    steps = np.arange(len(found.groups))
+    for order, topic in enumerate(chosen):
+        shares, title = found.shares[:, topic], found.titles[topic]
+        if found.ordered:
+            panel.plot(steps, shares, marker="o", markersize=3, label=title)
+        else:
+            panel.bar(steps + 0.8 * (order / len(chosen) - 0.5), shares, 0.8 / len(chosen), align="edge", label=title)
+    panel.set_xticks(steps, found.groups)
+    panel.set_ylabel("share of documents")
+    panel.set_ylim(bottom=0)
+    panel.tick_params(axis="x", rotation=60, labelsize=8)
+    panel.legend(fontsize=8)
+    return figure
+
+
+def _figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("plot()", "plots") from None
+    return Figure(figsize=(width, height), layout="constrained")

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.tokenize.function_words import same_word
-from spherevec.topics.components import centered
-from spherevec.topics.graph import Labels, Rows
+from spherevec.topics.components import Components, centered
+from spherevec.topics.general_words import general_words
+from spherevec.topics.graph import Labels
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+    from spherevec.model import Model
+
+WORDS_KEPT = 10
+# Words of each topic that a title is chosen from; beginnings of documents that show how a word is written.
+_TITLE_CHOICE, _TEXTS_A_WORD = 60, 50
 
 # A word of a topic stands in at least so many of its documents, and in this share of them.
 _FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
@@ -26,15 +38,106 @@ _BLOCK = 1 << 16
 _PHRASE = 0.7
 
 
-def word_cosines(inputs: Rows, directions: Rows, mean: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The cosine of each word to each topic, (k, w), at least 0.
+@dataclass(frozen=True)
+class TopicContent:
+    """What a title can be made of.
+
+    Attributes:
+        number: of the topic.
+        size: how many documents it has.
+        words: its ten best words: distinctive, coherent, near on the sphere.
+        nearest: the words nearest to its direction.
+        examples: the beginnings of typical documents, where the model keeps them.
+        candidates: the words that a title may choose from; empty where the words of documents are not kept.
+        holds: (documents, candidates), 1 where a document of the model holds a candidate.
+        inside: (documents,), which documents belong to the topic.
+        weights: (candidates,), how much each says of its documents, at most 1.
+    """
+
+    number: int
+    size: int
+    words: list[str]
+    nearest: list[str]
+    examples: list[str]
+    candidates: list[str]
+    holds: csc_array
+    inside: NDArray[np.bool_]
+    weights: NDArray[np.float32]
+
+
+class TopicWords:
+    """The words of k topics, and what titles can be made of.
 
     Args:
-        inputs: (w, d), input vectors of the words.
-        directions: (k, d), unit rows.
-        mean: (d,), of the document vectors.
+        labels: (n,), the topic of each document of the model, −1 for none.
     """
-    return np.asarray(np.maximum(directions @ centered(inputs, mean).T, 0), np.float32)
+
+    def __init__(self, model: Model, components: Components, labels: Labels) -> None:
+        self._model, self._labels = model, labels
+        self._names = model.words.names or []
+        self._general = general_words(model)
+        inputs = np.asarray(model.inputs.vectors, np.float32)
+        directions = components.directions_of_topics()
+        # (k, w), of each word to each topic
+        self._cosines = np.asarray(np.maximum(directions @ centered(inputs, components.mean).T, 0), np.float32)
+        counts = model.document_terms
+        self._pairs = None if counts is None else Cooccurrence(counts)
+
+    @cached_property
+    def _scores(self) -> NDArray[np.float32]:
+        """(k, w), how well each word names each topic."""
+        found = word_scores(self._model.document_terms, self._labels, self._cosines)
+        # General words name a topic where it has no others.
+        informative = np.where(self._general, 0, found)
+        return np.where(informative.any(axis=1, keepdims=True), informative, found)
+
+    @cached_property
+    def by_place(self) -> list[list[str]]:
+        """The ten best words of each topic."""
+        return [best_words(scores, self._names, WORDS_KEPT, self._pairs) for scores in self._scores]
+
+    def best(self, place: int, topn: int) -> list[tuple[str, float]]:
+        """The best words of a topic with their scores."""
+        scores, row_of = self._scores[place], self._model.words.key_to_index
+        return [(word, float(scores[row_of[word]])) for word in best_words(scores, self._names, topn, self._pairs)]
+
+    def content(self, place: int, number: int, examples: Sequence[int]) -> TopicContent:
+        """What the title of a topic can be made of."""
+        from scipy.sparse import csc_array
+
+        names, terms, fit = self._names, self._model.terms, self._model.fit
+        weights = np.ones(len(names), np.float32) if fit is None else np.minimum(fit.weights, 1)
+        candidates: list[int] = []
+        if terms is not None:
+            usable = np.where(self._general | (weights <= 0), 0, self._scores[place])
+            best = np.argsort(-usable, kind="stable")[: 2 * _TITLE_CHOICE]
+            candidates = [row for row in best.tolist() if usable[row] > 0 and any(map(str.isalpha, names[row]))]
+        candidates = candidates[:_TITLE_CHOICE]
+        postings = [] if terms is None else [terms.postings(row)[0] for row in candidates]
+        rows = np.concatenate([np.zeros(0, np.int32), *postings])
+        inside = self._labels == place
+        holds = (np.ones(len(rows)), rows, np.cumsum([0, *map(len, postings)]))
+        return TopicContent(
+            number,
+            int(inside.sum()),
+            self.by_place[place],
+            [names[row] for row in np.argsort(-self._cosines[place], kind="stable")[:WORDS_KEPT].tolist()],
+            [self._beginning(row) for row in examples],
+            [names[row] for row in candidates],
+            csc_array(holds, shape=(len(inside), len(candidates))),
+            inside,
+            weights[candidates],
+        )
+
+    def texts_with(self, word: str) -> Iterator[str]:
+        """Beginnings of some documents that hold a word."""
+        if self._model.terms is not None:
+            rows, _ = self._model.terms.postings(self._model.words.key_to_index[word])
+            yield from map(self._beginning, rows[:_TEXTS_A_WORD].tolist())
+
+    def _beginning(self, row: int) -> str:
+        table = self._model.documents
+        return "" if table is None else table.snippet(row)
 
 
 def word_scores(counts: Any, labels: Labels, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -82,7 +185,7 @@ def _documents_with(counts: Any, labels: Labels, n_topics: int) -> NDArray[np.fl
 
 
 def best_words(
-    scores: NDArray[np.float32], names: Sequence[str], topn: int, together: Together | None = None
+    scores: NDArray[np.float32], names: Sequence[str], topn: int, pairs: Cooccurrence | None = None
 ) -> list[str]:
     """The words that name a topic, those of the highest of the scores (w,) first; of several forms of a word the best.
 
@@ -90,9 +193,9 @@ def best_words(
     documents.
 
     Args:
-        together: how words stand together in documents; None takes the highest scores.
+        pairs: how words stand together in documents; None takes the highest scores.
     """
-    wanted = topn if together is None else _CHOICE * topn
+    wanted = topn if pairs is None else _CHOICE * topn
     rows: list[int] = []
     best = np.argsort(-scores, kind="stable")[: _CANDIDATES * wanted]
     best = best[scores[best] > 0]
@@ -103,8 +206,8 @@ def best_words(
         word = names[row]
         if any(char.isalpha() for char in word) and not any(same_word(word, names[other]) for other in rows):
             rows.append(row)
-    if together is not None and len(rows) > topn:
-        rows = [rows[place] for place in sorted(_coherent(np.log(scores[rows]), together.npmi(rows), topn))]
+    if pairs is not None and len(rows) > topn:
+        rows = [rows[place] for place in sorted(_coherent(np.log(scores[rows]), pairs.npmi(rows), topn))]
     return [names[row] for row in rows]
 
 
@@ -153,7 +256,7 @@ def _worth(
     return worth
 
 
-class Together:
+class Cooccurrence:
     """How often words stand near each other, as far as the counts of documents tell: in windows of ten words, if the
     words of a document came in any order.
 

@@ -9,11 +9,10 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from spherevec.sphere import normalize
-from spherevec.topics.components import Components, summed_by
+from spherevec.topics.components import Components, mean_directions, summed_by
 from spherevec.topics.graph import aggregated, communities, neighbor_graph, within
-from spherevec.topics.level import choose_counts, levels_of, mean_directions
-from spherevec.topics.partition import find_components, partition
-from spherevec.topics.tree import cut, merge_order
+from spherevec.topics.levels import choose_counts, measure_levels
+from spherevec.topics.partition import cut_merges, find_components, merge_order, partition
 
 
 def clusters(n_topics: int, each: int, seed: int = 0, noise: float = 0.25) -> tuple[np.ndarray, np.ndarray]:
@@ -81,9 +80,8 @@ def test_the_number_of_topics_is_found(n_topics: int) -> None:
 
 def test_a_cloud_and_a_few_rows_have_one_topic_or_few() -> None:
     random = np.random.default_rng(1)
-    assert choose_counts(levels_of(np.asarray(normalize(random.standard_normal((30, 20))), np.float32), 1, 1), 30) == [
-        1
-    ]
+    few = np.asarray(normalize(random.standard_normal((30, 20))), np.float32)
+    assert choose_counts(measure_levels(few, 1, 1), 30) == [1]
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 17, 60])
@@ -107,7 +105,7 @@ def test_merging_loses_as_little_as_can_be() -> None:
         alive[6 + step] = alive.pop(a) + alive.pop(b)
         alive = dict(sorted(alive.items()))
     for k in range(1, 7):
-        assert len(set(cut(merges, k).tolist())) == k
+        assert len(set(cut_merges(merges, k).tolist())) == k
 
 
 def test_probabilities_are_sums_over_components() -> None:

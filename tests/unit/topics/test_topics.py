@@ -18,14 +18,13 @@ from spherevec.model import KeyedVectors
 from spherevec.model.parts import StoredTopics
 from spherevec.sphere import normalize
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
+from spherevec.topics.breakdown import break_down, holm, periods
 from spherevec.topics.documents import shuffled_documents
-from spherevec.topics.fields import break_down, holm, periods
-from spherevec.topics.level import Level, choose_counts, finest_stable
-from spherevec.topics.named import priors, spread
-from spherevec.topics.names import name_directions
+from spherevec.topics.levels import Level, choose_counts, finest_stable
+from spherevec.topics.names import name_directions, priors, spread
 from spherevec.topics.partition import agreement_inside
 from spherevec.topics.titles import titles_of
-from spherevec.topics.words import Together, best_words
+from spherevec.topics.words import Cooccurrence, best_words
 
 NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"], "food": ["oven"]}
 
@@ -162,15 +161,15 @@ def test_a_name_leans_to_the_name_above_it() -> None:
 def test_words_of_a_topic_stand_together() -> None:
     names = ["goal", "match", "lonely", "team"]
     counts = csr_array(np.array([[2, 1, 0, 1], [1, 1, 0, 1], [0, 0, 1, 0], [0, 0, 1, 0]], np.int32))
-    together = Together(counts)
-    npmi = together.npmi([0, 1, 2])
+    pairs = Cooccurrence(counts)
+    npmi = pairs.npmi([0, 1, 2])
     np.testing.assert_allclose(npmi[:2, :2], 1, atol=1e-6)
     assert npmi[0, 2] < -0.9
     scores = np.array([1.0, 0.8, 0.9, 0.7], np.float32)
     assert best_words(scores, names, 3) == ["goal", "lonely", "match"]
-    assert best_words(scores, names, 3, together) == ["goal", "match", "team"]
+    assert best_words(scores, names, 3, pairs) == ["goal", "match", "team"]
     # A long document: windows of ten of its 20 words, and the one window of a short one.
-    long = Together(csr_array(np.array([[2, 10, 8], [1, 0, 1]], np.int32))).npmi([0, 1])
+    long = Cooccurrence(csr_array(np.array([[2, 10, 8], [1, 0, 1]], np.int32))).npmi([0, 1])
     first, second = 1 - 0.9**10, 1 - 0.5**10
     both, alone = 11 * first * second / 12, [(11 * first + 1) / 12, 11 * second / 12]
     np.testing.assert_allclose(long[0, 1], np.log(both / (alone[0] * alone[1])) / -np.log(both), rtol=1e-6)

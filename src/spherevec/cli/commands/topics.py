@@ -25,8 +25,8 @@ from spherevec.cli.topics_table import print_topics
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
-    from spherevec.topics.fields import Breakdown
-    from spherevec.topics.result import Topics
+    from spherevec.topics.breakdown import Breakdown
+    from spherevec.topics.topics import Topics
 
 
 def _titles() -> list[str]:
@@ -86,7 +86,7 @@ def topics(
     from spherevec.explore.report import write_report
     from spherevec.storage.locks import owned
     from spherevec.topics import topics_of
-    from spherevec.topics.folder import describe, save_topics
+    from spherevec.topics.persistence import describe, save_topics
 
     with ExitStack() as stack:
         if out is not None:
@@ -137,7 +137,7 @@ def _numbers(option: str, text: str) -> list[int]:
 
 def breakdown(found: Topics, field: str) -> Breakdown:
     """The topics by FIELD, or over time by FIELD:unit."""
-    from spherevec.topics.fields import UNITS
+    from spherevec.topics.breakdown import UNITS
 
     name, _, unit = field.rpartition(":")
     documents = found.model.documents

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.sphere import normalize
-from spherevec.topics.graph import Labels, Rows, communities, each, neighbor_graph
+from spherevec.topics.components import mean_directions
+from spherevec.topics.graph import Labels, Rows, communities, each, neighbor_graph, sample_of
 
-NEIGHBORS = 15
 # Documents that the level is chosen by, at most; pairs of halves; and of the cloud without topics.
 _MOST_ROWS = 10_000
 _REPEATS, _CHANCE_REPEATS = 4, 2
@@ -61,8 +61,13 @@ class Level:
 
 
 def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
-    """All levels of detail, from coarse to fine, with how well halves of the unit rows (n, d) agree at each."""
-    rows = sampled(rows, _MOST_ROWS, seed)
+    """All levels of detail, from coarse to fine, with how well halves of the unit rows (n, d) agree at each.
+
+    Few rows have no levels.
+    """
+    if len(rows) < FEWEST_ROWS:
+        return []
+    rows = rows[sample_of(len(rows), _MOST_ROWS, seed)]
     random = np.random.default_rng([seed, 1])
     clouds = [_cloud_like(rows, random) for _ in range(_CHANCE_REPEATS)]
     tasks = [(rows, seed + i) for i in range(_REPEATS)] + [(cloud, seed + i) for i, cloud in enumerate(clouds)]
@@ -107,8 +112,8 @@ def choose_counts(
     best = max((level.gain for level in levels), default=0.0)
     if best <= 0:
         return [k or 1]
-    surest = max(map(_sureness, levels))
-    broad = next(level.count for level in levels if _sureness(level) >= surest - _NEARLY)
+    sureness = [level.gain - level.spread / 2 for level in levels]
+    broad = next(level.count for level, sure in zip(levels, sureness, strict=True) if sure >= max(sureness) - _NEARLY)
     fewest = max(_LEAST_FINER * broad, broad + _LEAST_MORE)
     if k is not None:
         return [broad, k] if k >= fewest else [k]
@@ -117,18 +122,9 @@ def choose_counts(
     for count in sorted(clear, reverse=True):
         if fewest <= count <= most and holds(broad, count):
             return [broad, count]
-    return [_usual_count(levels)]
-
-
-def _sureness(level: Level) -> float:
-    return level.gain - level.spread / 2
-
-
-def _usual_count(levels: Sequence[Level]) -> int:
-    """The mean of the counts on a logarithmic scale, each level with the weight exp((gain − best gain) / 0.05)."""
-    best = max(level.gain for level in levels)
+    # One level: the mean of the counts on a logarithmic scale, the better a level the more its weight.
     weights = np.exp([(level.gain - best) / _TEMPERATURE for level in levels])
-    return round(float(np.exp(np.average(np.log([level.count for level in levels]), weights=weights))))
+    return [round(float(np.exp(np.average(np.log([level.count for level in levels]), weights=weights))))]
 
 
 def finest_stable(levels: Sequence[Level], k: int) -> int | None:
@@ -143,36 +139,8 @@ def finest_stable(levels: Sequence[Level], k: int) -> int | None:
     return max(finer, default=None)
 
 
-def levels_of(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
-    """The levels of unit rows; few rows have none."""
-    return [] if len(rows) < FEWEST_ROWS else measure_levels(rows, seed, threads)
-
-
-def sampled(rows: Rows, most: int, seed: int) -> Rows:
-    """At most so many of the rows, drawn without replacement."""
-    return rows if len(rows) <= most else rows[sample_of(len(rows), most, seed)]
-
-
-def sample_of(n: int, most: int, seed: int) -> NDArray[np.int64]:
-    """At most so many of the numbers below `n`, in rising order."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng([seed, n]).choice(n, most, replace=False))
-
-
-def mean_directions(rows: Rows, labels: Labels) -> Rows:
-    """The direction of the sum of the rows with each label, (k, d); zero where they cancel out."""
-    from scipy.sparse import csr_array
-
-    n = len(labels)
-    members = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, int(labels.max()) + 1))
-    sums = np.asarray(members.T @ rows, np.float64)
-    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-    return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
-
-
 def _partitions(rows: Rows, seed: int) -> list[Labels]:
-    graph = neighbor_graph(rows, NEIGHBORS, threads=1)
+    graph = neighbor_graph(rows, threads=1)
     return [communities(graph, resolution, seed) for resolution in _RESOLUTIONS]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
+from spherevec.topics import views
 from spherevec.topics.graph import Labels
 
 UNITS = {"year": "Y", "month": "M", "week": "W", "day": "D"}
@@ -49,6 +50,10 @@ class Breakdown:
     p_trend: NDArray[np.float64]
     ordered: bool = False
 
+    to_pandas = views.breakdown_frame
+    plot = views.plot_breakdown
+    _repr_html_ = views.breakdown_html
+
     @property
     def shares(self) -> NDArray[np.float64]:
         """(groups, topics), the share of each group's documents."""
@@ -71,27 +76,6 @@ class Breakdown:
     def _moving(self, sign: int) -> list[str]:
         order = np.argsort(self.p_trend, kind="stable")
         return [self.titles[i] for i in order if self.p_trend[i] < SIGNIFICANT and sign * self.trend[i] > 0]
-
-    def to_pandas(self) -> Any:
-        """A data frame, one row a group and topic: count, share, p_more, p_fewer (extra `pandas`)."""
-        from spherevec.topics.views import breakdown_frame
-
-        return breakdown_frame(self)
-
-    def plot(self, numbers: Sequence[int] | None = None) -> Any:
-        """A matplotlib figure: shares as lines over time, or as bars by group (extra `plots`).
-
-        Args:
-            numbers: of the topics to draw; the first few by default.
-        """
-        from spherevec.topics.plots import plot_breakdown
-
-        return plot_breakdown(self, numbers)
-
-    def _repr_html_(self) -> str:
-        from spherevec.topics.views import breakdown_html
-
-        return breakdown_html(self)
 
     def __repr__(self) -> str:
         lines = [f"{self.field} (documents): typical topics"]

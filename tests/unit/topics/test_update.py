@@ -12,7 +12,7 @@ import pytest
 import spherevec
 from spherevec.errors import ConfigError
 from spherevec.topics import compare_topics, find_topics, grow_topics
-from spherevec.topics.growth import origins
+from spherevec.topics.update import origins
 
 SUBJECTS = ("sea", "sky", "ash")
 SMALL = {"vector_size": 20, "epochs": 20, "threads": 1, "ids": True}

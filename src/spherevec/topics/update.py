@@ -15,20 +15,18 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError
 from spherevec.model import Model
 from spherevec.process import one_blas_thread
-from spherevec.topics.components import Components, centered, mean_of
+from spherevec.topics.components import Components, centered, mean_directions, mean_of
 from spherevec.topics.documents import TopicDocuments, documents_of
-from spherevec.topics.graph import Labels, Rows, neighbor_graph
-from spherevec.topics.keeping import topics_of
-from spherevec.topics.level import NEIGHBORS, mean_directions, sample_of
-from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
-from spherevec.topics.result import NONE, Topics
+from spherevec.topics.find import topics_of
+from spherevec.topics.graph import Labels, group_of_labels, neighbor_graph, renumbered, sample_of
+from spherevec.topics.partition import FINER, MOST_ROWS, partition, split_into_components
 from spherevec.topics.state import Grouping, TopicState
+from spherevec.topics.topics import NONE, Topics
 
 # The least share of new documents among the nearest of a document with a new subject; more where most are new.
 _NEW_NEIGHBORS = 0.6
 # Documents that make a topic; new topics that one update may add.
 _FEWEST, _MOST_TOPICS = 10, 10
-_FINER = 16.0
 # A topic grows when its share rises by half, and by so many standard errors.
 _GROWS, _ERRORS = 1.5, 3.0
 
@@ -106,13 +104,20 @@ def carry_topics(before: Model, after: Model, threads: int = 0) -> None:
     grown = grow_topics(topics, after, threads=threads)
     grown.keep()
     growth = compare_topics(topics, grown)
-    told = {
-        "growing": [_told(grown, growth, number) for number in growth.growing],
-        "added": [_told(grown, growth, number) for number in growth.added],
+
+    def recorded(number: int) -> dict[str, Any]:
+        share_before, share = growth.shares[number]
+        topic = grown[number]
+        about = {"number": number, "title": topic.title, "size": topic.size}
+        return {**about, "share": share, "share_before": share_before}
+
+    record = {
+        "growing": [recorded(number) for number in growth.growing],
+        "added": [recorded(number) for number in growth.added],
         "kept": growth.kept,
     }
     *earlier, last = after.provenance["updates"]
-    after.provenance["updates"] = [*earlier, {**last, "topics": told}]
+    after.provenance["updates"] = [*earlier, {**last, "topics": record}]
 
 
 def compare_topics(before: Topics, after: Topics) -> TopicGrowth:
@@ -132,13 +137,6 @@ def compare_topics(before: Topics, after: Topics) -> TopicGrowth:
     added = [number for number in after.numbers if number not in before.numbers]
     growing = [number for number in sorted(gains, key=lambda one: (-gains[one], one)) if number not in added]
     return TopicGrowth(growing, added, round(kept, 4), shares)
-
-
-def _told(topics: Topics, growth: TopicGrowth, number: int) -> dict[str, Any]:
-    """A topic in the record of an update, ready for JSON."""
-    before, now = growth.shares[number]
-    topic = topics[number]
-    return {"number": number, "title": topic.title, "size": topic.size, "share": now, "share_before": before}
 
 
 def origins(before: Model, after: Model) -> Labels:
@@ -173,9 +171,8 @@ def _followed(topics: Topics, documents: TopicDocuments, origin: Labels) -> Comp
     cosines[parts.topic_of[None, :] != topics.labels[origin[known]][:, None]] = -np.inf
     leaves = np.argmax(cosines, axis=1)
     mean = mean_of(now)
-    present, compact = np.unique(leaves, return_inverse=True)
     directions = parts.directions.copy()
-    directions[present] = mean_directions(centered(now, mean), np.asarray(compact, np.int64))
+    directions[np.unique(leaves)] = mean_directions(centered(now, mean), renumbered(leaves))
     return replace(parts, mean=mean, directions=directions)
 
 
@@ -199,45 +196,29 @@ def _new_subjects(
     fresh = new[chosen]
     if np.count_nonzero(fresh) < _FEWEST or fresh.all():
         return None
-    graph = neighbor_graph(rows, NEIGHBORS, threads)
+    graph = neighbor_graph(rows, threads=threads)
     total = np.maximum(np.asarray(graph.sum(axis=1)).reshape(-1), 1e-12)
     share = np.asarray(graph @ fresh.astype(np.float64)).reshape(-1) / total
     candidates = np.flatnonzero(fresh & (share >= max(_NEW_NEIGHBORS, (1 + fresh.mean()) / 2)))
-    groups = _groups(graph[candidates][:, candidates], rows[candidates], sizes, len(chosen) / len(vectors), seed)
-    if groups is None:
+    if len(candidates) < _FEWEST:
         return None
-    labels, leaves = groups
-    inside = labels >= 0
-    own = mean_directions(rows[candidates][inside], leaves[inside])
-    counts = np.bincount(leaves[inside])
-    topic_of = np.zeros(len(counts), np.int64)
-    topic_of[leaves[inside]] = labels[inside] + parts.n_topics
+    graph, rows = graph[candidates][:, candidates], rows[candidates]
+    usual = max(float(np.median(sizes[sizes > 0])) * len(chosen) / len(vectors), _FEWEST)
+    count = int(np.clip(round(len(rows) / usual), 1, _MOST_TOPICS))
+    found, resolution = partition(graph, rows, count, seed)
+    leaves = split_into_components(graph, rows, found, resolution * FINER, seed)
+    large = np.bincount(found)[found] >= _FEWEST
+    if not large.any():
+        return None
+    labels, leaves = renumbered(found[large]), renumbered(leaves[large])
+    own, counts = mean_directions(rows[large], leaves), np.bincount(leaves)
+    topic_of = group_of_labels(leaves, labels)
     taken = counts.sum() / len(chosen)
     return Components(
         parts.mean,
         np.concatenate([parts.directions, own]),
         np.concatenate([parts.weights * (1 - taken), counts / len(chosen)]).astype(np.float32),
-        np.concatenate([parts.topic_of, topic_of]),
+        np.concatenate([parts.topic_of, topic_of + parts.n_topics]),
         parts.concentration,
-        np.concatenate([parts.cells, topic_of - parts.n_topics + int(parts.cells.max()) + 1]),
+        np.concatenate([parts.cells, topic_of + int(parts.cells.max()) + 1]),
     )
-
-
-def _groups(graph: Any, rows: Rows, sizes: Labels, sampled: float, seed: int) -> tuple[Labels, Labels] | None:
-    """The new topic of each candidate (n,), -1 for none, and its component (n,); None where no group is large."""
-    if len(rows) < _FEWEST:
-        return None
-    usual = max(float(np.median(sizes[sizes > 0])) * sampled, _FEWEST)
-    count = int(np.clip(round(len(rows) / usual), 1, _MOST_TOPICS))
-    found, resolution = partition(graph, rows, count, seed)
-    members = np.bincount(found)
-    large = members >= _FEWEST
-    if not large.any():
-        return None
-    place = np.where(large, np.cumsum(large) - 1, -1)
-    leaves = split_into_components(graph, rows, found, resolution * _FINER, seed)
-    labels = place[found]
-    compact = np.unique(leaves[labels >= 0], return_inverse=True)[1]
-    dense = np.zeros(len(leaves), np.int64)
-    dense[labels >= 0] = compact
-    return labels, dense

@@ -1,10 +1,13 @@
-"""Topics kept with their model, and made of what was kept."""
+"""Topics stored with their model, and in a folder: topics.json and assignments.csv for people and programs,
+components.safetensors for us."""
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,29 +16,25 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model import Model
 from spherevec.model.parts import StoredTopics
+from spherevec.storage import schema
+from spherevec.storage.csv_file import write_csv
+from spherevec.storage.files import atomic_folder
+from spherevec.storage.folders import OpenFolder
+from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.topics.breakdown import Breakdown
 from spherevec.topics.components import Assignment, Components
-from spherevec.topics.level import Level
-from spherevec.topics.result import Topics
+from spherevec.topics.levels import Level
 from spherevec.topics.state import Computed, Grouping, TopicState
 from spherevec.topics.titles import title_function
+from spherevec.topics.topics import NONE, OTHER, Topics
 
-FORMAT = 2
+TOPICS, ASSIGNMENTS, COMPONENTS = "topics.json", "assignments.csv", "components.safetensors"
+REPORT = "report.html"  # written by `spherevec topics --out`, see spherevec.explore.report
+_FORMAT = 2
+_LONGEST = 1 << 28
 _LARGEST, _MOST_CONCENTRATED = 2.0, 1e6
 # Documents whose vectors tell whether a model is the same.
 _COMPARED = 1000
-
-
-def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
-    """The topics that were kept with the model; with options, or where none were kept, topics found anew.
-
-    Args:
-        options: those of `find_topics`.
-    """
-    if model.kept_topics is None or options:
-        from spherevec.topics.find import find_topics
-
-        return find_topics(model, threads=threads, **options)
-    return restored(model, model.kept_topics, "topics kept with the model")
 
 
 def stored(topics: Topics, computed: bool = False) -> StoredTopics:
@@ -46,7 +45,7 @@ def stored(topics: Topics, computed: bool = False) -> StoredTopics:
     """
     state, parts = topics.state, topics.components
     about = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "concentration": float(parts.concentration),
         "titles": state.title_with,
         "topics": _listed(state.numbers, state.titles),
@@ -87,7 +86,7 @@ def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
     """
     try:
         about = kept.about
-        if about["format"] != FORMAT:
+        if about["format"] != _FORMAT:
             raise ValueError("they are of another release")
         numbers, titles = _read(about["topics"])
         components = _components(kept.arrays, float(about["concentration"]), len(numbers))
@@ -162,3 +161,97 @@ def _components(arrays: Mapping[str, NDArray[Any]], concentration: float, n_topi
     if not np.array_equal(used, np.arange(n_topics)) or concentration <= 0 or (weights < 0).any():
         raise ValueError("the arrays do not fit the list of topics")
     return Components(mean[0], directions, weights, topic_of, concentration, cell_of)
+
+
+def save_topics(
+    topics: Topics,
+    folder: str | Path,
+    *,
+    overwrite: bool = False,
+    breakdowns: Sequence[Breakdown] = (),
+    guard_formulas: bool = False,
+    report: Callable[[Path], object] | None = None,
+) -> None:
+    """Write the three files, completely or not at all.
+
+    Args:
+        breakdowns: by fields or over time, for topics.json.
+        guard_formulas: in assignments.csv, put an apostrophe before cells that a spreadsheet would run.
+        report: writes a fourth file, the report, to the path that it is called with.
+    """
+    with atomic_folder(folder, overwrite=overwrite, ours={TOPICS, ASSIGNMENTS, COMPONENTS, REPORT}) as place:
+        described = {**describe(topics), "by": [one.as_dict() for one in breakdowns]}
+        text = json.dumps(described, ensure_ascii=False, indent=1)
+        # Half characters, as in odd file names, become JSON escapes.
+        (place / TOPICS).write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_csv(place / ASSIGNMENTS, _assignments(topics), guard_formulas=guard_formulas)
+        if report is not None:
+            report(place / REPORT)
+        write_tensors(place / COMPONENTS, stored(topics).arrays)
+
+
+def load_topics(folder: str | Path, model: Model) -> Topics:
+    """Read saved topics, for the model that they were found in or one that has grown from it."""
+    try:
+        # Both files from one folder, neither through a link or a pipe.
+        with OpenFolder(Path(folder)) as opened:
+            about = schema.parsed(opened.read(TOPICS, _LONGEST))
+            schema.map_of(schema.plain)(about, TOPICS)
+            arrays = read_tensors(Path(folder) / COMPONENTS, memory_map=False, opened=opened.open(COMPONENTS))
+        listed, *above = [
+            [{**topic, "title": topic["title"] if topic["given"] else None} for topic in level]
+            for level in (about["topics"], *about["above"])
+        ]
+    except FileNotFoundError:
+        raise FormatError(f"{folder}: holds no {TOPICS} and {COMPONENTS}; save topics there first") from None
+    except OSError as error:
+        raise FormatError(f"{folder}: cannot read: {error.strerror or error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{folder}: no topics of spherevec ({error}); save them again") from None
+    return restored(model, StoredTopics({**about, "topics": listed, "above": above}, arrays), str(folder))
+
+
+def describe(topics: Topics) -> dict[str, Any]:
+    """The topics ready for JSON: titles, sizes, words, examples, the tree, and how their number was chosen."""
+    listed = []
+    for topic in topics:
+        examples = [topics.document(row) for row in topics.examples(topic.number)]
+        listed.append(
+            {
+                **asdict(topic),
+                "share": topic.size / max(len(topics.labels), 1),
+                "examples": [{"id": one.id, "title": one.title} for one in examples],
+            }
+        )
+    above, level = [], topics
+    for _ in topics.state.above:
+        level = level.parents
+        above.append([asdict(topic) for topic in level])
+    return {
+        "format": _FORMAT,
+        "documents": len(topics.labels),
+        "without_known_word": topics.n_unknown,
+        "other": topics.n_other,
+        "concentration": topics.components.concentration,
+        "titles": topics.state.title_with,
+        "topics": listed,
+        "above": above,
+        "tree": topics.tree.merges(),
+        "levels": [asdict(level) for level in topics.levels],
+    }
+
+
+def _assignments(topics: Topics) -> Iterator[Sequence[object]]:
+    """A heading, then one row a document."""
+    documents = topics.model.documents
+    assert documents is not None
+    yield ["id", "topic", "name", "probability", "second", "parent", "parent_name"]
+    titles, broad = topics.titles, {topic.number: topic.title for topic in topics.parents}
+    parents = [topics.parent_of(place) for place in range(len(topics))]
+    for row, (label, chance, second) in enumerate(zip(topics.labels, topics.probability, topics.second, strict=True)):
+        if label < 0:
+            yield [documents.ids[row], NONE, OTHER if topics.known[row] else "", f"{0:.4f}", "", "", ""]
+            continue
+        other, parent = "" if second < 0 else topics.numbers[second], parents[label]
+        above = ["", ""] if parent is None else [parent, broad[parent]]
+        yield [documents.ids[row], topics.numbers[label], titles[label], f"{chance:.4f}", other, *above]

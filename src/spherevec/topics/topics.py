@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
-from spherevec.topics import edits
-from spherevec.topics.components import Assignment, Components
+from spherevec.topics import edits, views
+from spherevec.topics.breakdown import Breakdown, break_down, cell_texts, periods
+from spherevec.topics.components import Assignment
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
-from spherevec.topics.fields import Breakdown, break_down, cell_texts, periods
 from spherevec.topics.graph import Labels
-from spherevec.topics.level import Level
 from spherevec.topics.state import Computed, DocumentTopic, Grouping, Topic, TopicState
-from spherevec.topics.titles import DEFAULT, Spelling, TopicContent, title_function, titles_of
-from spherevec.topics.vocabulary import WORDS_KEPT, TopicVocabulary
+from spherevec.topics.titles import DEFAULT, title_function, titles_of, usual_spelling
+from spherevec.topics.words import WORDS_KEPT, TopicContent, TopicWords
 
 if TYPE_CHECKING:
     from spherevec.model import Model
-    from spherevec.topics.tree import TopicTree
 
 # Steps of the distribution of cosines that "none fits" is judged by.
 _QUANTILES = np.linspace(0, 1, 101)
@@ -42,7 +40,21 @@ class Topics:
     Attributes:
         model: the model that they belong to.
         state: what they are made of.
+        components: the directions that they are made of.
+        numbers: the number of each topic.
+        levels: how well halves of the documents agree at each number of topics, if that was measured.
     """
+
+    cut = edits.cut
+    merge = edits.merge
+    split = edits.split
+    rename = edits.rename
+    drop = edits.drop
+    to_pandas = views.topics_frame
+    documents = views.documents_frame
+    plot = views.plot_words
+    plot_tree = views.plot_tree
+    _repr_html_ = views.topics_html
 
     def __init__(
         self,
@@ -50,10 +62,8 @@ class Topics:
         state: TopicState,
         *,
         documents: Callable[[], TopicDocuments] | None = None,
-        labels: Labels | None = None,
         computed: Computed | None = None,
-        children: Sequence[tuple[int, ...]] = (),
-        single: Mapping[int, Topic] | None = None,
+        finer: Topics | None = None,
     ) -> None:
         if model.docs is None:
             raise ConfigError(
@@ -61,11 +71,10 @@ class Topics:
             )
         self.model = model
         self.state = state
+        self.components, self.numbers, self.levels = state.components, state.numbers, state.levels
         self._documents = documents
-        self._labels = labels
         self._computed = computed
-        self._children = children or [()] * len(state.numbers)
-        self._single = single or {}
+        self._finer = finer  # the topics that these are the parents of
 
     @cached_property
     def documents_used(self) -> TopicDocuments:
@@ -76,17 +85,18 @@ class Topics:
     def _assignment(self) -> Assignment:
         if self._computed is not None and self._computed.assignment is not None:
             return self._computed.assignment
-        rows, n = self.documents_used.rows, len(self.documents_used.known)
-        found = Assignment(np.full(n, -1), np.zeros(n, np.float32), np.full(n, -1))
-        found.labels[rows], found.probability[rows], found.second[rows] = self.components.assign(
-            self.documents_used.vectors[rows]
-        )
+        documents = self.documents_used
+        found = Assignment.empty(len(documents.known))
+        own = self.components.assign(documents.vectors[documents.rows])
+        found.labels[documents.rows], found.probability[documents.rows], found.second[documents.rows] = own
         return found
 
-    @property
+    @cached_property
     def labels(self) -> Labels:
         """(n,), for each document the position of its topic in `numbers`, −1 for none."""
-        return self._assignment.labels if self._labels is None else self._labels
+        if self._finer is not None:
+            return np.append(self._finer.state.above[0].group_of, -1)[self._finer.labels]
+        return self._assignment.labels
 
     @property
     def probability(self) -> NDArray[np.float32]:
@@ -102,21 +112,6 @@ class Topics:
     def known(self) -> NDArray[np.bool_]:
         """(n,), which documents hold a word that the model knows."""
         return self.documents_used.known if self._computed is None else self._computed.known
-
-    @property
-    def components(self) -> Components:
-        """The directions that the topics are made of."""
-        return self.state.components
-
-    @property
-    def numbers(self) -> list[int]:
-        """The number of each topic."""
-        return self.state.numbers
-
-    @property
-    def levels(self) -> tuple[Level, ...]:
-        """How well halves of the documents agree at each number of topics, if that was measured."""
-        return self.state.levels
 
     def with_state(self, state: TopicState) -> Topics:
         """Topics of the same documents."""
@@ -138,29 +133,22 @@ class Topics:
 
     def __getitem__(self, topic: int | str) -> Topic:
         place = self.place(topic)
-        given = self.state.titles[place] is not None
-        if place in self._single:
-            given = self._single[place].given
+        children = self._children(place)
         return Topic(
             self.numbers[place],
             self.titles[place],
             self.words_by_place[place],
             int(self.sizes[place]),
-            given,
+            children[0].given if len(children) == 1 else self.state.titles[place] is not None,
             self.parent_of(place),
-            self._children[place],
+            tuple(child.number for child in children) if len(children) > 1 else (),
         )
 
     def __repr__(self) -> str:
         broad = f"{len(self.parents)} broad, {len(self)} finer" if self.state.above else f"{len(self)}"
         return f"Topics({broad} topics of {len(self.labels):,} documents)"
 
-    def _repr_html_(self) -> str:
-        from spherevec.topics.views import topics_html
-
-        return topics_html(self)
-
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Documents of each topic, in the order of `numbers`."""
         return np.bincount(self.labels[self.labels >= 0], minlength=len(self.numbers))
@@ -185,25 +173,23 @@ class Topics:
         above = tuple(
             Grouping(np.array([one.group_of[own[0]] for own in members]), one.numbers, one.titles) for one in rest
         )
-        topic_of = self.components.topic_of
-        group_of = np.append(first.group_of, -1)
         state = replace(
             self.state,
-            components=self.components.regrouped(group_of[topic_of]),
+            components=self.components.regrouped(np.append(first.group_of, -1)[self.components.topic_of]),
             numbers=first.numbers,
             titles=first.titles,
             above=above,
         )
-        computed = self._computed
-        return Topics(
-            self.model,
-            state,
-            documents=lambda: self.documents_used,
-            labels=group_of[self.labels],
-            computed=computed and replace(computed, assignment=None, words=computed.words[1:], examples=[]),
-            children=[tuple(self.numbers[one] for one in own) if len(own) > 1 else () for own in members],
-            single={group: self[self.numbers[own[0]]] for group, own in enumerate(members) if len(own) == 1},
+        computed = self._computed and replace(
+            self._computed, assignment=None, words=self._computed.words[1:], examples=[]
         )
+        return Topics(self.model, state, documents=lambda: self.documents_used, computed=computed, finer=self)
+
+    def _children(self, place: int) -> list[Topic]:
+        if self._finer is None:
+            return []
+        own = np.flatnonzero(self._finer.state.above[0].group_of == place)
+        return [self._finer[self._finer.numbers[one]] for one in own]
 
     def parent_of(self, place: int) -> int | None:
         """The number of the broader topic of the topic at a position, None where there is no broader level."""
@@ -213,41 +199,42 @@ class Topics:
         return first.numbers[int(first.group_of[place])]
 
     @property
-    def tree(self) -> TopicTree:
+    def tree(self) -> views.TopicTree:
         """The topics as a tree, which prints and draws as one: `print(topics.tree)`."""
-        from spherevec.topics.tree import TopicTree
-
-        return TopicTree(self)
+        return views.TopicTree(self)
 
     @cached_property
     def titles(self) -> list[str]:
         """The title of each topic, in the order of `numbers`; generated titles are unique."""
-        known = dict(enumerate(self.state.titles))
-        known.update({place: topic.title for place, topic in self._single.items() if known[place] is None})
-        own = [place for place, given in known.items() if given is None]
+        known = list(self.state.titles)
+        for place in range(len(self)):
+            children = self._children(place)
+            if known[place] is None and len(children) == 1:
+                known[place] = children[0].title
+        own = [place for place, given in enumerate(known) if given is None]
         make = title_function(self.state.title_with)
         made = titles_of(
             [make(self.content(place)) for place in own],
             [self.numbers[place] for place in own],
-            [given for given in known.values() if given is not None],
-            Spelling(lambda word: self._vocabulary.texts_with(word)),
+            [given for given in known if given is not None],
+            cache(lambda word: usual_spelling(word, self._words.texts_with(word))),
         )
-        known.update(zip(own, made, strict=True))
-        return [str(known[place]) for place in range(len(self))]
+        titles = dict(zip(own, made, strict=True))
+        return [titles[place] if given is None else given for place, given in enumerate(known)]
 
     def content(self, place: int) -> TopicContent:
         """What the title of the topic at a position can be made of."""
         number = self.numbers[place]
-        return self._vocabulary.content(place, number, self.examples(number))
+        return self._words.content(place, number, self.examples(number))
 
     @cached_property
-    def _vocabulary(self) -> TopicVocabulary:
-        return TopicVocabulary(self.model, self.components, self.labels)
+    def _words(self) -> TopicWords:
+        return TopicWords(self.model, self.components, self.labels)
 
     @property
     def words_by_place(self) -> list[list[str]]:
         """The ten best words of each topic, in the order of `numbers`."""
-        return self._vocabulary.words_by_place if self._computed is None else self._computed.words[0]
+        return self._words.by_place if self._computed is None else self._computed.words[0]
 
     @cached_property
     def _fit_quantiles(self) -> NDArray[np.float32]:
@@ -274,7 +261,7 @@ class Topics:
 
     def words(self, topic: int | str, topn: int = WORDS_KEPT) -> list[tuple[str, float]]:
         """The best words of a topic with their scores."""
-        return self._vocabulary.best(self.place(topic), topn)
+        return self._words.best(self.place(topic), topn)
 
     def examples(self, topic: int | str, topn: int = EXAMPLES_KEPT) -> list[int]:
         """The rows of typical documents of a topic: the nearest to its direction among those sure of it."""
@@ -348,18 +335,6 @@ class Topics:
         total = shares.sum(axis=1, keepdims=True)
         return np.asarray(shares / np.where(total > 0, total, 1), np.float32)
 
-    def to_pandas(self) -> Any:
-        """A data frame, one row a topic: number, title, size, share, words, parent, example (extra `pandas`)."""
-        from spherevec.topics.views import topics_frame
-
-        return topics_frame(self)
-
-    def documents(self) -> Any:
-        """A data frame, one row a document: id, title, topic, name, parent, probability (extra `pandas`)."""
-        from spherevec.topics.views import documents_frame
-
-        return documents_frame(self)
-
     def by(self, field: str) -> Breakdown:
         """The topics in groups of documents with the same value of a field, and what is typical of each group."""
         return break_down(field, cell_texts(self._column(field)), self.labels, self.numbers, self.titles)
@@ -373,29 +348,6 @@ class Topics:
         values = periods(field, self._column(field), unit)
         return break_down(f"{field}:{unit}", values, self.labels, self.numbers, self.titles, ordered=True)
 
-    def cut(self, k: int) -> Topics:
-        """`k` broader topics: those that are most alike merge. They are numbered anew."""
-        return edits.cut_topics(self, k)
-
-    def merge(self, *topics: int | str | Sequence[int | str], title: str | None = None) -> Topics:
-        """One topic of several, given by numbers or titles: `merge(3, 7)`, `merge([3, 7], title="sport")`.
-
-        It keeps the number of the first and the first title that was given.
-        """
-        return edits.merge_topics(self, topics, title)
-
-    def split(self, topic: int | str, parts: int = 2) -> Topics:
-        """Several topics of one; the largest keeps its number, the others get new ones. No other document moves."""
-        return edits.split_topic(self, topic, parts)
-
-    def rename(self, topic: int | str, title: str) -> Topics:
-        """The same topics, one of them with another title. A broader topic is given by its title."""
-        return edits.rename_topic(self, topic, title)
-
-    def drop(self, *topics: int | str | Sequence[int | str]) -> Topics:
-        """The topics without some of them, whose documents belong to no topic then."""
-        return edits.drop_topics(self, topics)
-
     def update(self, model: Model, *, seed: int = 1, threads: int = 0) -> Topics:
         """These topics for a model that has grown: numbers and titles stay, new subjects become new topics.
 
@@ -404,7 +356,7 @@ class Topics:
                 updates by themselves.
             seed, threads: as for `find_topics`.
         """
-        from spherevec.topics.growth import grow_topics
+        from spherevec.topics.update import grow_topics
 
         return grow_topics(self, model, seed=seed, threads=threads)
 
@@ -415,7 +367,7 @@ class Topics:
 
         `model.topics().rename(0, "money").keep()`, then `model.save("tickets.model", overwrite=True)`.
         """
-        from spherevec.topics.keeping import stored
+        from spherevec.topics.persistence import stored
 
         self.model.kept_topics = stored(self.with_titles_given(), computed=True)
         return self
@@ -426,21 +378,9 @@ class Topics:
         Args:
             guard_formulas: in the CSV file, put an apostrophe before cells that a spreadsheet would run.
         """
-        from spherevec.topics.folder import save_topics
+        from spherevec.topics.persistence import save_topics
 
         save_topics(self, folder, overwrite=overwrite, guard_formulas=guard_formulas)
-
-    def plot(self, numbers: Sequence[int] | None = None, topn: int = 8) -> Any:
-        """A matplotlib figure: bars of the best words of each topic (extra `plots`)."""
-        from spherevec.topics.plots import plot_words
-
-        return plot_words(self, numbers, topn)
-
-    def plot_tree(self) -> Any:
-        """A matplotlib figure: which topics are most alike, and the broader ones (extra `plots`)."""
-        from spherevec.topics.plots import plot_tree
-
-        return plot_tree(self)
 
     def _misfits(self, vectors: NDArray[Any], labels: Labels, least: float) -> NDArray[np.bool_]:
         if not 0 <= least < 1:
