@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +40,6 @@ from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer, TokenizerLike
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.process import files_to_spare
 from spherevec.storage.os_errors import explain_os_errors
-
-if TYPE_CHECKING:
-    from spherevec.corpus.count.word_table import MergedWords
 
 _WORDS_LOOKED_AT = 10_000  # for warnings about what words look like
 
@@ -178,16 +175,15 @@ class _Counted:
         spilled: Sequence[SpilledBlock],
         spills: Sequence[Spill],
         words: CountedWords,
-        merged: MergedWords | None,
+        places: list[npt.NDArray[np.int32]] | None,
     ) -> None:
-        self.spilled, self._spills, self.words, self._merged = spilled, spills, words, merged
+        self.spilled, self._spills, self.words, self._places = spilled, spills, words, places
         self.hashes = words.words.hashes()
 
     def numbered(self, numbers: npt.NDArray[np.int32], rare: RareWords, *, marks: bool, threads: int) -> NumberedBlocks:
         """The blocks with their final ids; `numbers`, (distinct words,), says which."""
-        of_tables = [numbers] if self._merged is None else self._merged.numbers_of_tables(numbers)
-        places = None if self._merged is None else self._merged.places
-        return NumberedBlocks(self.spilled, self._spills, of_tables, places, self.hashes, rare, marks, threads)
+        of_tables = [numbers] if self._places is None else [numbers[places] for places in self._places]
+        return NumberedBlocks(self.spilled, self._spills, of_tables, self._places, self.hashes, rare, marks, threads)
 
 
 def _count(
@@ -213,10 +209,10 @@ def _count(
         spilled = count(batches, tables, spills, report)
     if len(tables) == 1:
         return _Counted(spilled, spills, tables[0].counted(), None)
-    from spherevec.corpus.count.word_table import MergedWords, WordTable
+    from spherevec.corpus.count.word_table import WordTable, merge_tables
 
-    merged = MergedWords([table for table in tables if isinstance(table, WordTable)])
-    return _Counted(spilled, spills, merged.counted, merged)
+    words, places = merge_tables([table for table in tables if isinstance(table, WordTable)])
+    return _Counted(spilled, spills, words, places)
 
 
 def _looks(counted: _Counted) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def new_folder(folder: Path) -> Iterator[None]:
 
 def renumbered(ids: Ids, ends: Ends, numbers: Ids, marks: bool) -> NumberedBlock:
     """Ids as their numbers, without those that have none; see the kernel."""
-    from spherevec.corpus.tokenize import tokenizer_kernel as kernel
+    from spherevec.corpus.tokenize import scanner_kernel as kernel
 
     new_ids = np.empty(len(ids) + 1, np.int32)  # one more, where the kernel puts a dropped last word
     new_ends = np.empty_like(ends)
@@ -361,7 +361,6 @@ def read_portion(portion: Portion, table: WordTable, spill: Spill, keep_text: in
         keep_text: characters to keep of each document, 0 for none.
         size: bytes of a block, about.
     """
-    from spherevec.corpus.tokenize.tokenizer_kernel import survey
     from spherevec.storage.text_kernel import line_beginnings
 
     found, counted, lines = ReadStatistics(), list[SpilledBlock](), list[SpilledLines]()
@@ -369,17 +368,21 @@ def read_portion(portion: Portion, table: WordTable, spill: Spill, keep_text: in
     taken, fresh = portion.taken, portion.fresh
     for block in portion.blocks(size, found):
         data = np.frombuffer(block, np.uint8)
-        newlines, empty_lines, bad = survey(data)
-        if bad >= 0:
-            raise InvalidTextError(documents + newlines, int(data[bad]), found.sources[-1].item.path)
-        documents += newlines
-        empty += empty_lines - (not fresh and data[0] == 0x0A)
+        if not block.isascii():
+            try:
+                block.decode()
+            except UnicodeDecodeError as error:
+                line = documents + block.count(b"\n", 0, error.start)
+                raise InvalidTextError(line, block[error.start], found.sources[-1].item.path) from None
+        newlines = np.flatnonzero(data == 0x0A)
+        documents += len(newlines)
+        empty += int(np.count_nonzero(np.diff(newlines, prepend=-1 if fresh else -2) == 1))
         total += len(data)
         if keep_text:
-            out, ends = np.empty(len(data), np.uint8), np.empty(newlines, np.int64)
+            out, ends = np.empty(len(data), np.uint8), np.empty(len(newlines), np.int64)
             filled, taken = line_beginnings(data, keep_text, taken, out, ends)
             lines.append(spill.append_lines(out[:filled], ends))
-        counted.append(spill.append(*table.feed(block, newlines)))
+        counted.append(spill.append(*table.feed(block)))
         fresh = data[-1] == 0x0A
     if not portion.checked:
         found.sources[0].documents, found.sources[0].size = documents, total

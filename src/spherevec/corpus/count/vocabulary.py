@@ -24,6 +24,8 @@ from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
 
+_LETTERS = 7  # that are compared at a time where words are sorted
+
 
 class CountedWords(NamedTuple):
     """Distinct words and how often each occurred."""
@@ -39,24 +41,38 @@ class CountedWords(NamedTuple):
             >>> counted.ranked(np.arange(3)).tolist()
             [2, 1, 0]
         """
-        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
+        order = np.argsort(-self.counts[places], kind="stable")
+        tied, group = np.arange(len(places)), -self.counts[places][order]
+        depth = 0
+        while True:
+            begins = np.diff(group, prepend=group[:1] - 1) != 0
+            alike = ~(begins & np.append(begins[1:], True))
+            tied, group = tied[alike], np.cumsum(begins)[alike]
+            if not len(tied):
+                return places[order]
+            keys = self._letters(places[order[tied]], depth)
+            inner = np.lexsort((keys, group))
+            order[tied] = order[tied[inner]]
+            keys = keys[inner]
+            group = np.cumsum(np.append(True, (np.diff(group) != 0) | (keys[1:] != keys[:-1])))
+            depth += _LETTERS
 
-        falling = -self.counts[places]
-        keys = np.empty(len(places), np.uint64)
-        kernel.prefixes(places, self.words.offsets, self.words.arena, keys)
-        order = np.lexsort((keys, falling))
-        kernel.settle_ties(order, falling, keys, places, self.words.offsets, self.words.arena)
-        return places[order]
+    def _letters(self, places: npt.NDArray[np.intp], depth: int) -> npt.NDArray[np.uint64]:
+        """Some bytes of each word from `depth` on as a number, and in its last byte how many are left."""
+        starts = self.words.offsets[places] + depth
+        left = np.clip(self.words.offsets[places + 1] - starts, 0, _LETTERS + 1)
+        keys = np.zeros(len(places), np.uint64)
+        for place in range(_LETTERS):
+            letters = self.words.arena.take(starts + place, mode="clip")
+            keys = keys * np.uint64(256) + np.where(place < left, letters, 0).astype(np.uint64)
+        return np.asarray(keys * np.uint64(256) + left.astype(np.uint64))
 
     def at(self, places: npt.NDArray[np.intp]) -> TextColumn:
         """The words at some places, as a column of their own."""
-        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
-
-        offsets = np.zeros(len(places) + 1, np.int64)
-        np.cumsum(self.words.offsets[places + 1] - self.words.offsets[places], out=offsets[1:])
-        arena = np.empty(offsets[-1], np.uint8)
-        kernel.copy_words(places, self.words.offsets, self.words.arena, offsets, arena)
-        return TextColumn(offsets, arena)
+        lengths = np.diff(self.words.offsets)[places]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        letters = np.repeat(self.words.offsets[places] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return TextColumn(offsets, self.words.arena[letters])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,16 +99,6 @@ class Vocabulary:
         found, numbers = phrases_of(self.word_to_id) if self.phrases else ([], [])
         return PhraseFinder(found, numbers, len(self)) if found else None
 
-    @cached_property
-    def _slots(self) -> tuple[npt.NDArray[np.int64], TextColumn]:
-        """Where words are found by their hashes, and their letters; the layout is that of a table of words."""
-        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
-
-        column = TextColumn.of(self.words)
-        slots = np.zeros(1 << max(1, 2 * len(self) - 1).bit_length(), np.int64)
-        kernel.index_words(column.offsets, column.arena, slots)
-        return slots, column
-
     def ids_of(self, words: TextColumn) -> npt.NDArray[np.int32]:
         """The ids of many words, (n,), -1 for those that are not there.
 
@@ -100,12 +106,7 @@ class Vocabulary:
             >>> Vocabulary(["the", "cat"], np.array([2, 1])).ids_of(TextColumn.of(["cat", "dog"])).tolist()
             [1, -1]
         """
-        from spherevec.corpus.tokenize import tokenizer_kernel as kernel
-
-        slots, column = self._slots
-        ids = np.empty(len(words), np.int32)
-        kernel.find_words(words.offsets, words.arena, slots, column.offsets, column.arena, ids)
-        return ids
+        return np.fromiter((self.word_to_id.get(word, -1) for word in words), np.int32, len(words))
 
     def index(self, word: str) -> int:
         """The id of `word`; `KeyError` where the vocabulary does not hold it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 from itertools import chain
+from string import ascii_letters, digits
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,25 @@ import numpy.typing as npt
 # Kinds of characters. Anything else is punctuation, which ends a word and a phrase.
 OTHER, WORD, SPACE, IGNORED, UNSPACED, EMOJI, REGIONAL, JOINER, MARK, APOSTROPHE, HYPHEN = range(11)
 
-# Classes of bytes for the compiled scanner.
-BYTE_SPACE, BYTE_WORD, BYTE_NEWLINE, BYTE_OTHER, BYTE_JOINING, BYTE_MULTI = range(6)
-JOINING = "'-.,+#@:%"  # ASCII characters that may stand inside a token, or begin one
+# What a byte may be to the compiled scanner, each a bit.
+IN_WORD, WHITE, JOINING, MULTI_BYTE, AFTER_JOINING, LETTER, DIGIT, IN_HOST, IN_EMAIL, IN_URL, AT_URL_END = (
+    1 << bit for bit in range(11)
+)
+_ALPHANUMERIC = ascii_letters + digits
+_JOINING = "'-.,+#@:%"
+_TRAITS = {
+    IN_WORD: _ALPHANUMERIC + "_",
+    WHITE: " \t\n\r\f\v",
+    JOINING: _JOINING,  # may stand inside a word, or begin one
+    AFTER_JOINING: _ALPHANUMERIC + "_/" + _JOINING,
+    LETTER: ascii_letters,
+    DIGIT: digits,
+    IN_HOST: _ALPHANUMERIC + ".-",
+    IN_EMAIL: _ALPHANUMERIC + ".-_%+",  # before the @
+    IN_URL: _ALPHANUMERIC + "!#$%&'()*+,-./:;=?@[]_~",
+    AT_URL_END: ".,;:!?'/*_~-)]",  # a URL does not end with these, whatever the sentence ends with
+}
+PADDING = 8  # newlines behind a block, so that the scanner may look ahead
 
 # Set in an id where punctuation, or the beginning of a document, stands between a word and the one before.
 BREAK_BIT = 1 << 30
@@ -58,8 +75,8 @@ CAPITAL_SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
 class CharacterTables(NamedTuple):
     """What the compiled scanner knows about characters."""
 
-    byte_class: npt.NDArray[np.uint8]  # (256,)
-    byte_word: npt.NDArray[np.uint8]  # (256,): the lower case of letters and digits, 0 for all others
+    traits: npt.NDArray[np.uint16]  # (256,): the bits above
+    lower: npt.NDArray[np.int16]  # (256,): the lower case of what stands in words, -1 for all others
     packed: npt.NDArray[np.uint32]  # (0x110000,): kind << KIND_SHIFT | lower case
 
 
@@ -122,13 +139,18 @@ def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> C
     if unspaced_as_words:
         unspaced = kinds == UNSPACED
         packed[unspaced] = WORD << KIND_SHIFT | packed[unspaced] & CODE_MASK
-    byte_class = np.full(256, BYTE_MULTI, np.uint8)
-    byte_class[:128] = BYTE_OTHER
-    byte_class[:128][kinds[:128] == WORD] = BYTE_WORD
-    byte_class[:128][kinds[:128] == SPACE] = BYTE_SPACE
-    byte_class[[ord(character) for character in JOINING]] = BYTE_JOINING
-    byte_class[ord("\n")] = BYTE_NEWLINE
-    byte_word = np.zeros(256, np.uint8)
-    letters = byte_class == BYTE_WORD
-    byte_word[letters] = packed[:256][letters] & CODE_MASK
-    return CharacterTables(byte_class, byte_word, packed)
+    traits = np.zeros(256, np.uint16)
+    for bit, members in _TRAITS.items():
+        traits[[*map(ord, members)]] |= bit
+    traits[128:] = MULTI_BYTE | AFTER_JOINING
+    lower_case = np.where(traits & IN_WORD, packed[:256] & CODE_MASK, -1)
+    return CharacterTables(traits, lower_case.astype(np.int16), packed)
+
+
+@cache
+def white_space_tables() -> CharacterTables:
+    """The tables of a tokenizer that cuts at ASCII white space: all else is part of words."""
+    lower_case = np.arange(256, dtype=np.int16)
+    lower_case[[*map(ord, _TRAITS[WHITE])]] = -1
+    traits = np.where(lower_case < 0, WHITE, IN_WORD).astype(np.uint16)
+    return CharacterTables(traits, lower_case, np.zeros(1, np.uint32))

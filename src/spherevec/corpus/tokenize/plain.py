@@ -181,7 +181,7 @@ class _Scanner:
             elif character == "." and options.symbols and self._pointed(i):
                 word += "."
             elif character == "+" and self._plus_plus(i):
-                word += "++"
+                word, capital_sigma = word + "++", False
                 self._i += 1
             elif character == "#" and self._sharp(i, start):
                 word += "#"

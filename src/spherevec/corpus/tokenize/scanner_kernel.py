@@ -1,53 +1,52 @@
 """The compiled scanner: the rules of `plain`, over blocks of UTF-8, into a table of words.
 
-The layout of the table is described in `tokenizer_kernel`. An id is written with `BREAK_BIT` where punctuation or the
-beginning of a document stands between it and the word before, so that phrases can stop there.
+A table of words is four arrays:
+    slots   int64 (2 ** k,)        open addressing, `hash << 32 | word + 1`, 0 = free; at most half full
+    starts  int64 (capacity + 1,)  where each word begins in `arena`; `starts[n_words]` is the end of the last
+    counts  int64 (capacity,)      how often each word occurred
+    arena   uint8 (any,)           the UTF-8 bytes of all words, one after another
+
+An id is written with `BREAK_BIT` where punctuation or the beginning of a document stands between it and the word
+before, so that phrases can stop there. Plain int64 arithmetic throughout: hashes have 31 bits, so nothing overflows,
+compiled or not.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # ruff: noqa: SIM109  (comparisons compile to less than membership of tuples)
 from spherevec.compiling import njit
 from spherevec.corpus.tokenize.characters import (
+    AFTER_JOINING,
     APOSTROPHE,
+    AT_URL_END,
     BREAK_BIT,
-    BYTE_JOINING,
-    BYTE_MULTI,
-    BYTE_NEWLINE,
-    BYTE_OTHER,
-    BYTE_SPACE,
-    BYTE_WORD,
     CAPITAL_SIGMA,
     CODE_MASK,
+    DIGIT,
     EMOJI,
     FINAL_SIGMA,
     HYPHEN,
+    ID_MASK,
     IGNORED,
+    IN_EMAIL,
+    IN_HOST,
+    IN_URL,
+    IN_WORD,
     JOINER,
+    JOINING,
     KIND_SHIFT,
+    LETTER,
     MARK,
+    MULTI_BYTE,
     OTHER,
+    PADDING,
     REGIONAL,
     SKIN_TONES,
+    SPACE,
     TAGS,
     UNSPACED,
+    WHITE,
     WORD,
     ZERO_WIDTH_JOINER,
-)
-from spherevec.corpus.tokenize.tokenizer_kernel import (
-    BROKEN,
-    COVERED,
-    HASH_FACTOR,
-    HASH_MASK,
-    HASH_SEED,
-    N_ENDS,
-    N_IDS,
-    N_WORDS,
-    POSITION,
-    WORD_END,
-    _code_point,
-    _find_slot,
-    _hash,
-    _put_code_point,
 )
 
 # The options that the kernel needs; `rules` has the place of each choice among those of its option.
@@ -56,500 +55,377 @@ HYPHENS, NUMBERS, SYMBOLS, ABBREVIATIONS, TAGGED, URLS, EMAILS = range(len(RULES
 SPLIT, DIGITS, JOIN = range(3)
 KEEP, HOST, DROP = 1, 2, 3
 
-NEWLINE = 0x0A
+# Fields of `cursor`: where a call stopped for a larger table, and what is to be known to go on.
+POSITION, N_IDS, N_ENDS, N_WORDS, BROKEN, WORD_END, COVERED = range(7)
+
+HASH_SEED, HASH_FACTOR, HASH_MASK = 0x011C9DC5, 16777619, 0x7FFFFFFF
 LONGEST_LOCAL_PART = 64  # bytes of an e-mail address before its @
 SKIN_FIRST, SKIN_LAST = SKIN_TONES
 TAG_FIRST, TAG_LAST = TAGS
-(POINT, COMMA, PLUS, SHARP, AT, COLON, QUOTE, DASH, PERCENT) = (0x2E, 0x2C, 0x2B, 0x23, 0x40, 0x3A, 0x27, 0x2D, 0x25)
+NEWLINE, QUOTE, COMMA, DASH, POINT, PLUS, SHARP, AT = (ord(character) for character in "\n',-.+#@")
 
 
 @njit(nogil=True, cache=True)
-def _character(data, i, byte_class, packed):
-    """Kind, lower case, code point and size of the character at `i`; punctuation of size 1 at the end."""
-    if i >= len(data):
-        return OTHER, 0, 0, 1
-    code, size = int(data[i]), 1
-    if code >= 0x80:
-        code, size = _code_point(data, i)
+def _code_point(data, i):
+    """The code point and its length in bytes of the character at `i`; the text is valid UTF-8."""
+    lead = int(data[i])
+    if lead < 0x80:
+        return lead, 1
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6 | int(data[i + 1]) & 0x3F, 2
+    if lead < 0xF0:
+        return (lead & 0x0F) << 12 | (int(data[i + 1]) & 0x3F) << 6 | int(data[i + 2]) & 0x3F, 3
+    high = (lead & 0x07) << 18 | (int(data[i + 1]) & 0x3F) << 12
+    return high | (int(data[i + 2]) & 0x3F) << 6 | int(data[i + 3]) & 0x3F, 4
+
+
+@njit(nogil=True, cache=True)
+def _put(arena, k, code):
+    """Write `code` as UTF-8 at `k`; returns the position after it."""
+    if code < 0x80:
+        arena[k] = code
+        return k + 1
+    if code < 0x800:
+        arena[k] = 0xC0 | code >> 6
+    else:
+        if code < 0x10000:
+            arena[k] = 0xE0 | code >> 12
+        else:
+            arena[k] = 0xF0 | code >> 18
+            k += 1
+            arena[k] = 0x80 | code >> 12 & 0x3F
+        k += 1
+        arena[k] = 0x80 | code >> 6 & 0x3F
+    arena[k + 1] = 0x80 | code & 0x3F
+    return k + 2
+
+
+@njit(nogil=True, cache=True)
+def _character(data, i, packed):
+    """Kind, lower case, code point and size of the character at `i`."""
+    code, size = _code_point(data, i)
     entry = int(packed[code])
     return entry >> KIND_SHIFT, entry & CODE_MASK, code, size
 
 
 @njit(nogil=True, cache=True)
-def _is_digit(data, i):
-    return 0 <= i < len(data) and 0x30 <= data[i] <= 0x39
+def _kind(data, i, packed):
+    return int(packed[_code_point(data, i)[0]]) >> KIND_SHIFT
 
 
 @njit(nogil=True, cache=True)
-def _is_space(byte):
-    return byte == 0x20 or 0x09 <= byte <= 0x0D
-
-
-@njit(nogil=True, cache=True)
-def _is_letter(data, i):
-    return i < len(data) and (0x41 <= data[i] <= 0x5A or 0x61 <= data[i] <= 0x7A)
-
-
-@njit(nogil=True, cache=True)
-def _is_host_byte(data, i):
-    return _is_digit(data, i) or _is_letter(data, i) or (i < len(data) and (data[i] == POINT or data[i] == DASH))
-
-
-@njit(nogil=True, cache=True)
-def _is_wordlike(data, i, byte_class, packed):
-    if i >= len(data):
-        return False
-    if byte_class[data[i]] == BYTE_WORD:
-        return True
-    kind = _character(data, i, byte_class, packed)[0]
+def _is_wordlike(data, i, packed):
+    kind = _kind(data, i, packed)
     return kind == WORD or kind == MARK
 
 
 @njit(nogil=True, cache=True)
-def _starts_word(data, i, byte_class, packed):
-    return i < len(data) and _character(data, i, byte_class, packed)[0] == WORD
+def _spells(data, i, word):
+    """Whether `word`, in lower case, stands at `i` in any case."""
+    for j in range(len(word)):
+        byte = data[i + j]
+        if byte != word[j] and (byte | 0x20 != word[j] or byte < 0x41):
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True)
-def _byte_is(data, i, value):
-    return i < len(data) and data[i] == value
+def _pointed(data, i, packed):
+    """Whether "net" or "js" stands behind the point at `i`."""
+    size = 3 if _spells(data, i + 1, b"net") else 2 if _spells(data, i + 1, b"js") else 0
+    return size > 0 and not _is_wordlike(data, i + 1 + size, packed)
 
 
 @njit(nogil=True, cache=True)
-def _lower_is(data, i, value):
-    """Whether the ASCII letter at `i` is `value`, which is lower case."""
-    return i < len(data) and data[i] | 0x20 == value and _is_letter(data, i)
-
-
-@njit(nogil=True, cache=True)
-def _may_begin(data, i, byte_class):
-    """Whether the punctuation at `i`, behind no word, may begin one."""
-    byte = data[i]
-    if i + 1 >= len(data) or (byte != SHARP and byte != AT and byte != POINT):
-        return False
-    if byte == POINT:
-        return _lower_is(data, i + 1, 0x6E) or _lower_is(data, i + 1, 0x6A)
-    kind = byte_class[data[i + 1]]
-    return kind == BYTE_WORD or kind == BYTE_MULTI
-
-
-@njit(nogil=True, cache=True)
-def _pointed(data, i, byte_class, packed):
-    """The length of "net" or "js" behind the point at `i`, or 0."""
-    size = 0
-    if _lower_is(data, i + 1, 0x6E) and _lower_is(data, i + 2, 0x65) and _lower_is(data, i + 3, 0x74):
-        size = 3
-    elif _lower_is(data, i + 1, 0x6A) and _lower_is(data, i + 2, 0x73):
-        size = 2
-    if size and _is_wordlike(data, i + 1 + size, byte_class, packed):
-        return 0
-    return size
-
-
-@njit(nogil=True, cache=True)
-def _email_host(data, first, i):
-    """Where the host of the e-mail address at `first` begins and ends, or 0, 0; up to `i` it is letters and digits."""
-    n = len(data)
-    while i < n and i - first <= LONGEST_LOCAL_PART and data[i] != AT:
-        if not (_is_host_byte(data, i) or data[i] == 0x5F or data[i] == PERCENT or data[i] == PLUS):
-            return 0, 0
-        i += 1
-    if i >= n or data[i] != AT or i - first > LONGEST_LOCAL_PART:
+def _email(data, i, traits):
+    """Where the host of the e-mail address at `i` begins and ends, or 0, 0."""
+    at = i
+    while traits[data[at]] & IN_EMAIL and at - i <= LONGEST_LOCAL_PART:
+        at += 1
+    begin = at + 1
+    if data[at] != AT or at == i or at - i > LONGEST_LOCAL_PART or not traits[data[begin]] & (LETTER | DIGIT):
         return 0, 0
-    begin = i + 1
     end = begin
-    while _is_host_byte(data, end):
+    while traits[data[end]] & IN_HOST:
         end += 1
-    if not (_is_digit(data, begin) or _is_letter(data, begin)):
-        return 0, 0
-    while end > begin and (data[end - 1] == POINT or data[end - 1] == DASH):
+    while data[end - 1] == POINT or data[end - 1] == DASH:
         end -= 1
-    for j in range(begin, end):
-        if data[j] == POINT:
-            return begin, end
-    return 0, 0
+    point = begin
+    while point < end and data[point] != POINT:
+        point += 1
+    return (begin, end) if point < end else (0, 0)
 
 
 @njit(nogil=True, cache=True)
-def _may_join(data, first, i, byte_class, rules):
-    """Whether the punctuation at `i`, behind the word `data[first:i]`, may join it to more; `_word_end` can tell."""
-    byte = data[i]
-    if byte == SHARP or byte == COMMA or byte == QUOTE or byte == COLON:
-        if byte == SHARP:
-            return i == first + 1
-        if byte == COMMA:
-            return _is_digit(data, i + 1)
-        if byte == COLON:
-            return _byte_is(data, i + 1, 0x2F)
-        return i + 1 < len(data) and byte_class[data[i + 1]] == BYTE_MULTI
-    if i + 1 >= len(data):
-        return False
-    after = data[i + 1]
-    kind = byte_class[after]
-    if kind == BYTE_MULTI:
-        return byte == DASH
-    if kind == BYTE_WORD:
-        if byte == DASH and (rules[HYPHENS] == JOIN or 0x30 <= after <= 0x39):
-            return True
-        if byte == POINT:
-            if i - first == 1 or 0x30 <= after <= 0x39 or _lower_is(data, i + 1, 0x6E) or _lower_is(data, i + 1, 0x6A):
-                return True
-            if i - first == 3 and _lower_is(data, first, 0x77):
-                return True
-    elif kind != BYTE_JOINING:
-        return False
-    elif after == PLUS and byte == PLUS:
-        return True
-    return _email_host(data, first, i)[1] != 0
-
-
-@njit(nogil=True, cache=True)
-def _url_start(data, first, i):
-    """Where the host of a URL begins whose scheme, or www, is `data[first:i]`; 0 for any other word."""
-    size = i - first
-    start = 0
-    if size == 3 and _byte_is(data, i, POINT):
-        if _lower_is(data, first, 0x77) and _lower_is(data, first + 1, 0x77) and _lower_is(data, first + 2, 0x77):
-            start = i + 1
-    elif _byte_is(data, i, COLON) and _byte_is(data, i + 1, 0x2F) and _byte_is(data, i + 2, 0x2F):
-        if size == 3:
-            if _lower_is(data, first, 0x66) and _lower_is(data, first + 1, 0x74) and _lower_is(data, first + 2, 0x70):
-                start = i + 3
-        elif (
-            (size == 4 or (size == 5 and _lower_is(data, first + 4, 0x73)))
-            and _lower_is(data, first, 0x68)
-            and _lower_is(data, first + 1, 0x74)
-            and _lower_is(data, first + 2, 0x74)
-            and _lower_is(data, first + 3, 0x70)
-        ):
-            start = i + 3
-    if start and (_is_digit(data, start) or _is_letter(data, start)):
-        return start
-    return 0
-
-
-@njit(nogil=True, cache=True)
-def _in_url(data, i, byte_class, packed):
-    """The size of the character at `i` if it can stand in a URL, or 0."""
-    byte = int(data[i])
-    if byte >= 0x80:
-        kind, _, _, size = _character(data, i, byte_class, packed)
-        return size if kind == WORD or kind == MARK else 0
-    if byte <= 0x20 or byte == 0x7F or byte == 0x3C or byte == 0x3E or byte == 0x22 or byte == 0x60:
-        return 0
-    if byte == 0x7B or byte == 0x7D or byte == 0x7C or byte == 0x5C or byte == 0x5E:
-        return 0
-    return 1
-
-
-@njit(nogil=True, cache=True)
-def _url_end(data, first, start, byte_class, packed):
-    """Where the URL at `first` ends, whose host begins at `start`; the punctuation of the sentence left out."""
-    end, bracket = start, False
-    while end < len(data):
-        size = _in_url(data, end, byte_class, packed)
-        if size == 0:
+def _url(data, i, traits, packed):
+    """Where the host of the URL at `i` begins and ends, and where the URL ends; the sentence's punctuation left out."""
+    host = i
+    if _spells(data, i, b"www."):
+        host = i + 4
+    elif _spells(data, i, b"http"):
+        host = i + 4 + (data[i + 4] | 0x20 == 0x73)
+    elif _spells(data, i, b"ftp"):
+        host = i + 3
+    if host == i or (data[host - 1] != POINT and not _spells(data, host, b"://")):
+        return 0, 0, 0
+    if data[host - 1] != POINT:
+        host += 3
+    if not traits[data[host]] & (LETTER | DIGIT):
+        return 0, 0, 0
+    end = host
+    while traits[data[end]] & (IN_URL | MULTI_BYTE):
+        kind, _, _, size = _character(data, end, packed)
+        if size > 1 and kind != WORD and kind != MARK:
             break
         end += size
-    while end > start + 1:
-        byte = data[end - 1]
-        # . , ; : ! ? ' / * _ ~ -
-        plain = byte == 0x2E or byte == 0x2C or byte == 0x3B or byte == 0x3A or byte == 0x21 or byte == 0x3F
-        if plain or byte == 0x27 or byte == 0x2F or byte == 0x2A or byte == 0x5F or byte == 0x7E or byte == 0x2D:
-            end -= 1
-        elif byte == 0x29 or byte == 0x5D:
-            bracket = False
-            for j in range(first, end):
-                bracket = bracket or data[j] == 0x28 or data[j] == 0x5B
-            if bracket:
+    while end > host + 1 and traits[data[end - 1]] & AT_URL_END:
+        if data[end - 1] == 0x29 or data[end - 1] == 0x5D:  # brackets belong to it if one of them opens inside
+            opening = i
+            while opening < end and data[opening] != 0x28 and data[opening] != 0x5B:
+                opening += 1
+            if opening < end:
                 break
-            end -= 1
-        else:
-            break
-    return end
-
-
-@njit(nogil=True, cache=True)
-def _url_host(data, start, end, byte_class, packed):
-    """Where the host begins and ends in a URL; without a leading www."""
-    stop = start
-    while stop < end:
-        kind, _, code, size = _character(data, stop, byte_class, packed)
-        if not (kind == WORD or kind == MARK or code == POINT or code == DASH):
-            break
-        stop += size
+        end -= 1
+    stop = host
+    while stop < end and traits[data[stop]] & (IN_HOST | IN_WORD | MULTI_BYTE):
+        stop += 1
     while data[stop - 1] == POINT or data[stop - 1] == DASH:
         stop -= 1
-    if (
-        stop - start > 4
-        and _lower_is(data, start, 0x77)
-        and _lower_is(data, start + 1, 0x77)
-        and _lower_is(data, start + 2, 0x77)
-        and data[start + 3] == POINT
-    ):
-        start += 4
-    return start, stop
+    return host + 4 if stop - host > 4 and _spells(data, host, b"www.") else host, stop, end
 
 
 @njit(nogil=True, cache=True)
-def _write(data, begin, end, byte_class, packed, arena, k):
+def _write(data, begin, end, packed, arena, k):
     """Write the lower case of `data[begin:end]`, without what is ignored; returns the position after it."""
     while begin < end:
-        kind, lower, _, size = _character(data, begin, byte_class, packed)
+        kind, lower, _, size = _character(data, begin, packed)
         if kind != IGNORED:
-            k = _put_code_point(arena, k, lower)
+            k = _put(arena, k, lower)
         begin += size
     return k
 
 
 @njit(nogil=True, cache=True)
-def _emoji_end(data, i, byte_class, packed, arena, k):
+def _write_emoji(data, i, packed, arena, k):
     """Write the emoji at `i` and what belongs to it; returns the positions after it in the text and in the arena."""
-    _, _, code, size = _character(data, i, byte_class, packed)
-    k = _put_code_point(arena, k, code)
-    i += size
-    while i < len(data):
-        kind, _, code, size = _character(data, i, byte_class, packed)
-        if SKIN_FIRST <= code <= SKIN_LAST or TAG_FIRST <= code <= TAG_LAST:
-            k = _put_code_point(arena, k, code)
-        elif code == ZERO_WIDTH_JOINER and _character(data, i + size, byte_class, packed)[0] == EMOJI:
-            k = _put_code_point(arena, k, code)
-            i += size
-            _, _, code, size = _character(data, i, byte_class, packed)
-            k = _put_code_point(arena, k, code)
-        elif kind != IGNORED:
-            break
+    _, _, code, size = _character(data, i, packed)
+    while True:
+        k = _put(arena, k, code)
         i += size
-    return i, k
+        kind, _, code, size = _character(data, i, packed)
+        while kind == IGNORED and not TAG_FIRST <= code <= TAG_LAST:
+            i += size
+            kind, _, code, size = _character(data, i, packed)
+        if code == ZERO_WIDTH_JOINER and _kind(data, i + size, packed) == EMOJI:
+            k = _put(arena, k, code)
+            i += size
+            _, _, code, size = _character(data, i, packed)
+        elif not (SKIN_FIRST <= code <= SKIN_LAST or TAG_FIRST <= code <= TAG_LAST):
+            return i, k
 
 
 @njit(nogil=True, cache=True)
-def _cluster_end(data, i, byte_class, packed):
+def _cluster_end(data, i, packed):
     """Where the character at `i` ends, with its marks."""
-    i += _character(data, i, byte_class, packed)[3]
-    while i < len(data):
-        kind, _, _, size = _character(data, i, byte_class, packed)
-        if kind != MARK and kind != IGNORED:
-            break
+    i += _code_point(data, i)[1]
+    kind, _, _, size = _character(data, i, packed)
+    while kind == MARK or kind == IGNORED:
         i += size
+        kind, _, _, size = _character(data, i, packed)
     return i
 
 
 @njit(nogil=True, cache=True)
-def _word_end(data, first, i, byte_class, byte_word, packed, rules, plain, arena, begin, k):
-    """Go on with a word where more than letters and digits of ASCII follow; returns the positions after it, and more.
+def _write_word(data, first, traits, packed, rules, prefixed, arena, begin):
+    """Write the word at `first`, behind its prefix; returns the positions after it in the text and in the arena."""
+    i, start, k = first, begin + prefixed, begin + prefixed
+    letters = 0  # of an abbreviation
+    sigma = False  # whether the last letter is a capital sigma, not the first
+    while True:
+        kind, lower, code, size = _character(data, i, packed)
+        next_kind, before, after = _kind(data, i + size, packed), traits[data[i - 1]], traits[data[i + size]]
+        wordlike = next_kind == WORD or next_kind == MARK
+        if kind == WORD or kind == MARK:
+            if i == first and traits[data[i]] & LETTER and not wordlike and not prefixed:
+                letters = 1
+            sigma = code == CAPITAL_SIGMA and lower != code and k > start
+            k = _put(arena, k, lower)
+        elif kind == JOINER:
+            k = _put(arena, k, code) if wordlike else k
+        elif kind == APOSTROPHE and next_kind == WORD:
+            k = _put(arena, k, QUOTE)
+        elif kind == HYPHEN and (
+            (rules[HYPHENS] == JOIN and next_kind == WORD)
+            or (rules[HYPHENS] == DIGITS and after & DIGIT and not before & DIGIT)
+        ):
+            k = _put(arena, k, DASH)
+        elif (code == POINT or code == COMMA) and rules[NUMBERS] and after & DIGIT and before & DIGIT:
+            k = _put(arena, k, code)
+        elif (
+            code == POINT
+            and rules[ABBREVIATIONS]
+            and letters > 0
+            and k - begin == 2 * letters - 1
+            and after & LETTER
+            and not _is_wordlike(data, i + 2, packed)
+        ):
+            k = _put(arena, _put(arena, k, POINT), int(packed[data[i + 1]]) & CODE_MASK)
+            letters += 1
+            size = 2
+        elif code == POINT and rules[SYMBOLS] and _pointed(data, i, packed):
+            k = _put(arena, k, POINT)
+        elif code == PLUS and rules[SYMBOLS] and data[i + 1] == PLUS and data[i + 2] != PLUS:
+            if _is_wordlike(data, i + 2, packed) and not traits[data[i + 2]] & DIGIT:
+                break
+            k = _put(arena, _put(arena, k, PLUS), PLUS)
+            size = 2
+            sigma = False
+        elif code == SHARP and rules[SYMBOLS] and i == first + 1 and traits[data[first]] & LETTER:
+            if data[i + 1] != SHARP and not wordlike:
+                return i + 1, _put(arena, k, SHARP)
+            break
+        elif kind != IGNORED:
+            break
+        i += size
+    if sigma:
+        _put(arena, k - 2, FINAL_SIGMA)
+    if letters > 1 and k - begin == 2 * letters - 1:
+        k = _put(arena, k, POINT)
+        i += data[i] == POINT
+    return i, k
 
-    Args:
-        first, i: where the word begins in the text, behind its prefix, and how far it has been read.
-        plain: it has no prefix; it may become an e-mail address, a URL or an abbreviation.
-        begin, k: where the word begins in the arena, and how far it has been written.
+
+@njit(nogil=True, cache=True)
+def _write_special(data, i, word_end, covered, traits, packed, rules, arena, begin):
+    """Write the word at `i`, whatever it is, or pass over the character there.
 
     Returns:
-        The positions after the word in the text and in the arena; begin and end of the host of an e-mail address or a
-        URL, 0, 0 for other words; whether that is a URL.
+        The positions after it in the text and in the arena, the latter `begin` where there is no word; its kind,
+        `OTHER` for what breaks phrases; where the second of a pair of characters ends.
     """
-    n = len(data)
-    start_k = k - (i - first)
-    letters = 1 if plain and _is_letter(data, first) and not _is_wordlike(data, first + 1, byte_class, packed) else 0
-    sigma = False
-    while i < n:
-        byte = data[i]
-        kind = byte_class[byte]
-        if kind == BYTE_WORD:
-            arena[k] = byte_word[byte]
-            k += 1
-            i += 1
-            sigma = False
-            continue
-        if kind == BYTE_MULTI:
-            plain = False
-            kind, lower, code, size = _character(data, i, byte_class, packed)
-            if kind == WORD or kind == MARK:
-                sigma = code == CAPITAL_SIGMA and lower != code and k > start_k
-                k = _put_code_point(arena, k, lower)
-                i += size
-                continue
-            if kind == IGNORED:
-                i += size
-                continue
-            if kind == JOINER:
-                if _is_wordlike(data, i + size, byte_class, packed):
-                    k = _put_code_point(arena, k, code)
-                    sigma = False
-                i += size
-                continue
-            if kind == APOSTROPHE and _starts_word(data, i + size, byte_class, packed):
-                arena[k] = QUOTE
-            elif kind == HYPHEN and (
-                (rules[HYPHENS] == JOIN and _starts_word(data, i + size, byte_class, packed))
-                or (rules[HYPHENS] == DIGITS and _is_digit(data, i + size) and not _is_digit(data, i - 1))
-            ):
-                arena[k] = DASH
-            else:
-                break
-            sigma = False
-            k += 1
-            i += size
-            continue
-        if kind != BYTE_JOINING:
-            break
-        if plain:
-            plain = False
-            if rules[EMAILS] != SPLIT and byte != QUOTE and byte != COMMA and byte != SHARP and byte != COLON:
-                host, host_end = _email_host(data, first, i)
-                if host_end:
-                    return host_end, k, host, host_end, False
-            if rules[URLS] != SPLIT and (byte == POINT or byte == COLON):
-                host = _url_start(data, first, i)
-                if host:
-                    end = _url_end(data, first, host, byte_class, packed)
-                    host, host_end = _url_host(data, host, end, byte_class, packed)
-                    return end, k, host, host_end, True
-        if byte == POINT or byte == COMMA:
-            if rules[NUMBERS] and _is_digit(data, i + 1) and _is_digit(data, i - 1):
-                arena[k] = byte
-            elif byte == COMMA:
-                break
-            elif (
-                rules[ABBREVIATIONS]
-                and letters > 0
-                and k - begin == 2 * letters - 1
-                and _is_letter(data, i + 1)
-                and not _is_wordlike(data, i + 2, byte_class, packed)
-            ):
-                arena[k] = POINT
-                arena[k + 1] = byte_word[data[i + 1]]
-                k += 2
-                i += 2
-                letters += 1
-                sigma = False
-                continue
-            elif rules[SYMBOLS] and _pointed(data, i, byte_class, packed):
-                arena[k] = POINT
-            else:
-                break
-        elif byte == QUOTE:
-            if not _starts_word(data, i + 1, byte_class, packed):
-                break
-            arena[k] = QUOTE
-        elif byte == DASH:
-            if not (
-                (rules[HYPHENS] == JOIN and _starts_word(data, i + 1, byte_class, packed))
-                or (rules[HYPHENS] == DIGITS and _is_digit(data, i + 1) and not _is_digit(data, i - 1))
-            ):
-                break
-            arena[k] = DASH
-        elif byte == PLUS:
-            if not (rules[SYMBOLS] and _byte_is(data, i + 1, PLUS)) or _byte_is(data, i + 2, PLUS):
-                break
-            if _is_wordlike(data, i + 2, byte_class, packed) and not _is_digit(data, i + 2):
-                break
-            arena[k] = PLUS
-            arena[k + 1] = PLUS
-            k += 1
-            i += 1
-        elif byte == SHARP:
-            sharp = rules[SYMBOLS] and i == first + 1 and _is_letter(data, first) and not _byte_is(data, i + 1, SHARP)
-            if sharp and not _is_wordlike(data, i + 1, byte_class, packed):
-                arena[k] = SHARP
-                k += 1
-                i += 1
-                sigma = False
-            break
-        else:
-            break
-        sigma = False
-        k += 1
-        i += 1
-    if sigma:
-        _put_code_point(arena, k - 2, FINAL_SIGMA)
-    if letters > 1 and k - begin == 2 * letters - 1:
-        arena[k] = POINT
-        k += 1
-        i += _byte_is(data, i, POINT)
-    return i, k, 0, 0, False
+    kind, _, code, size = _character(data, i, packed)
+    next_kind = _kind(data, i + size, packed)
+    if kind == OTHER and i != word_end:
+        tag = rules[TAGGED] and (code == SHARP or code == AT) and not traits[data[i + 1]] & DIGIT
+        if (tag and next_kind == WORD) or (code == POINT and rules[SYMBOLS] and _pointed(data, i, packed)):
+            arena[begin] = code
+            end, k = _write_word(data, i + 1, traits, packed, rules, 1, arena, begin)
+            return end, k, WORD, 0
+    if kind == WORD:
+        how = rules[EMAILS]
+        host, host_end = _email(data, i, traits) if how != SPLIT and traits[data[i]] & IN_WORD else (0, 0)
+        end = host_end
+        if end == 0 and rules[URLS] != SPLIT:
+            how = rules[URLS]
+            host, host_end, end = _url(data, i, traits, packed)
+        if end == 0:
+            end, k = _write_word(data, i, traits, packed, rules, 0, arena, begin)
+            return end, k, WORD, 0
+        if how == DROP:
+            return end, begin, OTHER, 0
+        if how == KEEP:
+            host, host_end = i, end
+        return end, _write(data, host, host_end, packed, arena, begin), WORD, 0
+    if kind == UNSPACED:
+        # Overlapping pairs: each character makes one with the next; the last is covered by the pair before it.
+        end = _cluster_end(data, i, packed)
+        pair_end = _cluster_end(data, end, packed) if _kind(data, end, packed) == UNSPACED else end
+        if pair_end == end and i == covered:
+            return end, begin, UNSPACED, 0
+        return end, _write(data, i, pair_end, packed, arena, begin), UNSPACED, pair_end
+    if kind == EMOJI:
+        end, k = _write_emoji(data, i, packed, arena, begin)
+        return end, k, EMOJI, 0
+    if kind == REGIONAL and next_kind == REGIONAL:
+        return i + 2 * size, _write(data, i, i + 2 * size, packed, arena, begin), EMOJI, 0
+    joins = kind == HYPHEN and i == word_end and next_kind == WORD
+    breaks = kind == OTHER or kind == APOSTROPHE or kind == REGIONAL or (kind == HYPHEN and not joins)
+    return i + size, begin, OTHER if breaks else SPACE, 0
 
 
 @njit(nogil=True, cache=True)
-def _count_word(slots, starts, counts, arena, k, code, ids, cursor):
-    """Number the word that was written behind the others, up to `k`; false if the table is full."""
-    n_words, n_ids = int(cursor[N_WORDS]), int(cursor[N_IDS])
-    place = _find_slot(slots, starts, arena, arena, int(starts[n_words]), k, code)
-    word = (int(slots[place]) & 0xFFFFFFFF) - 1
-    if word < 0:
-        if n_words == len(counts):
-            return False
-        word = n_words
-        starts[n_words + 1] = k
-        counts[word] = 0
-        slots[place] = code << 32 | word + 1
-        cursor[N_WORDS] = n_words + 1
-    counts[word] += 1
-    ids[n_ids] = word | BREAK_BIT if cursor[BROKEN] else word
-    cursor[N_IDS] = n_ids + 1
-    cursor[BROKEN] = 0
-    return True
+def _find_slot(slots, starts, arena, source, begin, end, code):
+    """The slot that holds `source[begin:end]`, whose hash is `code`, or the free slot where it belongs."""
+    mask = len(slots) - 1
+    place = (code ^ code >> 15) & mask
+    while slots[place] != 0:
+        slot = int(slots[place])
+        if slot >> 32 == code:
+            word = (slot & 0xFFFFFFFF) - 1
+            start = starts[word]
+            if starts[word + 1] - start == end - begin:
+                same = 0
+                while same < end - begin and arena[start + same] == source[begin + same]:
+                    same += 1
+                if same == end - begin:
+                    return place
+        place = (place + 1) & mask
+    return place
 
 
 @njit(nogil=True, cache=True)
-def _scan_plain(data, byte_class, byte_word, rules, slots, starts, counts, arena, ids, ends, cursor):
-    """Number words of ASCII letters and digits, apostrophes inside, as far as nothing else comes; most text is that.
+def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena, ids, ends, cursor):
+    """Number the words of a block of UTF-8 text; false when the table is full: enlarge it and call again.
 
-    Stops at the first word or character that needs `_scan_one`; plain punctuation does not. Returns false if the table
-    is full. The arguments are those of `scan_block`.
+    Words of ASCII letters and digits, apostrophes inside, and plain punctuation are read here; most text is that.
+
+    Args:
+        data: uint8 (n,), in NFC and without markup, cut at white space; `PADDING` newlines behind it do not count, all
+            others end a document.
+        traits, lower, packed: what characters are, see `characters.CharacterTables`.
+        rules: int64 (7,), see above.
+        slots, starts, counts, arena: the table; the arena has room for 2 n + 16 more bytes.
+        ids: int32 (>= n / 2 + 2,), the word at each position, with `BREAK_BIT` after punctuation; written.
+        ends: int64 (newlines of data,), how many ids came before the end of each document, written.
+        cursor: int64 (7,); `WORD_END` and `COVERED` are -1 at the beginning.
     """
-    n = len(data)
+    n = len(data) - PADDING
     i, n_ids, n_ends, n_words = int(cursor[POSITION]), int(cursor[N_IDS]), int(cursor[N_ENDS]), int(cursor[N_WORDS])
-    broken, word_end, begin = cursor[BROKEN] != 0, int(cursor[WORD_END]), int(starts[n_words])
-    finished = True
+    broken, word_end, covered = cursor[BROKEN] != 0, int(cursor[WORD_END]), int(cursor[COVERED])
+    begin, finished = int(starts[n_words]), True
     while i < n:
-        kind = byte_class[data[i]]
-        if kind != BYTE_WORD:
-            if kind == BYTE_NEWLINE:
-                ends[n_ends] = n_ids
-                n_ends += 1
-                broken = True
-            elif kind == BYTE_OTHER:
-                broken = True
-            elif kind != BYTE_SPACE:
-                if kind == BYTE_MULTI:
+        trait = traits[data[i]]
+        end, k, code, kind, pair_end = i, begin, HASH_SEED, WORD, 0
+        if trait & IN_WORD:
+            while True:
+                while lower[data[end]] >= 0:
+                    byte = int(lower[data[end]])
+                    arena[k] = byte
+                    code = ((code ^ byte) * HASH_FACTOR) & HASH_MASK
+                    k += 1
+                    end += 1
+                if data[end] != QUOTE or not traits[data[end + 1]] & IN_WORD:
                     break
-                if i != word_end:
-                    if _may_begin(data, i, byte_class):
-                        break
-                    broken = True
-                else:
-                    # A hyphen between two words is no break.
-                    after = byte_class[data[i + 1]] if data[i] == DASH and i + 1 < n else BYTE_OTHER
-                    if after == BYTE_MULTI:
-                        break
-                    broken = broken or after != BYTE_WORD
-            i += 1
-            continue
-
-        end, k, code, plain = i, begin, HASH_SEED, False
-        while True:
-            while end < n:
-                byte = byte_word[data[end]]
-                if byte == 0:
-                    break
-                arena[k] = byte
-                code = ((code ^ int(byte)) * HASH_FACTOR) & HASH_MASK
+                arena[k] = QUOTE
+                code = ((code ^ QUOTE) * HASH_FACTOR) & HASH_MASK
                 k += 1
                 end += 1
-            kind = byte_class[data[end]] if end < n else BYTE_SPACE
-            if kind != BYTE_JOINING:
-                plain = kind != BYTE_MULTI
-                break
-            if data[end] != QUOTE or end + 1 >= n or byte_class[data[end + 1]] != BYTE_WORD:
-                plain = not _may_join(data, i, end, byte_class, rules)
-                break
-            arena[k] = QUOTE
-            code = ((code ^ QUOTE) * HASH_FACTOR) & HASH_MASK
-            k += 1
-            end += 1
-        if not plain:
-            break
+            after = traits[data[end]]
+            more = traits[data[end + 1]] & AFTER_JOINING or (data[end] == SHARP and end == i + 1)
+            special = after & MULTI_BYTE or (after & JOINING and more)
+        else:
+            if trait & WHITE:
+                if data[i] == NEWLINE:
+                    ends[n_ends] = n_ids
+                    n_ends += 1
+                    broken = True
+                i += 1
+                continue
+            special = trait & MULTI_BYTE or (trait & JOINING and traits[data[i + 1]] & AFTER_JOINING)
+            if not special:
+                broken = True
+                i += 1
+                continue
+        if special:
+            end, k, kind, pair_end = _write_special(data, i, word_end, covered, traits, packed, rules, arena, begin)
+            if k == begin:
+                broken = broken or kind == OTHER
+                word_end = end if kind == UNSPACED else word_end
+                i = end
+                continue
+            code = HASH_SEED
+            for j in range(begin, k):
+                code = ((code ^ int(arena[j])) * HASH_FACTOR) & HASH_MASK
         place = _find_slot(slots, starts, arena, arena, begin, k, code)
         word = (int(slots[place]) & 0xFFFFFFFF) - 1
         if word < 0:
@@ -567,125 +443,118 @@ def _scan_plain(data, byte_class, byte_word, rules, slots, starts, counts, arena
         n_ids += 1
         broken = False
         i = end
-        word_end = end
+        word_end = end if kind != EMOJI else word_end
+        covered = end if pair_end > end else covered
     cursor[POSITION], cursor[N_IDS], cursor[N_ENDS], cursor[N_WORDS] = i, n_ids, n_ends, n_words
-    cursor[BROKEN], cursor[WORD_END] = broken, word_end
+    cursor[BROKEN], cursor[WORD_END], cursor[COVERED] = broken, word_end, covered
     return finished
 
 
 @njit(nogil=True, cache=True)
-def _scan_one(data, byte_class, byte_word, packed, rules, slots, starts, counts, arena, ids, cursor):
-    """Number the word at the cursor, or pass over the character there, whatever it is; false if the table is full."""
-    n, i, word_end = len(data), int(cursor[POSITION]), int(cursor[WORD_END])
-    begin, prefix, pair_end = int(starts[cursor[N_WORDS]]), 0, 0
-    byte = data[i]
-    kind, _, _, size = _character(data, i, byte_class, packed)
-    if byte_class[byte] == BYTE_JOINING and i != word_end:
-        if byte == SHARP or byte == AT:
-            if rules[TAGGED] and _starts_word(data, i + 1, byte_class, packed) and not _is_digit(data, i + 1):
-                kind, prefix = WORD, int(byte)
-        elif byte == POINT and rules[SYMBOLS] and _pointed(data, i, byte_class, packed):
-            kind, prefix = WORD, int(byte)
-
-    if kind == WORD:
-        k, end = begin, i
-        if prefix:
-            arena[k] = prefix
-            k += 1
-            end += 1
-        start = end
-        while end < n and byte_word[data[end]] != 0:
-            arena[k] = byte_word[data[end]]
-            k += 1
-            end += 1
-        end, k, host, host_end, is_url = _word_end(
-            data, start, end, byte_class, byte_word, packed, rules, prefix == 0, arena, begin, k
-        )
-        if host_end:
-            how = rules[URLS] if is_url else rules[EMAILS]
-            if how == DROP:
-                cursor[BROKEN] = 1
-                cursor[POSITION] = end
-                return True
-            if how == KEEP:
-                k = _write(data, i, end, byte_class, packed, arena, begin)
-            else:
-                k = _write(data, host, host_end, byte_class, packed, arena, begin)
-    elif kind == UNSPACED:
-        # Overlapping pairs: each character makes one with the next; the last is covered by the pair before it.
-        end = _cluster_end(data, i, byte_class, packed)
-        pair_end = end
-        if _character(data, end, byte_class, packed)[0] == UNSPACED:
-            pair_end = _cluster_end(data, end, byte_class, packed)
-        elif i == cursor[COVERED]:
-            cursor[POSITION], cursor[WORD_END] = end, end
-            return True
-        k = _write(data, i, pair_end, byte_class, packed, arena, begin)
-    elif kind == EMOJI:
-        end, k = _emoji_end(data, i, byte_class, packed, arena, begin)
-    elif kind == REGIONAL and _character(data, i + size, byte_class, packed)[0] == REGIONAL:
-        end = i + 2 * size
-        k = _write(data, i, end, byte_class, packed, arena, begin)
-    else:
-        joins = kind == HYPHEN and i == word_end and _starts_word(data, i + size, byte_class, packed)
-        if (kind == HYPHEN and not joins) or kind == OTHER or kind == APOSTROPHE or kind == REGIONAL:
-            cursor[BROKEN] = 1
-        cursor[POSITION] = i + size
-        return True
-
-    if not _count_word(slots, starts, counts, arena, k, _hash(arena, begin, k), ids, cursor):
-        return False
-    cursor[POSITION] = end
-    if kind == WORD or kind == UNSPACED:
-        cursor[WORD_END] = end
-    if pair_end > end:
-        cursor[COVERED] = end
-    return True
+def rehash(old_slots, slots):
+    """Move every word to the larger, empty `slots`."""
+    mask = len(slots) - 1
+    for slot in old_slots:
+        if slot != 0:
+            code = slot >> 32
+            place = (code ^ code >> 15) & mask
+            while slots[place] != 0:
+                place = (place + 1) & mask
+            slots[place] = slot
 
 
 @njit(nogil=True, cache=True)
-def scan_block(data, byte_class, byte_word, packed, rules, slots, starts, counts, arena, ids, ends, cursor):
-    """Number the words of a block of UTF-8 text; false when the table is full: enlarge it and call again.
+def merge_words(
+    some, from_starts, from_counts, from_arena, from_hashes, slots, starts, counts, arena, renumbered, n_words
+):
+    """Add some words of one table to another that has room for them; returns the new number of words.
 
     Args:
-        data: uint8 (n,), in NFC and without markup, cut at white space; a newline ends a document.
-        byte_class, byte_word, packed: what characters are, see `characters.CharacterTables`.
-        rules: int64 (7,), see above.
-        slots, starts, counts, arena: the table; the arena has room for 2 n + 16 more bytes.
-        ids: int32 (>= n / 2 + 2,), the word at each position, with `BREAK_BIT` after punctuation; written.
-        ends: int64 (newlines of data,), how many ids came before the end of each document, written.
-        cursor: int64 (7,); `WORD_END` and `COVERED` are -1 at the beginning.
+        some: int64, the numbers of the words to add.
+        renumbered: int32 (words of the first table,), gets the number of each of them in the second.
     """
-    n = len(data)
-    while True:
-        if not _scan_plain(data, byte_class, byte_word, rules, slots, starts, counts, arena, ids, ends, cursor):
-            return False
-        if cursor[POSITION] >= n:
-            return True
-        if not _scan_one(data, byte_class, byte_word, packed, rules, slots, starts, counts, arena, ids, cursor):
-            return False
+    for source in some:
+        begin, end = int(from_starts[source]), int(from_starts[source + 1])
+        code = from_hashes[source]
+        place = _find_slot(slots, starts, arena, from_arena, begin, end, code)
+        word = (int(slots[place]) & 0xFFFFFFFF) - 1
+        if word < 0:
+            word = n_words
+            n_words += 1
+            start = int(starts[word])
+            for j in range(end - begin):
+                arena[start + j] = from_arena[begin + j]
+            starts[n_words] = start + end - begin
+            counts[word] = 0
+            slots[place] = code << 32 | word + 1
+        counts[word] += from_counts[source]
+        renumbered[source] = word
+    return n_words
 
 
 @njit(nogil=True, cache=True)
-def split_block(data, slots, starts, counts, arena, ids, ends, cursor):
-    """As `scan_block`, of whatever stands between ASCII white space."""
-    n, i = len(data), int(cursor[POSITION])
-    while i < n:
-        if data[i] == NEWLINE:
-            ends[cursor[N_ENDS]] = cursor[N_IDS]
-            cursor[N_ENDS] += 1
-            cursor[BROKEN] = 1
-        if _is_space(data[i]):
+def renumber(ids, ends, numbers, marks, new_ids, new_ends):
+    """Replace each id by its number, dropping those with number -1; returns how many remain.
+
+    Args:
+        ids: int32 (n,); ends: int64 (documents,), ids before the end of each document.
+        numbers: int32 (distinct words,), the new id or -1.
+        marks: keep the marks of punctuation; a dropped word leaves one as well.
+        new_ids: int32 (>= n + 1,), new_ends: int64 (documents,), written.
+    """
+    kept, i, broken = 0, 0, False
+    for document in range(len(ends) + 1):
+        stop = ends[document] if document < len(ends) else len(ids)
+        while i < stop:
+            number = int(numbers[ids[i] & ID_MASK])
+            broken = broken or ids[i] & BREAK_BIT != 0 or number < 0
+            new_ids[kept] = number | BREAK_BIT if marks and broken and number >= 0 else number
+            if number >= 0:
+                kept += 1
+                broken = False
             i += 1
-            continue
-        begin, end = int(starts[cursor[N_WORDS]]), i
-        while end < n and not _is_space(data[end]):
-            arena[begin + end - i] = data[end]
-            end += 1
-        k = begin + end - i
-        if not _count_word(slots, starts, counts, arena, k, _hash(arena, begin, k), ids, cursor):
-            cursor[POSITION] = i
-            return False
-        i = end
-    cursor[POSITION] = i
-    return True
+        if document < len(ends):
+            new_ends[document] = kept
+    return kept
+
+
+SUSPECT = 255  # in the table of combining classes: the character may be changed by NFC
+NEAR = 64  # segments with a gap of fewer bytes are normalised together
+
+
+@njit(nogil=True, cache=True)
+def unnormalised(data, places, classes, segments):
+    """Find the stretches between white space that may be outside NFC; returns how many there are.
+
+    Args:
+        places: int64 (any,), where characters from U+0300 on begin; NFC changes none below that by itself.
+        classes: uint8 (0x110000,), the canonical combining class of each character, `SUSPECT` if NFC may change it.
+        segments: int64 (n, 2), begin and end of each stretch, written; where it is full, the last one reaches the end.
+    """
+    n, found, last, behind = len(data), 0, 0, 0
+    for place in places:
+        if place < behind:
+            continue  # part of the last stretch
+        if place > behind:
+            last = 0
+        code, size = _code_point(data, place)
+        here = int(classes[code])
+        behind = place + size
+        if here == SUSPECT or (here != 0 and last > here):
+            begin = place
+            while begin > 0 and data[begin - 1] != 0x20 and data[begin - 1] != NEWLINE:
+                begin -= 1
+            while behind < n and data[behind] != 0x20 and data[behind] != NEWLINE:
+                behind += 1
+            if found and begin - segments[found - 1, 1] < NEAR:
+                segments[found - 1, 1] = behind
+            elif found == len(segments):
+                segments[found - 1, 1] = n
+                return found
+            else:
+                segments[found, 0], segments[found, 1] = begin, behind
+                found += 1
+            last = 0
+        else:
+            last = here
+    return found

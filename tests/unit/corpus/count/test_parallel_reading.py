@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from spherevec.corpus import Vocabulary, encode, encode_texts
 from spherevec.corpus.count import texts, vocabulary, word_table
 from spherevec.corpus.count.vocabulary import CountedWords
-from spherevec.corpus.tokenize.tokenizer_kernel import survey
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
@@ -30,23 +29,6 @@ def some_lines(count, seed=0):
 def same_bytes(folders):
     for name in FILES:
         assert len({(folder / name).read_bytes() for folder in folders}) == 1, name
-
-
-@settings(max_examples=300)
-@given(
-    st.lists(st.binary(max_size=9) | st.text(max_size=80).map(str.encode) | st.just(b"\n\nplain " * 20)).map(b"".join)
-)
-def test_survey_equals_twin(text):
-    newlines, empty, bad = survey(np.frombuffer(text, np.uint8))
-    try:
-        text.decode()
-        valid = len(text)
-        assert bad == -1
-    except UnicodeDecodeError as error:
-        valid = error.start
-        assert bad == valid
-    assert newlines == text[:valid].count(b"\n")
-    assert empty == sum(line == b"" for line in text[:valid].split(b"\n")[:-1])
 
 
 @settings(max_examples=200)
