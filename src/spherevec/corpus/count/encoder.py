@@ -27,11 +27,13 @@ from spherevec.corpus.count.reading import (
     SpilledBlock,
     Table,
     count,
+    count_portions,
     new_folder,
     tables_and_batches,
 )
 from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, numbers_share, unspaced_share, warnings_about
 from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, RareWords, Vocabulary, choose_words
+from spherevec.corpus.count.word_table import WordTable, merge_tables
 from spherevec.corpus.count.writing import add_phrases, finish_corpus, write_numbers
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Source, open_source
@@ -196,9 +198,6 @@ def _count(
         return [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
 
     if opened.plain is not None and tokenizer.compiled:
-        from spherevec.corpus.count.reading import count_portions
-        from spherevec.corpus.count.word_table import WordTable
-
         own = [WordTable(tokenizer) for _ in range(workers)]
         tables: Sequence[Table] = own
         spills = spills_of(tables)
@@ -209,8 +208,6 @@ def _count(
         spilled = count(batches, tables, spills, report)
     if len(tables) == 1:
         return _Counted(spilled, spills, tables[0].counted(), None)
-    from spherevec.corpus.count.word_table import WordTable, merge_tables
-
     words, places = merge_tables([table for table in tables if isinstance(table, WordTable)])
     return _Counted(spilled, spills, words, places)
 
