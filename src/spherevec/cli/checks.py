@@ -39,11 +39,11 @@ def check_free(path: Path, force: bool) -> None:
 @contextmanager
 def output(path: Path, force: bool) -> Iterator[None]:
     """Own a file or folder that a command will write, from before the first check until it is written."""
-    from spherevec.storage.files import check_writable_file
+    from spherevec.storage.files import check_file
     from spherevec.storage.locks import owned
 
     if not path.is_dir():
-        check_writable_file(path, overwrite=force)
+        check_file(path, overwrite=force)
     check_free(path, force)
     with owned(path, run=True):
         check_free(path, force)

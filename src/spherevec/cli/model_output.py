@@ -52,10 +52,10 @@ class ModelOutput:
         import tempfile
 
         from spherevec.model.parts import folder_files
-        from spherevec.storage.files import check_replaceable
+        from spherevec.storage.files import check_folder
 
         check_free(self.out, self.force)
-        check_replaceable(self.out, overwrite=self.force, ours=folder_files())
+        check_folder(self.out, overwrite=self.force, ours=folder_files())
         parent = next(folder for folder in self.out.resolve().parents if folder.exists())
         try:
             tempfile.TemporaryDirectory(prefix=f".{self.out.name}.", dir=parent).cleanup()

@@ -21,7 +21,7 @@ from spherevec.corpus.count.summary import CorpusSummary, warnings_about
 from spherevec.corpus.count.texts import encode_texts
 from spherevec.corpus.count.vocabulary import Vocabulary
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.readers import Document, documents_of, frame_rows, is_frame
+from spherevec.corpus.read.readers import Document, documents_of
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.fit import FitPlan, FitTables, fit_document
@@ -276,8 +276,7 @@ def _batches(texts: Any, text_field: str | None = None) -> Iterator[list[Documen
         raise CorpusError("texts must be a list of texts, not a single one; put it into a list: [text]")
     if isinstance(texts, Sized) and not len(texts):
         return
-    options = ReadOptions(text_field=text_field)
-    rows, in_words = (frame_rows(texts, options), False) if is_frame(texts) else documents_of(texts, options)
+    rows, in_words = documents_of(texts, ReadOptions(text_field=text_field))
     batch: list[Document] = []
     characters = 0
     for row in rows:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from spherevec.process import usable_cores
 
-# Gives the bytes of a file, some at a time; asked twice, by two threads.
+# Gives the bytes of a file, some at a time.
 Content: TypeAlias = Callable[[], Iterable[bytes | memoryview]]
 
 # Larger files are sampled where reading all of them would take too long.
@@ -86,34 +86,20 @@ def write_files(folder: Path, contents: Mapping[str, Content]) -> dict[str, dict
     """
     with ThreadPoolExecutor(usable_cores(), thread_name_prefix="spherevec") as pool:
         try:
-            jobs = {
-                name: (pool.submit(_written, folder / name, content), pool.submit(_digest, content))
-                for name, content in contents.items()
-            }
-            return {
-                name: {"bytes": size, "sha256": digest, "sample": digest if sampled is None else sampled}
-                for name, (size, sampled), digest in (
-                    (name, one.result(), two.result()) for name, (one, two) in jobs.items()
-                )
-            }
+            jobs = {name: pool.submit(_written, folder / name, content) for name, content in contents.items()}
+            return {name: job.result() for name, job in jobs.items()}
         finally:  # where one fails, the others need not begin
             pool.shutdown(cancel_futures=True)
 
 
-def _written(path: Path, content: Content) -> tuple[int, str | None]:
-    """The size of the file, and the checksum of its sample where that is not the whole."""
+def _written(path: Path, content: Content) -> dict[str, Any]:
+    digest = hashlib.sha256()
     with path.open("w+b", buffering=0) as file:
         for piece in content():
+            digest.update(piece)
             left = memoryview(piece)
             while left:
                 left = left[file.write(left) :]
         os.fsync(file.fileno())
-        size = os.fstat(file.fileno()).st_size
-        return size, sample(file) if size > SMALL_FILE else None
-
-
-def _digest(content: Content) -> str:
-    digest = hashlib.sha256()
-    for piece in content():
-        digest.update(piece)
-    return digest.hexdigest()
+        size, whole = os.fstat(file.fileno()).st_size, digest.hexdigest()
+        return {"bytes": size, "sha256": whole, "sample": sample(file) if size > SMALL_FILE else whole}

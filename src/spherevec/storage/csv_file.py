@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # What begins a formula; the wide forms are taken for the others where Chinese or Japanese is spoken.
 _BEGINS_A_FORMULA = tuple("=+-@＝＋－＠")
+_NUMBER = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[object]], *, guard_formulas: bool = False) -> None:
@@ -31,14 +33,4 @@ def guarded(cell: str) -> str:
     """
     # Spreadsheets pass over what is not seen at the beginning of a cell.
     seen = cell.lstrip().lstrip("".join(map(chr, range(33))) + "\x7f\xa0\u200b\ufeff")
-    if not seen.startswith(_BEGINS_A_FORMULA) or _is_number(seen):
-        return cell
-    return f"'{cell}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.isascii() and "_" not in text
+    return f"'{cell}" if seen.startswith(_BEGINS_A_FORMULA) and not _NUMBER.fullmatch(seen) else cell

@@ -16,6 +16,8 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Set
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import IO
 
@@ -40,14 +42,14 @@ def atomic_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         overwrite: an existing file may be replaced; one that appears while we write is never, without this.
     """
     with explain_os_errors(writing=path), owned(path) as target:
-        _check_file(path, target, overwrite)
+        check_file(path, target, overwrite=overwrite)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
             yield temporary
             with _committed(path):
                 sync(temporary)
                 # Again: writing takes its time, and others may have put something there meanwhile.
-                _check_file(path, target, overwrite)
+                check_file(path, target, overwrite=overwrite)
                 if target.exists():
                     _keep_permissions(target, temporary)
                     temporary.replace(target)
@@ -65,7 +67,7 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
         ours: the names that such a folder holds; one that holds anything else is never replaced.
     """
     with explain_os_errors(writing=path), owned(path) as target:
-        _check_folder(path, target, overwrite, ours)
+        check_folder(path, target, overwrite=overwrite, ours=ours)
         with temporary_folder(target) as folder:
             temporary = folder / target.name
             temporary.mkdir()
@@ -77,22 +79,12 @@ def atomic_folder(path: str | Path, *, overwrite: bool = False, ours: Set[str] =
                     sync(entry)
                 sync(temporary)
                 # Again: writing takes its time, and others may have written or removed the folder meanwhile.
-                _check_folder(path, target, overwrite, ours)
+                check_folder(path, target, overwrite=overwrite, ours=ours)
                 if target.exists() and any(target.iterdir()):
                     _exchange(temporary, target)
                 else:
                     temporary.rename(target)
                 sync(target.parent)
-
-
-def check_replaceable(path: str | Path, *, overwrite: bool = False, ours: Set[str] = frozenset()) -> None:
-    """Refuse now what `atomic_folder` would refuse later."""
-    _check_folder(path, resolved(path), overwrite, ours)
-
-
-def check_writable_file(path: str | Path, *, overwrite: bool = False) -> None:
-    """Refuse now what `atomic_file` would refuse later."""
-    _check_file(path, resolved(path), overwrite)
 
 
 def previous_version(path: str | Path) -> Path:
@@ -104,8 +96,6 @@ def previous_version(path: str | Path) -> Path:
 def sync(path: Path) -> None:
     """Force a file or folder to the disk."""
     folder = path.is_dir()
-    if folder and sys.platform == "win32":
-        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -117,9 +107,10 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _check_file(path: str | Path, target: Path, overwrite: bool) -> None:
+def check_file(path: str | Path, target: Path | None = None, *, overwrite: bool = False) -> None:
+    """Refuse a path that `atomic_file` would not write to; `target` where its links have been followed."""
     try:
-        mode = target.lstat().st_mode
+        mode = (target or resolved(path)).lstat().st_mode
     except FileNotFoundError:
         return
     if stat.S_ISDIR(mode):
@@ -130,7 +121,11 @@ def _check_file(path: str | Path, target: Path, overwrite: bool) -> None:
         raise SpherevecError(f"{path}: already exists; choose another name, or replace it (overwrite=True, --force)")
 
 
-def _check_folder(path: str | Path, target: Path, overwrite: bool, ours: Set[str]) -> None:
+def check_folder(
+    path: str | Path, target: Path | None = None, *, overwrite: bool = False, ours: Set[str] = frozenset()
+) -> None:
+    """The same for `atomic_folder`."""
+    target = target or resolved(path)
     if not os.path.lexists(target):
         return
     if not target.is_dir():
@@ -145,8 +140,6 @@ def _check_folder(path: str | Path, target: Path, overwrite: bool, ours: Set[str
 
 def _keep_permissions(old: Path, new: Path, mode: int | None = None) -> None:
     """Give `new` the owner and the mode of `old`, or the given mode; whoever cannot keep the group lets go of it."""
-    if sys.platform == "win32":
-        return
     before = old.stat()
     mode = stat.S_IMODE(before.st_mode) if mode is None else mode
     try:
@@ -164,12 +157,9 @@ def _keep_permissions(old: Path, new: Path, mode: int | None = None) -> None:
 def _keep_permissions_inside(old: Path, new: Path) -> None:
     """The same for a folder and its files; a file that was not there before is no more open than any that was."""
     modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in old.iterdir() if entry.is_file()}
-    common = 0o666
-    for mode in modes.values():
-        common &= mode
-    for entry in new.iterdir():
-        if modes:
-            _keep_permissions(old, entry, modes.get(entry.name, common))
+    common = reduce(and_, modes.values(), 0o666)
+    for entry in new.iterdir() if modes else ():
+        _keep_permissions(old, entry, modes.get(entry.name, common))
     _keep_permissions(old, new)
 
 
@@ -278,10 +268,9 @@ def lies_in_memory(folder: Path) -> bool:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the only lock on an existing folder of our own, or raise OSError; what is only named so is left alone."""
-    nofollow = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(folder, os.O_RDONLY | nofollow)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if hasattr(os, "geteuid") and os.fstat(descriptor).st_uid != os.geteuid():
+        if os.fstat(descriptor).st_uid != os.geteuid():
             raise PermissionError("the folder of somebody else")
         exclusive_lock(descriptor)
         if not os.path.samestat(os.fstat(descriptor), folder.stat()):

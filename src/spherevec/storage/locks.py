@@ -10,10 +10,10 @@ import errno
 import os
 import socket
 import stat
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from spherevec import process
 from spherevec.errors import BusyError, SpherevecError
@@ -22,7 +22,6 @@ from spherevec.storage.os_errors import explain_os_errors
 # What a disk without locks says.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _LONGEST_NOTE = 300
-
 
 # What this process owns: the thread that does, and whether for a whole run.
 _holds: dict[Path, tuple[int, bool]] = {}
@@ -52,8 +51,14 @@ def owned(path: str | Path, *, run: bool = False) -> Iterator[Path]:
         path: the file or folder that will be written. Folders on the way are made, and removed if nothing came.
         run: the output is owned for a whole run, not just while it is written.
     """
-    target = resolved(path)
-    if not _hold(path, target, run):
+    target, me = resolved(path), threading.get_ident()
+    with _released:
+        while (hold := _holds.get(target)) is not None and hold[0] != me:
+            if hold[1] or run:
+                raise BusyError(f"{path}: another thread of this process is writing it; wait, or choose another name")
+            _released.wait()
+        _holds.setdefault(target, (me, run))
+    if hold is not None:
         yield target
         return
     try:
@@ -97,52 +102,44 @@ def lock_name(target: Path) -> Path:
     return target.with_name(f".{target.name}.lock")
 
 
-def _hold(path: str | Path, target: Path, run: bool) -> bool:
-    """Whether this is the first time that this thread asks for the output."""
-    me = threading.get_ident()
-    with _released:
-        while (hold := _holds.get(target)) is not None and hold[0] != me:
-            if hold[1] or run:
-                raise BusyError(f"{path}: another thread of this process is writing it; wait, or choose another name")
-            _released.wait()
-        _holds.setdefault(target, (me, run))
-        return hold is None
-
-
 @contextlib.contextmanager
 def _locked_file(path: str | Path, target: Path) -> Iterator[None]:
     """Hold the lock file of an output, or raise `BusyError`; on a disk without locks, warn."""
-    lock = lock_name(target)
-    while True:
-        descriptor = _open_lock(path, lock)
-        try:
-            if not _try_lock(path, descriptor):
-                break
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), lock.lstat()):
-                    break
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)  # its owner removed it before we had it
-    try:
-        with contextlib.suppress(OSError):  # on a full disk others are refused without our name
-            os.truncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            lock.unlink()
-        os.close(descriptor)
+    lock, has_lock = lock_name(target), False
+    while not has_lock:
+        with _open_lock(path, lock) as file:
+            try:
+                exclusive_lock(file.fileno())
+                with contextlib.suppress(FileNotFoundError):
+                    has_lock = os.path.samestat(os.fstat(file.fileno()), lock.lstat())
+                if not has_lock:  # its owner removed it before we had it
+                    continue
+            except BlockingIOError:
+                owner = _owner(file.read(_LONGEST_NOTE))
+                raise BusyError(
+                    f"{path}: {owner} is writing it; wait until that has ended, or choose another name"
+                ) from None
+            except OSError as error:
+                if error.errno not in _NO_LOCKS:
+                    raise
+                has_lock, reason = True, error.strerror
+                process.warn(f"{path}: this disk has no locks ({reason}); see to it that no other run writes there")
+            try:
+                with contextlib.suppress(OSError):  # on a full disk others are refused without our name
+                    file.truncate(0)
+                    file.write(f"{os.getpid()} {socket.gethostname()}\n".encode())
+                yield
+            finally:
+                with contextlib.suppress(OSError):
+                    lock.unlink()
 
 
-def _open_lock(path: str | Path, lock: Path) -> int:
+def _open_lock(path: str | Path, lock: Path) -> BinaryIO:
     """Neither a link nor a FIFO of that name may lead or hold us somewhere."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(lock, flags, 0o644)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return descriptor
+            return cast(BinaryIO, os.fdopen(descriptor, "r+b", buffering=0))
         os.close(descriptor)
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
@@ -150,33 +147,15 @@ def _open_lock(path: str | Path, lock: Path) -> int:
     raise SpherevecError(f"{path}: {lock} is in the way and no regular file; remove it")
 
 
-def _try_lock(path: str | Path, descriptor: int) -> bool:
-    """Lock an open file; False, after a warning, where the disk has no locks."""
-    try:
-        exclusive_lock(descriptor)
-    except BlockingIOError:
-        raise BusyError(
-            f"{path}: {_owner(descriptor)} is writing it; wait until that has ended, or choose another name"
-        ) from None
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-        process.warn(f"{path}: this disk has no locks ({error.strerror}); see to it that no other run writes there")
-        return False
-    return True
-
-
 def exclusive_lock(descriptor: int) -> None:
     """Lock an open file or folder, or raise OSError: BlockingIOError where another has it."""
-    if sys.platform == "win32":
-        raise OSError(errno.ENOLCK, "files are not locked on this system")
-    import fcntl
+    import fcntl  # not on Windows, where models are read all the same
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _owner(descriptor: int) -> str:
-    number, _, host = os.pread(descriptor, _LONGEST_NOTE, 0).decode("ascii", "replace").strip().partition(" ")
+def _owner(note: bytes) -> str:
+    number, _, host = note.decode("ascii", "replace").strip().partition(" ")
     if not number.isdigit():
         return "another process"
     return f"process {number}" + ("" if host == socket.gethostname() else f" on {host}")

@@ -29,15 +29,13 @@ def drop_pages(array: Any) -> None:
 
     Arrays that lie elsewhere stay. Threads should drop only what they alone use: each page costs all of them.
     """
-    if not isinstance(array, np.ndarray) or array.flags.writeable or not hasattr(mmap, "MADV_DONTNEED"):
+    if not isinstance(array, np.ndarray) or array.flags.writeable:
         return
     owner: Any = array
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
-    if isinstance(owner, mmap.mmap) and array.size:
-        start = array.ctypes.data - np.frombuffer(owner, np.uint8, 1).ctypes.data
-        first = start // mmap.PAGESIZE * mmap.PAGESIZE
-        owner.madvise(mmap.MADV_DONTNEED, first, start + array.nbytes - first)
+    if isinstance(owner, mmap.mmap):
+        discard(array)
 
 
 def discard(array: NDArray[Any]) -> None:

@@ -87,21 +87,40 @@ def read_tensors(path: Path, *, memory_map: bool = True, opened: BinaryIO | None
         opened: the file, where it is open already; `path` then only names it in messages.
     """
     with path.open("rb") if opened is None else opened as file:
-        header, start, size = _header(path, file)
-        buffer: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        arrays = {}
-        for name, entry in header.items():
-            if name == "__metadata__":
-                continue
-            dtype, shape, begin, end = _layout(path, name, entry)
-            count = (end - begin) // dtype.itemsize
-            if start + end > size:
-                raise FormatError(f"{path}: truncated: {name!r} ends at byte {start + end}, the file at {size}")
-            if (start + begin) % dtype.itemsize:
-                raise FormatError(f"{path}: {name!r} is not aligned; write the file again")
-            view = np.frombuffer(buffer, dtype, count, start + begin).reshape(shape)
-            arrays[name] = view if memory_map else view.copy()
-    return arrays
+        size = os.fstat(file.fileno()).st_size
+        file.seek(0)
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(size - 8, _LONGEST_HEADER):
+            raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")
+        try:
+            header = json.loads(file.read(length))
+        except (ValueError, RecursionError):
+            header = None
+        if not isinstance(header, dict):
+            raise FormatError(f"{path}: its header is not JSON; the file is corrupt")
+        header.pop("__metadata__", None)
+        buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        views = {name: _view(path, name, entry, buffer, 8 + length) for name, entry in header.items()}
+    return views if memory_map else {name: view.copy() for name, view in views.items()}
+
+
+def _view(path: Path, name: str, entry: Any, buffer: mmap.mmap, start: int) -> NDArray[Any]:
+    """One array of a file whose arrays begin at byte `start`; `FormatError` where its entry contradicts itself."""
+    try:
+        dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+        begin, end = entry["data_offsets"]
+        numbers = [*shape, begin, end]
+    except (KeyError, TypeError, ValueError):
+        raise FormatError(f"{path}: {name!r} has no valid type, shape and place in the header") from None
+    if any(type(number) is not int or not 0 <= number < 2**40 for number in numbers) or len(shape) > 2:
+        raise FormatError(f"{path}: {name!r} has an impossible shape or place in the header")
+    if end - begin != math.prod(shape) * dtype.itemsize:
+        raise FormatError(f"{path}: {name!r} of shape {tuple(shape)} does not fit its {end - begin} bytes")
+    if start + end > len(buffer):
+        raise FormatError(f"{path}: truncated: {name!r} ends at byte {start + end}, the file at {len(buffer)}")
+    if (start + begin) % dtype.itemsize:
+        raise FormatError(f"{path}: {name!r} is not aligned; write the file again")
+    return np.frombuffer(buffer, dtype, math.prod(shape), start + begin).reshape(shape)
 
 
 def write_rows(path: Path, blocks: Iterable[NDArray[np.float32]], dim: int, *, overwrite: bool = False) -> int:
@@ -120,34 +139,3 @@ def write_rows(path: Path, blocks: Iterable[NDArray[np.float32]], dim: int, *, o
         file.seek(0)
         write_header(file, rows)
     return rows
-
-
-def _header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], int, int]:
-    """What an open file says of its arrays, where they begin, and the size of the file."""
-    size = os.fstat(file.fileno()).st_size
-    file.seek(0)
-    length = int.from_bytes(file.read(8), "little")
-    if size < 8 or length > min(size - 8, _LONGEST_HEADER):
-        raise FormatError(f"{path}: truncated or not a safetensors file; copy it again")
-    try:
-        header = json.loads(file.read(length))
-    except (ValueError, RecursionError):
-        header = None
-    if not isinstance(header, dict):
-        raise FormatError(f"{path}: its header is not JSON; the file is corrupt")
-    return header, 8 + length, size
-
-
-def _layout(path: Path, name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
-    """Element type, shape, first byte and end byte of one array, or a `FormatError` if they contradict each other."""
-    try:
-        dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
-        begin, end = entry["data_offsets"]
-        numbers = [*shape, begin, end]
-    except (KeyError, TypeError, ValueError):
-        raise FormatError(f"{path}: {name!r} has no valid type, shape and place in the header") from None
-    if any(type(number) is not int or not 0 <= number < 2**40 for number in numbers) or len(shape) > 2:
-        raise FormatError(f"{path}: {name!r} has an impossible shape or place in the header")
-    if end - begin != math.prod(shape) * dtype.itemsize:
-        raise FormatError(f"{path}: {name!r} of shape {tuple(shape)} does not fit its {end - begin} bytes")
-    return dtype, tuple(shape), begin, end

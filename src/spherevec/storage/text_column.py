@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import BinaryIO, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,14 +156,10 @@ class TextColumn(Texts):
         ranked = hashes[order]
         twins = order[1:][ranked[1:] == ranked[:-1]]
         for row in np.sort(twins).tolist():
-            alike = np.flatnonzero(hashes[:row] == hashes[row]).tolist()
-            for earlier in alike:
+            for earlier in np.flatnonzero(hashes[:row] == hashes[row]).tolist():
                 if self[earlier] == self[row]:
                     return earlier, row
         return None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (TextColumn, (self.offsets, self.arena))
 
 
 def _hash_short(offsets: Int64, arena: Bytes) -> NDArray[np.uint64]:

@@ -29,7 +29,7 @@ from spherevec.engine.figures import Sums
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import checksums, schema
-from spherevec.storage.files import atomic_folder, check_replaceable, previous_version
+from spherevec.storage.files import atomic_folder, check_folder, previous_version
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.training.workers import Ranges
@@ -288,7 +288,7 @@ def check_free(folder: Path, start_over: bool = False) -> None:
             f"{folder}: holds an unfinished training; give --resume (resume=True) to go on with it, "
             "or remove the folder to start over"
         )
-    check_replaceable(folder, overwrite=True, ours=_FILES)
+    check_folder(folder, overwrite=True, ours=_FILES)
 
 
 def remove(folder: Path) -> None:
@@ -308,7 +308,7 @@ def load(folder: Path) -> Checkpoint | None:
     """The checkpoint in `folder`, checked against its checksums; None where there is none."""
     place = find(folder)
     if place is None:
-        check_replaceable(folder, overwrite=True, ours=_FILES)
+        check_folder(folder, overwrite=True, ours=_FILES)
         return None
     try:
         with OpenFolder(place) as opened:

@@ -60,17 +60,17 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path, system):
 
 def test_not_even_in_the_last_moment(tmp_path, monkeypatch, system):
     """After the last check, before the rename."""
-    path, check = tmp_path / "f", files._check_file
+    path, check = tmp_path / "f", files.check_file
     checks = []
 
-    def last_moment(*arguments):
-        check(*arguments)
+    def last_moment(*arguments, **options):
+        check(*arguments, **options)
         checks.append(1)
         if len(checks) == 2:
             path.write_text("theirs")
             monkeypatch.setattr(files.Path, "exists", lambda self: False)
 
-    monkeypatch.setattr(files, "_check_file", last_moment)
+    monkeypatch.setattr(files, "check_file", last_moment)
     with pytest.raises(SpherevecError, match="meanwhile"):
         write(path, overwrite=False)
     monkeypatch.undo()

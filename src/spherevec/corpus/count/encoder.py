@@ -25,9 +25,7 @@ from spherevec.corpus.count.reading import (
     NumberedBlocks,
     Spill,
     SpilledBlock,
-    Table,
     count,
-    count_portions,
     new_folder,
     tables_and_batches,
 )
@@ -192,20 +190,9 @@ def _count(
     opened: Source, how: EncodeOptions, folder: Path, stack: ExitStack, report: Callable[[], object]
 ) -> _Counted:
     """Read, count and spill a source; the spills are removed with `stack`."""
-    tokenizer, workers, size = tokenizer_of(how.tokenizer), how.workers, how.block_size
-
-    def spills_of(tables: Sequence[Table]) -> list[Spill]:
-        return [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
-
-    if opened.plain is not None and tokenizer.compiled:
-        own = [WordTable(tokenizer) for _ in range(workers)]
-        tables: Sequence[Table] = own
-        spills = spills_of(tables)
-        spilled = count_portions(opened.portions(size, workers), opened, own, spills, size, report)
-    else:
-        tables, batches = tables_and_batches(opened, tokenizer, workers, size)
-        spills = spills_of(tables)
-        spilled = count(batches, tables, spills, report)
+    tables, batches = tables_and_batches(opened, tokenizer_of(how.tokenizer), how.workers, how.block_size)
+    spills = [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
+    spilled = count(batches, tables, spills, report)
     if len(tables) == 1:
         return _Counted(spilled, spills, tables[0].counted(), None)
     words, places = merge_tables([table for table in tables if isinstance(table, WordTable)])

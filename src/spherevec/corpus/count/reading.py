@@ -17,11 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus.count.vocabulary import CountedWords, RareWords
-from spherevec.corpus.count.word_table import TokenizedBlock, WordTable
-from spherevec.corpus.read.guard import Budget
-from spherevec.corpus.read.portions import Portion, ReadStatistics, check_end
+from spherevec.corpus.count.word_table import TokenizedBlock
 from spherevec.corpus.read.readers import Source
-from spherevec.corpus.read.streams import not_valid, utf8
+from spherevec.corpus.read.streams import utf8
 from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.errors import CorpusError
@@ -44,15 +42,6 @@ class SpilledBlock(NamedTuple):
     broken: bool  # whether punctuation stands behind the last word
 
 
-class SpilledLines(NamedTuple):
-    """Where the beginnings of some lines lie: `n_bytes` and then `n_ends` int64 at `position` of a worker's file."""
-
-    worker: int
-    position: int
-    n_bytes: int
-    n_ends: int
-
-
 class Spill:
     """One worker's file: it alone writes, any thread may read; removed on leaving the context."""
 
@@ -69,18 +58,10 @@ class Spill:
     def append(self, ids: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], broken: bool) -> SpilledBlock:
         return SpilledBlock(self._worker, self._written(ids, ends), len(ids), len(ends), broken)
 
-    def append_lines(self, text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> SpilledLines:
-        return SpilledLines(self._worker, self._written(text, ends), len(text), len(ends))
-
     def read(self, block: SpilledBlock) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         ids, ends = np.empty(block.n_ids, np.int32), np.empty(block.n_ends, np.int64)
         self._read(block.position, ids, ends)
         return ids, ends
-
-    def read_lines(self, lines: SpilledLines) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        text, ends = np.empty(lines.n_bytes, np.uint8), np.empty(lines.n_ends, np.int64)
-        self._read(lines.position, text, ends)
-        return text, ends
 
     def _written(self, *arrays: npt.NDArray[Any]) -> int:
         """Write arrays one after another; returns where they begin."""
@@ -332,108 +313,3 @@ def count(
         counted.append(block)
         report()
     return counted
-
-
-class InvalidTextError(Exception):
-    """Bytes that are not UTF-8: the line of the portion, counted from 0, and the byte."""
-
-    def __init__(self, line: int, byte: int, path: Path) -> None:
-        super().__init__(line, byte)
-        self.line, self.byte, self.path = line, byte, path
-
-
-class PortionRead(NamedTuple):
-    """What became of a portion."""
-
-    portion: Portion
-    blocks: list[SpilledBlock]
-    lines: list[SpilledLines]  # the beginnings of its documents
-    documents: int
-    empty: int  # of them
-    size: int  # bytes of text
-    found: ReadStatistics
-
-
-def read_portion(portion: Portion, table: WordTable, spill: Spill, keep_text: int, size: int) -> PortionRead:
-    """Read, check, count and number the words of a portion; called from several threads at once.
-
-    Args:
-        keep_text: characters to keep of each document, 0 for none.
-        size: bytes of a block, about.
-    """
-    from spherevec.storage.text_kernel import line_beginnings
-
-    found, counted, lines = ReadStatistics(), list[SpilledBlock](), list[SpilledLines]()
-    documents = empty = total = 0
-    taken, fresh = portion.taken, portion.fresh
-    for block in portion.blocks(size, found):
-        data = np.frombuffer(block, np.uint8)
-        if not block.isascii():
-            try:
-                block.decode()
-            except UnicodeDecodeError as error:
-                line = documents + block.count(b"\n", 0, error.start)
-                raise InvalidTextError(line, block[error.start], found.sources[-1].item.path) from None
-        newlines = np.flatnonzero(data == 0x0A)
-        documents += len(newlines)
-        empty += int(np.count_nonzero(np.diff(newlines, prepend=-1 if fresh else -2) == 1))
-        total += len(data)
-        if keep_text:
-            out, ends = np.empty(len(data), np.uint8), np.empty(len(newlines), np.int64)
-            filled, taken = line_beginnings(data, keep_text, taken, out, ends)
-            lines.append(spill.append_lines(out[:filled], ends))
-        counted.append(spill.append(*table.feed(block)))
-        fresh = data[-1] == 0x0A
-    if not portion.checked:
-        found.sources[0].documents, found.sources[0].size = documents, total
-    return PortionRead(portion, counted, lines, documents, empty, total, found)
-
-
-def count_portions(
-    portions: Iterable[Portion],
-    source: Source,
-    tables: Sequence[WordTable],
-    spills: Sequence[Spill],
-    size: int,
-    report: Callable[[], object],
-) -> list[SpilledBlock]:
-    """Read portions with one table and one spill a thread; returns the blocks in the order of the text."""
-    assert source.plain is not None
-    records, budget, only = source.records, Budget(source.name), len(source.plain[0]) == 1
-    keep_text = records.options.keep_text if records is not None else 0
-    counted: list[SpilledBlock] = []
-    lines_before = text_before = 0  # of the file that the last portion ended in
-
-    def work(worker: int, portion: Portion) -> PortionRead:
-        return read_portion(portion, tables[worker], spills[worker], keep_text, size)
-
-    reads = in_order(portions, work, len(tables))
-    while True:
-        try:
-            read = next(reads, None)
-        except InvalidTextError as error:
-            raise not_valid(error.path, lines_before + error.line + 1, "utf-8", error.byte) from None
-        if read is None:
-            return counted
-        counted += read.blocks
-        budget.add(read.documents, read.empty, read.size)
-        ahead = 0
-        for one in read.found.sources:
-            if one.begins:
-                lines_before = text_before = 0
-                if records is not None:
-                    records.begin_source(one.item.name, one.item.whole, ahead)
-            ahead += one.documents
-            lines_before += one.documents
-            text_before += one.size
-            if one.ends:
-                note = check_end(one, text_before, only, read.portion)
-                source.notes += [note] if note else []
-        if records is not None:
-            for some in read.lines:
-                records.add_beginnings(*spills[some.worker].read_lines(some))
-            if not keep_text:
-                records.add_beginnings(np.zeros(0, np.uint8), np.zeros(read.documents, np.int64))
-        source.notes += read.found.notes
-        source.meter.done += read.found.meter.done
-        report()

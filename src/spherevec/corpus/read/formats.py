@@ -105,17 +105,6 @@ def format_named(name: str) -> Format:
     return next(one for one in FORMATS if one.name == name)
 
 
-def format_of_stream(beginning: bytes) -> Format:
-    """What standard input holds, if it has fields."""
-    begins = beginning.lstrip()[:1]
-    return next((one for one in FORMATS if one.begins and begins == one.begins), CSV)
-
-
-def endings_with_fields() -> str:
-    """The first ending of each format that has fields, for messages."""
-    return ", ".join(one.endings[0] for one in FORMATS if one.fields and not one.one_document)
-
-
 _MAILDIR = {"cur", "new"}
 
 

@@ -6,7 +6,6 @@ environment variable that a user can raise; the error names it.
 
 from __future__ import annotations
 
-import gzip
 import lzma
 import os
 import zlib
@@ -45,32 +44,26 @@ class UnreadableError(CorpusError):
     """A document, or a file of one, that no reader makes sense of within its bounds; it may be skipped."""
 
 
-class DamagedError(Exception):
-    """Compressed data that does not decompress."""
-
-
 @contextmanager
 def guarded(name: str | Path) -> Iterator[None]:
     """Turn whatever goes wrong while `name` is read into one line: the disk, a decompressor, a parser."""
     with explain_os_errors(reading=name, kind=CorpusError):
         try:
             yield
-        except EOFError:
-            raise UnreadableError(f"{name}: compressed file is truncated; copy or download it again") from None
-        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, DamagedError) as error:
-            raise UnreadableError(
-                f"{name}: not a valid {Path(str(name)).suffix} file ({error}); copy it again, or rename it if it is "
-                "not compressed"
-            ) from None
         except (SpherevecError, OSError):
             raise
+        except EOFError:
+            raise UnreadableError(f"{name}: compressed file is truncated; copy or download it again") from None
         except MemoryError:
             raise UnreadableError(f"{name}: not enough memory to read it; split it into smaller files") from None
         except Exception as error:  # of as many kinds as there are readers
-            reason = " ".join(str(error).split())[:200]
-            raise UnreadableError(
-                f"{name}: cannot be read ({type(error).__name__}: {reason}); correct the file"
-            ) from error
+            kind, reason = type(error).__name__, " ".join(str(error).split())[:200]
+            if isinstance(error, zlib.error | lzma.LZMAError) or kind == "ZstdError":
+                raise UnreadableError(
+                    f"{name}: not a valid {Path(str(name)).suffix} file ({reason}); copy it again, or rename it if it "
+                    "is not compressed"
+                ) from None
+            raise UnreadableError(f"{name}: cannot be read ({kind}: {reason}); correct the file") from error
 
 
 class DecompressionLimit:
@@ -90,39 +83,6 @@ class DecompressionLimit:
             )
 
 
-class Budget:
-    """Counts what was read of a source, and refuses too much of it.
-
-    Args:
-        name: of the source, for messages.
-    """
-
-    def __init__(self, name: object) -> None:
-        self._name = name
-        self._most = (limit(_DOCUMENTS), limit(_EMPTY), limit(_BYTES))
-        self._documents = self._empty = self._size = 0
-
-    def add(self, documents: int, empty: int, size: int) -> None:
-        """Args: documents, empty: further documents, and how many of them are empty; size: bytes of text."""
-        self._documents += documents
-        self._empty += empty
-        self._size += size
-        most, most_empty, most_bytes = self._most
-        for count, highest, (setting, _), what in (
-            (self._documents, most, _DOCUMENTS, "documents"),
-            (self._empty, most_empty, _EMPTY, "empty documents"),
-        ):
-            if count > highest:
-                raise CorpusError(
-                    f"{self._name}: over {highest:,} {what}; at {_BYTES_A_DOCUMENT} bytes each that is over "
-                    f"{highest * _BYTES_A_DOCUMENT / 1e9:.1f} GB; set {setting} higher if that is meant"
-                )
-        if self._size > most_bytes:
-            raise CorpusError(
-                f"{self._name}: over {most_bytes:,} bytes of text; set {_BYTES[0]} higher if that is meant"
-            )
-
-
 def newlines_in(text: bytes) -> int:
     """How many newlines there are. Other threads go on meanwhile, which `bytes.count` does not allow."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _NEWLINE))
@@ -130,8 +90,22 @@ def newlines_in(text: bytes) -> int:
 
 def bounded(pieces: Iterable[bytes], name: object) -> Iterator[bytes]:
     """Pieces of text in which a newline ends a document, as long as there are not too many of either."""
-    budget = Budget(name)
+    most, most_empty, most_bytes = limit(_DOCUMENTS), limit(_EMPTY), limit(_BYTES)
+    documents = empty = size = 0
     for piece in pieces:
         newlines = np.frombuffer(piece, np.uint8) == _NEWLINE
-        budget.add(int(np.count_nonzero(newlines)), int(np.count_nonzero(newlines[1:] & newlines[:-1])), len(piece))
+        documents += int(np.count_nonzero(newlines))
+        empty += int(np.count_nonzero(newlines[1:] & newlines[:-1]))
+        size += len(piece)
+        for count, highest, (setting, _), what in (
+            (documents, most, _DOCUMENTS, "documents"),
+            (empty, most_empty, _EMPTY, "empty documents"),
+        ):
+            if count > highest:
+                raise CorpusError(
+                    f"{name}: over {highest:,} {what}; at {_BYTES_A_DOCUMENT} bytes each that is over "
+                    f"{highest * _BYTES_A_DOCUMENT / 1e9:.1f} GB; set {setting} higher if that is meant"
+                )
+        if size > most_bytes:
+            raise CorpusError(f"{name}: over {most_bytes:,} bytes of text; set {_BYTES[0]} higher if that is meant")
         yield piece

@@ -170,7 +170,7 @@ def _splits(piece: Piece, encoding: str) -> bool:
     split = format_named(piece.kind).split
     if split != "lines":
         return split is not None
-    if piece.place.lower().endswith(COMPRESSED):
+    if Path(piece.place).suffix.lower() in COMPRESSED:
         return False
     if encoding != AUTO:
         return True

@@ -7,24 +7,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from spherevec.corpus.read.formats import (
-    REFUSED,
-    Item,
-    ending,
-    endings_with_fields,
-    format_by_ending,
-    format_of_stream,
-    items_of,
-)
+from spherevec.corpus.read import formats
+from spherevec.corpus.read.formats import CSV, REFUSED, Item, ending, format_by_ending, items_of
 from spherevec.corpus.read.guard import UnreadableError, bounded, guarded
 from spherevec.corpus.read.options import ReadOptions, listed
-from spherevec.corpus.read.portions import Portion, portions_of, text_of
 from spherevec.corpus.read.streams import BLOCK_SIZE, STDIN, InputFile, Meter, blocks, check_encoding, lines, utf8
 from spherevec.corpus.read.tables import make_row, record_rows
 from spherevec.corpus.table.records import RecordBuilder, Row
@@ -32,21 +24,20 @@ from spherevec.errors import CorpusError
 
 _LOOKED_AT = 10  # documents that are compared with file names
 _LONGEST_PATH = 400
+# The packages whose frames narwhals knows; nothing is imported for objects of other ones.
+_PACKAGES = {"pandas", "polars", "pyarrow", "modin", "cudf", "dask", "ibis", "duckdb", "pyspark", "narwhals"}
+
+Document = str | Sequence[str]
 
 
-class Documents(NamedTuple):
-    """The documents of an iterable: all texts, or all lists of words."""
-
-    rows: Iterator[Row]
-    in_words: bool
-
-
-def documents_of(source: Any, options: ReadOptions, *, paths: bool = False) -> Documents:
-    """What an iterable holds. The first document decides; all must be alike.
+def documents_of(source: Any, options: ReadOptions, *, paths: bool = False) -> tuple[Iterator[Row], bool]:
+    """What a data frame or an iterable holds, and whether that is lists of words. The first decides; all must be alike.
 
     Args:
         paths: texts may look like paths: they are known to be none.
     """
+    if is_frame(source):
+        return _frame_rows(source, options), False
     _refuse_source(source)
     try:
         items = iter(source)
@@ -55,35 +46,30 @@ def documents_of(source: Any, options: ReadOptions, *, paths: bool = False) -> D
             f"a corpus is a path, or an iterable of texts or of lists of words, not {_shown(source)}"
         ) from None
     if options.text_field is not None:
-        return Documents(record_rows(enumerate(items), options, "record ", "the records"), False)
-    items, options = _named_pairs(items, options)
+        return record_rows(enumerate(items), options, "record ", "the records"), False
+    if options.id_field is not None:  # of pairs, it names the id
+        ahead = list(islice(items, 1))
+        items = chain(ahead, items)
+        if ahead and isinstance(ahead[0], tuple) and len(ahead[0]) == 2:
+            options = replace(options, id_field=None, ids=True)
     if options.wants_fields:
         raise CorpusError(
             f"{options.wants_fields} needs records with fields; name the field of the text (text_field=NAME), "
             "or give (id, text) pairs with ids=True"
         )
     pairs = _pairs(items, options)
-    first = next(pairs, None)
-    if first is None:
+    first = list(islice(pairs, _LOOKED_AT))
+    if not first:
         raise CorpusError("the iterable holds no documents; a generator can be read only once")
-    document = first[1]
-    both: Iterator[tuple[Any, Any]] = chain([first], pairs)
-    if isinstance(document, list):
-        return Documents(_word_lists(both), True)
-    _refuse_document(document)
-    if not options.has_ids and not paths:
-        both = _no_paths(both)
-    return Documents(_texts(both), False)
-
-
-def _named_pairs(items: Iterator[Any], options: ReadOptions) -> tuple[Iterator[Any], ReadOptions]:
-    """Where `id_field` is given and the first document is a pair, the documents are pairs of an id and a text."""
-    if options.id_field is None:
-        return items, options
-    first = list(islice(items, 1))
-    if first and isinstance(first[0], tuple) and len(first[0]) == 2:
-        options = replace(options, id_field=None, ids=True)
-    return chain(first, items), options
+    in_words = isinstance(first[0][1], list)
+    if not in_words:
+        _refuse_document(first[0][1])
+    if not options.has_ids and not paths and all(_like_a_path(document) for _, document in first):
+        raise CorpusError(
+            f"the documents look like paths, such as {first[0][1]!r:.60}; to read these files give "
+            "[pathlib.Path(p) for p in paths]"
+        )
+    return _alike(chain(first, pairs), in_words), in_words
 
 
 def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, Any]]:
@@ -97,9 +83,8 @@ def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, An
                 raise CorpusError(f"document {number} (counted from 0) must be a pair (id, text), not {_shown(item)}")
             yield item[0], item[1]
     else:
-        count = 0
         assert not isinstance(options.ids, bool)
-        ids: Iterator[Any] = iter(options.ids)
+        count, ids = 0, iter(options.ids)
         for item in items:
             id = next(ids, _pairs)
             if id is _pairs:
@@ -110,23 +95,14 @@ def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, An
             raise CorpusError(f"there are more ids than the {count} documents; give one id a document")
 
 
-def _texts(pairs: Iterable[tuple[Any, Any]]) -> Iterator[Row]:
+def _alike(pairs: Iterable[tuple[Any, Any]], in_words: bool) -> Iterator[Row]:
+    """Documents that must all be texts, or all lists of words."""
     for number, (id, document) in enumerate(pairs):
-        if not isinstance(document, str):
-            raise CorpusError(
-                f"document {number} (counted from 0) must be a string like the first, not {_shown(document)}; "
-                "make it '' if it is empty"
-            )
-        yield Row(document, {} if id is None else {"id": id}, number=number)
-
-
-def _word_lists(pairs: Iterable[tuple[Any, Any]]) -> Iterator[Row]:
-    for number, (id, document) in enumerate(pairs):
-        if not isinstance(document, list):
-            raise CorpusError(
-                f"document {number} (counted from 0) must be a list of words like the first, not {_shown(document)}"
-            )
-        for word in document:
+        if not isinstance(document, list if in_words else str):
+            wanted = "a list of words like the first" if in_words else "a string like the first"
+            hint = "" if in_words else "; make it '' if it is empty"
+            raise CorpusError(f"document {number} (counted from 0) must be {wanted}, not {_shown(document)}{hint}")
+        for word in document if in_words else ():
             if not isinstance(word, str):
                 raise CorpusError(
                     f"document {number} (counted from 0): {_shown(word)} is not a word; words are strings"
@@ -149,40 +125,24 @@ def _refuse_source(source: Any) -> None:
 
 def _refuse_document(document: Any) -> None:
     """Refuse a first document that is no text, and say how to say what may be meant."""
-    if isinstance(document, str):
-        return
+    place = "document 0 (counted from 0)"
     if isinstance(document, tuple):
         raise CorpusError(
-            f"document 0 (counted from 0) is a tuple, {document!r:.40}; give (id, text) pairs with ids=True, or "
-            "words as a list"
+            f"{place} is a tuple, {document!r:.40}; give (id, text) pairs with ids=True, or words as a list"
         )
     if isinstance(document, Mapping):
-        raise CorpusError(
-            "document 0 (counted from 0) is a record; say which field holds its text (text_field=NAME), one of "
-            f"{listed(list(document))}"
-        )
+        fields = listed(list(document))
+        raise CorpusError(f"{place} is a record; say which field holds its text (text_field=NAME), one of {fields}")
     if isinstance(document, os.PathLike):
         raise CorpusError("paths come as a list of them: give list(paths)")
-    raise CorpusError(
-        f"document 0 (counted from 0) must be a text or a list of words, not {_shown(document)}; "
-        "make it '' if it is empty"
-    )
-
-
-def _no_paths(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """Refuse texts all of which look like the paths of files."""
-    both = iter(pairs)
-    first = list(islice(both, _LOOKED_AT))
-    if all(isinstance(document, str) and _like_a_path(document) for _, document in first):
+    if not isinstance(document, str):
         raise CorpusError(
-            f"the documents look like paths, such as {first[0][1]!r:.60}; to read these files give "
-            "[pathlib.Path(p) for p in paths]"
+            f"{place} must be a text or a list of words, not {_shown(document)}; make it '' if it is empty"
         )
-    return chain(first, both)
 
 
-def _like_a_path(text: str) -> bool:
-    if not text or len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
+def _like_a_path(text: Any) -> bool:
+    if not isinstance(text, str) or not text or len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
         return False
     path = Path(text)
     if not any(map(str.isspace, text)) and (format_by_ending(path) or ending(path) in REFUSED):
@@ -209,10 +169,6 @@ def _shown(value: object) -> str:
     return f"{type(value).__name__} {repr(value)[:40]}"
 
 
-# The packages whose frames narwhals knows; nothing is imported for objects of other ones.
-_PACKAGES = {"pandas", "polars", "pyarrow", "modin", "cudf", "dask", "ibis", "duckdb", "pyspark", "narwhals"}
-
-
 def is_frame(source: Any) -> bool:
     """Whether an object is a data frame, loaded or lazy, and no column of one."""
     package = type(source).__module__.partition(".")[0]
@@ -223,10 +179,12 @@ def is_frame(source: Any) -> bool:
     return hasattr(source, "columns") or hasattr(source, "column_names") or hasattr(source, "collect")
 
 
-def frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
+def _frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
     """The rows of a data frame; a missing cell is an empty text."""
     import narwhals.stable.v1 as narwhals
 
+    if options.has_ids:
+        raise CorpusError("ids of a data frame are one of its columns; name it: id_field=")
     kind = f"the {type(source).__module__.partition('.')[0]} {type(source).__name__}"
     try:
         frame = narwhals.from_native(source, eager_only=True)
@@ -238,9 +196,6 @@ def frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
     options.check_fields(there, kind)
     rows = enumerate(frame.select(options.names).iter_rows(named=True))
     return (make_row(options, cells, f"{kind}, row (counted from 0) ", number) for number, cells in rows)
-
-
-Document = str | Sequence[str]
 
 
 @dataclass
@@ -258,12 +213,6 @@ class Source:
     meter: Meter = field(default_factory=Meter)
     name: str = "the corpus"
     notes: list[str] = field(default_factory=list)
-    plain: tuple[Sequence[Item], ReadOptions] | None = None  # the files, where all of them are plain text
-
-    def portions(self, size: int, workers: int) -> Iterator[Portion]:
-        """The text of plain files in portions, for workers to read instead of `pieces`."""
-        assert self.plain is not None
-        return portions_of(*self.plain, size, workers, self.meter, self.notes)
 
     def texts(self) -> Iterator[str]:
         """The documents of a text source, one string each."""
@@ -310,17 +259,19 @@ def open_source(
     builder = None if records_in is None else RecordBuilder(records_in, options)
     if paths is not None:
         return _open_files(paths, options, size, builder)
-    meter = Meter()
-    if is_frame(source):
-        if options.has_ids:
-            raise CorpusError("ids of a data frame are one of its columns; name it: id_field=")
-        rows, in_words = frame_rows(source, options), False
-    else:
-        rows, in_words = documents_of(source, options)
-    rows = _recorded(rows, builder, "document ", False)
+    return open_documents(source, options, builder)
+
+
+def open_documents(documents: Any, options: ReadOptions | None = None, records: RecordBuilder | None = None) -> Source:
+    """A data frame or an iterable; without options, documents that are known to be texts, or lists of words."""
+    rows, in_words = documents_of(documents, options or ReadOptions(), paths=options is None)
+    rows = _recorded(rows, records, "document ", False)
+    source = Source(records=records)
     if in_words:
-        return Source(documents=(row.text for row in rows), records=builder, meter=meter)
-    return Source(pieces=_metered(map(_piece_of, rows), meter), records=builder, meter=meter)
+        source.documents = (row.text for row in rows)
+    else:
+        source.pieces = _metered(map(_piece_of, rows), source.meter)
+    return source
 
 
 def _with_fields_if_there(
@@ -340,14 +291,6 @@ def _with_fields_if_there(
     return chain(first, items), options
 
 
-def open_documents(documents: Iterable[Document]) -> Source:
-    """Documents that are known to be texts, or lists of words."""
-    rows, in_words = documents_of(documents, ReadOptions(), paths=True)
-    if in_words:
-        return Source(documents=(row.text for row in rows))
-    return Source(pieces=map(_piece_of, rows))
-
-
 def _open_files(
     paths: Sequence[str | os.PathLike[str]], options: ReadOptions, size: int, builder: RecordBuilder | None
 ) -> Source:
@@ -355,29 +298,15 @@ def _open_files(
     items = items_of(paths, notes)
     if options.has_ids:
         raise CorpusError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
-    if options.wants_fields:
-        plain = next((item for item in items if not item.format.fields and item.path != STDIN), None)
-        if plain:
-            raise CorpusError(
-                f"{plain.path}: {options.wants_fields} needs a table such as {endings_with_fields()}; leave it out"
-            )
+    plain = next((item for item in items if not item.format.fields and item.path != STDIN), None)
+    if plain and options.wants_fields:
+        tables = ", ".join(one.endings[0] for one in formats.FORMATS if one.fields and not one.one_document)
+        raise CorpusError(f"{plain.path}: {options.wants_fields} needs a table such as {tables}; leave it out")
     sizes = [item.size for item in items]
     meter = Meter(total=None if None in sizes else sum(one for one in sizes if one is not None))
     name = str(items[0].path) if len(items) == 1 else "the corpus"
-    files = [InputFile(item.path, item.name, options, meter, notes, size) for item in items]
-    all_plain = all(_is_plain(item, options) for item in items)
-    return Source(
-        pieces=bounded(_file_pieces(list(zip(items, files, strict=True)), builder), name),
-        records=builder,
-        meter=meter,
-        name=name,
-        notes=notes,
-        plain=(items, options) if all_plain else None,
-    )
-
-
-def _is_plain(item: Item, options: ReadOptions) -> bool:
-    return item.format.read is None and not (item.path == STDIN and options.wants_fields)
+    files = [(item, InputFile(item.path, item.name, options, meter, notes, size)) for item in items]
+    return Source(bounded(_file_pieces(files, builder), name), None, builder, meter, name, notes)
 
 
 def _file_pieces(files: Sequence[tuple[Item, InputFile]], builder: RecordBuilder | None) -> Iterator[bytes]:
@@ -413,24 +342,28 @@ def _item_pieces(item: Item, file: InputFile, builder: RecordBuilder | None) -> 
         text = file.text()
         beginning = next(text, b"")
         file.begun = chain([beginning] if beginning else [], text)
-        format = format_of_stream(beginning)
+        sign = beginning.lstrip()[:1]
+        format = next((one for one in formats.FORMATS if one.begins and sign == one.begins), CSV)
         file.notes.append(f"standard input: read as {format.name}")
     if format.read is not None:
-        rows = _guarded_rows(format.read, file)
-        return map(_piece_of, _recorded(rows, builder, f"{file.path}, {format.row} ", format.spelled))
-    pieces = text_of(item, file.text())
-    return pieces if builder is None else _watched(pieces, builder)
-
-
-def _guarded_rows(read: Callable[[InputFile], Iterator[Row]], file: InputFile) -> Iterator[Row]:
-    with guarded(file.path):
-        yield from read(file)
-
-
-def _watched(pieces: Iterable[bytes], builder: RecordBuilder) -> Iterator[bytes]:
-    for piece in pieces:
-        builder.add_lines(piece)
+        with guarded(file.path):
+            rows = _recorded(format.read(file), builder, f"{file.path}, {format.row} ", format.spelled)
+            yield from map(_piece_of, rows)
+        return
+    for piece in _one_line(file.text()) if item.whole else file.text():
+        if builder:
+            builder.add_lines(piece)
         yield piece
+
+
+def _one_line(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """A text that is one document, even where it is empty."""
+    held = b""
+    for piece in pieces:
+        if held:
+            yield held
+        held = piece.replace(b"\n", b" ")
+    yield held + b"\n"
 
 
 def _recorded(rows: Iterable[Row], builder: RecordBuilder | None, place: str, spelled: bool) -> Iterator[Row]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import lzma
-import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
-from spherevec.corpus.read.guard import DamagedError, DecompressionLimit, UnreadableError, guarded, newlines_in
+from spherevec.corpus.read.guard import DecompressionLimit, UnreadableError, guarded, newlines_in
 from spherevec.corpus.read.options import AUTO, ReadOptions
 from spherevec.corpus.tokenize.cleaning import LONGEST_TAG
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
@@ -24,12 +23,10 @@ from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 BLOCK_SIZE = 1 << 20
 LONGEST_TEXT = 1 << 28  # bytes that are ever held as one text or one word
 _LONGEST_MARKUP = LONGEST_TAG + 64  # bytes of a tag with its name
-COMPRESSED = (".gz", ".xz", ".zst")
 STDIN = Path("-")  # a file of that name is given as ./-
-_ZSTD_CHUNK = 1 << 9  # compressed bytes at a time: each may unfold to 32 KB
-_XZ_CHUNK = 1 << 16  # bytes at a time, on both sides
+_PACKED_CHUNK = 1 << 10  # compressed bytes at a time: each of zstd's may unfold to 32 KB
 _XZ_MEMORY = 1 << 28  # four times what `xz -9` asks for
-_WIDE_ENCODINGS = ("utf-16", "utf-32")
+WIDE_ENCODINGS = ("utf-16", "utf-32")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -64,92 +61,58 @@ class _MeteredFile(io.FileIO):
         return n
 
 
-class _Unpacker(io.RawIOBase):
-    """Unpacks one compressed part after another, a bounded number of bytes at a time, and notices a truncated one."""
+def _gzip_part() -> Any:
+    return zlib.decompressobj(zlib.MAX_WBITS + 16)
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._part = self._new_part()
-        self._inside_part = False
-        self._ready = memoryview(b"")
 
-    def _new_part(self) -> Any:
-        """What unpacks one part: has `eof` and `unused_data`."""
-        raise NotImplementedError
+def _xz_part() -> Any:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
 
-    def _unpacked(self) -> bytes | None:
-        """Some more bytes of the part, perhaps none yet; None at the end of the file."""
-        raise NotImplementedError
 
-    def _more(self, size: int) -> bytes:
-        """Compressed bytes for the current part, or for a new one where that has ended."""
-        if not self._part.eof:
-            return self._file.read(size)
-        unused: bytes = self._part.unused_data
-        self._part, self._inside_part = self._new_part(), False
-        return unused or self._file.read(size)
+def _zstd_part() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("reading .zst files", "zstd") from None
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+# The endings of compressed files, and what decompresses one of the parts that such a file consists of.
+COMPRESSED = {".gz": _gzip_part, ".xz": _xz_part, ".zst": _zstd_part}
+
+
+class _Unpacked(io.RawIOBase):
+    """A compressed file as a file of what it holds, of which little is in memory; notices a truncated one."""
+
+    def __init__(self, file: BinaryIO, new_part: Callable[[], Any]) -> None:
+        self._pieces, self._held = self._unpack(file, new_part), memoryview(b"")
+
+    @staticmethod
+    def _unpack(file: BinaryIO, new_part: Callable[[], Any]) -> Iterator[bytes]:
+        part: Any = None
+        while chunk := file.read(_PACKED_CHUNK):
+            while chunk := chunk if part else chunk.lstrip(b"\0"):  # parts may be padded with zeros
+                part = part or new_part()
+                yield part.decompress(chunk)
+                chunk = b""
+                if part.eof:
+                    chunk, part = part.unused_data, None
+        if part:
+            raise EOFError
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            data = self._unpacked()
-            if data is None:
-                if self._inside_part:
-                    raise EOFError
+        while not self._held:
+            piece = next(self._pieces, None)
+            if piece is None:
                 return 0
-            self._ready = memoryview(data)
-        n = min(len(buffer), len(self._ready))
-        buffer[:n] = self._ready[:n]
-        self._ready = self._ready[n:]
+            self._held = memoryview(piece)
+        n = min(len(buffer), len(self._held))
+        buffer[:n] = self._held[:n]
+        self._held = self._held[n:]
         return n
-
-
-class _ZstdUnpacker(_Unpacker):
-    def __init__(self, file: BinaryIO) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise MissingExtraError("reading .zst files", "zstd") from None
-        self._zstandard = zstandard
-        super().__init__(file)
-
-    def _new_part(self) -> Any:
-        return self._zstandard.ZstdDecompressor().decompressobj()
-
-    def _unpacked(self) -> bytes | None:
-        chunk = self._more(_ZSTD_CHUNK)
-        if not chunk:
-            return None
-        self._inside_part = True
-        try:
-            data: bytes = self._part.decompress(chunk)
-        except self._zstandard.ZstdError as error:
-            raise DamagedError(str(error)) from None
-        return data
-
-
-class _XzUnpacker(_Unpacker):
-    """Unlike the library's own reader, refuses a file that asks for gigabytes of working memory."""
-
-    def _new_part(self) -> Any:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-
-    def _unpacked(self) -> bytes | None:
-        chunk = b""
-        if self._part.eof or self._part.needs_input:
-            chunk = self._more(_XZ_CHUNK)
-            while not self._inside_part:  # parts may be padded with zeros
-                chunk, was = chunk.lstrip(b"\0"), chunk
-                if chunk or not was:
-                    break
-                chunk = self._file.read(_XZ_CHUNK)
-            if not chunk:
-                return None
-        self._inside_part = True
-        data: bytes = self._part.decompress(chunk, _XZ_CHUNK)
-        return data
 
 
 def open_stream(path: Path, meter: Meter) -> AbstractContextManager[BinaryIO]:
@@ -157,14 +120,8 @@ def open_stream(path: Path, meter: Meter) -> AbstractContextManager[BinaryIO]:
     if path == STDIN:
         return nullcontext(sys.stdin.buffer)
     file = cast(BinaryIO, io.BufferedReader(_MeteredFile(path, meter), 1 << 16))
-    ending = path.suffix.lower()
-    if ending == ".gz":
-        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
-    if ending == ".xz":
-        return cast(BinaryIO, io.BufferedReader(_XzUnpacker(file), 1 << 16))
-    if ending == ".zst":
-        return cast(BinaryIO, io.BufferedReader(_ZstdUnpacker(file), 1 << 16))
-    return file
+    new_part = COMPRESSED.get(path.suffix.lower())
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(file, new_part), 1 << 16)) if new_part else file
 
 
 @contextmanager
@@ -175,11 +132,7 @@ def unchanged(path: Path) -> Iterator[None]:
         return
     before = path.stat()
     yield
-    check_unchanged(path, before, path.stat())
-
-
-def check_unchanged(path: Path, before: os.stat_result, after: os.stat_result) -> None:
-    """Raise if somebody wrote to the file, or cut it short, between two states of it."""
+    after = path.stat()
     same_file = S_ISREG(before.st_mode) and before.st_ino == after.st_ino  # a new file of that name harms nobody
     if same_file and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise CorpusError(f"{path}: changed while it was read; give a copy that nobody writes to")
@@ -259,43 +212,38 @@ class InputFile:
         return bytes(content)
 
 
-def utf8_pieces(file: InputFile, *, check: bool = True) -> Iterator[bytes]:
+def utf8_pieces(file: InputFile) -> Iterator[bytes]:
     """The text of a file as UTF-8, without a byte order mark, in pieces read about `file.size` bytes at a time.
 
     A piece may end inside a character; a text that is not empty ends with a newline. Where lines end with a carriage
     return alone, as old Macs and some spreadsheets write them, these become newlines, and a note says so.
-
-    Args:
-        check: a file in UTF-8 is looked at; else whoever reads it must see that it is valid.
     """
     path, meter, done_before = file.path, file.meter, file.meter.done
     limit = DecompressionLimit(path) if path.suffix.lower() in COMPRESSED else None
+    size, ended, old_mac, last = max(file.size, 4), False, False, b"\n"  # a byte order mark is seen at once
     decoder: _Decoder | None = None
-    last, old_mac = b"", False
     with guarded(path), unchanged(path), open_stream(path, meter) as stream:
-        while True:
-            raw = stream.read(max(file.size, 4))  # a byte order mark is seen at once
+        while not ended:
+            raw = stream.read(size)
+            ended = len(raw) < size
             if limit is not None:
                 limit.add(len(raw), meter.done - done_before)
-            first = decoder is None
             if decoder is None:
-                decoder = _Decoder(file, raw, check)
-            piece = decoder.decode(raw)
-            if first:
-                piece = piece.removeprefix(codecs.BOM_UTF8)
-                old_mac = ends_lines_with_returns(piece)
+                decoder = _Decoder(file, raw)
+                piece = decoder.decode(raw, ended).removeprefix(codecs.BOM_UTF8)
+                old_mac = b"\n" not in piece and b"\r" in piece[:-1]
                 if old_mac:
                     file.notes.append(f"{path}: lines end with a carriage return (CR)")
+            else:
+                piece = decoder.decode(raw, ended)
             if old_mac:
                 piece = piece.replace(b"\r", b"\n")
+            last = piece[-1:] or last
+            if ended and last != b"\n":
+                piece += b"\n"
             if piece:
-                last = piece[-1:]
                 yield piece
-            if not raw:
-                break
-        if last not in (b"", b"\n"):
-            yield b"\n"
-    if decoder.replaced:
+    if decoder and decoder.replaced:
         file.notes.append(f"{path}: {decoder.replaced:,} bytes or characters that are not valid text were replaced")
 
 
@@ -304,40 +252,45 @@ class _Decoder:
 
     Args:
         beginning: the first bytes of the file.
-        check: UTF-8 is decoded as well, to see that it is valid.
     """
 
-    def __init__(self, file: InputFile, beginning: bytes, check: bool) -> None:
-        self._path, self._encoding = file.path, file.options.encoding
+    def __init__(self, file: InputFile, beginning: bytes) -> None:
+        path, encoding, errors = file.path, file.options.encoding, file.options.encoding_errors
         self._last: bytes | None = None  # of what was read, where Western text was found and the rest must be so, too
-        if self._encoding == AUTO:
-            self._encoding = found_encoding(beginning)
-            self._last = b"" if self._encoding == WESTERN else None
-            if self._encoding != "utf-8":
-                file.notes.append(f"{file.path}: read as {self._encoding}; if that is wrong, name its encoding")
-        self._name = codecs.lookup(self._encoding).name
-        check_beginning(file.path, beginning, self._name)
-        errors = file.options.encoding_errors
-        self._as_it_is = self._name == "utf-8" and errors == "strict"
-        self._idle = self._as_it_is and not check
-        self._decoder = codecs.getincrementaldecoder(self._encoding)(errors)
+        if encoding == AUTO:
+            encoding = found_encoding(beginning)
+            self._last = b"" if encoding == WESTERN else None
+            if encoding != "utf-8":
+                file.notes.append(f"{path}: read as {encoding}; if that is wrong, name its encoding")
+        name = codecs.lookup(encoding).name
+        if beginning.startswith(b"%PDF-"):
+            raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
+        if b"\0" in beginning and not name.startswith(WIDE_ENCODINGS):
+            raise CorpusError(
+                f"{path}: looks binary, not text; if it is text, name its encoding (encoding=NAME, say utf-16)"
+            )
+        self._path, self._encoding, self._is_utf8 = path, encoding, name == "utf-8"
+        self._as_it_is = self._is_utf8 and errors == "strict"
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         self._lines = self.replaced = 0
 
-    def decode(self, raw: bytes) -> bytes:
-        """The next piece of the file, empty at its end."""
-        if self._idle:
-            return raw
+    def decode(self, raw: bytes, final: bool) -> bytes:
+        """The next piece of the file."""
         if self._last is not None:
             self._check_western(self._last, raw)
             self._last = raw[-4:]
         state = self._decoder.getstate()
         try:
-            text = self._decoder.decode(raw, final=not raw)
+            text = self._decoder.decode(raw, final)
         except UnicodeDecodeError as error:
             self._decoder.setstate(state)
             with suppress(UnicodeError):
                 self._lines += self._decoder.decode(raw[: max(0, error.start - len(state[0]))]).count("\n")
-            raise not_valid(self._path, self._lines + 1, self._encoding, error.object[error.start]) from None
+            raise CorpusError(
+                f"{self._path}, line {self._lines + 1}: not valid {self._encoding} (byte "
+                f"0x{error.object[error.start]:02x}); name the file's encoding (encoding=NAME, say {WESTERN}), or "
+                "replace what is not valid (encoding_errors='replace')"
+            ) from None
         except UnicodeError as error:  # such as a missing byte order mark
             raise CorpusError(
                 f"{self._path}: not valid {self._encoding} ({error}); name the file's encoding (encoding=NAME)"
@@ -345,7 +298,7 @@ class _Decoder:
         piece = raw if self._as_it_is else text.encode("utf-8", "replace")
         self._lines += newlines_in(piece)
         if not self._as_it_is:
-            there = raw.count("\ufffd".encode()) if self._name == "utf-8" else 0
+            there = raw.count("\ufffd".encode()) if self._is_utf8 else 0
             self.replaced += max(0, text.count("\ufffd") - there)
         return piece
 
@@ -358,29 +311,6 @@ class _Decoder:
                 f"{self._path}, line {line}: {found[0]!r} is hardly {WESTERN}, as which the lines before were read; "
                 f"name the file's encoding: encoding='{WESTERN}', or encoding='utf-8' with encoding_errors='replace'"
             )
-
-
-def check_beginning(path: Path, raw: bytes, encoding: str) -> None:
-    """Refuse a file whose first bytes are no text; `encoding` by its usual name."""
-    if raw.startswith(b"%PDF-"):
-        raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
-    if b"\0" in raw and not encoding.startswith(_WIDE_ENCODINGS):
-        raise CorpusError(
-            f"{path}: looks binary, not text; if it is text, name its encoding (encoding=NAME, say utf-16)"
-        )
-
-
-def ends_lines_with_returns(beginning: bytes) -> bool:
-    """Whether lines end with a carriage return alone, by the first bytes of a text."""
-    return b"\n" not in beginning and b"\r" in beginning[:-1]
-
-
-def not_valid(path: Path, line: int, encoding: str, byte: int) -> CorpusError:
-    """What to raise where a file's bytes are not text in its encoding."""
-    return CorpusError(
-        f"{path}, line {line}: not valid {encoding} (byte 0x{byte:02x}); name the file's encoding (encoding=NAME, say "
-        f"{WESTERN}), or replace what is not valid (encoding_errors='replace')"
-    )
 
 
 def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the corpus") -> Iterator[bytes]:

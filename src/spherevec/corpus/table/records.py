@@ -31,6 +31,7 @@ from spherevec.storage.text_column import TextColumn, TextWriter
 
 TABLE_ROLES = (*ROLES, "text", "field")  # of the columns of a table, in their order
 _ROWS_CONVERTED = 1 << 14
+_NEWLINE = 0x0A
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -101,9 +102,9 @@ class RecordBuilder:
     def n_rows(self) -> int:
         return self._n_rows
 
-    def begin_source(self, name: str, whole: bool = False, ahead: int = 0) -> None:
-        """What comes next, or `ahead` rows later, is from this source, which is one document or many."""
-        self._sources.append((name, self._n_rows + ahead, whole))
+    def begin_source(self, name: str, whole: bool = False) -> None:
+        """What comes next is from this source, which is one document or many."""
+        self._sources.append((name, self._n_rows, whole))
 
     def add(self, row: Row, place: str, spelled: bool = False) -> None:
         """Args: place: where the row is, for messages; spelled: its source knows no types, as CSV."""
@@ -125,22 +126,14 @@ class RecordBuilder:
 
     def add_lines(self, block: bytes) -> None:
         """Text in which a newline ends a document; a block may end anywhere."""
-        ends = np.zeros(block.count(b"\n"), np.int64)
+        data = np.frombuffer(block, np.uint8)
+        ends = np.empty(np.count_nonzero(data == _NEWLINE), np.int64)
         if self._texts is not None:
             from spherevec.storage.text_kernel import line_beginnings
 
-            data = np.frombuffer(block, np.uint8)
             out = np.empty(len(data), np.uint8)
             filled, self._taken = line_beginnings(data, self.options.keep_text, self._taken, out, ends)
-            out = out[:filled]
-        else:
-            out = np.zeros(0, np.uint8)
-        self.add_beginnings(out, ends)
-
-    def add_beginnings(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
-        """The beginnings of documents, back to back, and where each ends; a document without end goes on later."""
-        if self._texts is not None:
-            self._texts.extend(text, ends)
+            self._texts.extend(out[:filled], ends)
         for column in self._roles.values():
             column.skip(len(ends))
         self._n_rows += len(ends)
