@@ -290,7 +290,7 @@ def crowd(corpora: Corpora) -> Iterator[str]:
         )  # fmt: skip
         backend.fill()
         for block in epoch_blocks(inputs, config, 0):
-            backend.train(0, block)
+            backend.train_block(block)
         scores = " · ".join(f"{evaluate_similarity(model.words, pairs[name]).spearman:.3f}" for name in SIMILARITY_SETS)
         rate = statistics.median(epoch["tokens_per_second"] for epoch in model.record) / 1e6
         rows.append(

@@ -34,8 +34,9 @@ from numpy.typing import NDArray
 from benchmarks.made_text import write_text
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.engine.base import TrainingData
+from spherevec.engine.base import SETTLING, TrainingData
 from spherevec.engine.cpu import kernels as kernel
+from spherevec.engine.cpu import rounds
 from spherevec.engine.cpu.backend import scratch_of, settings_of
 from spherevec.engine.cpu.overlay_ops import OwnRows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
@@ -121,8 +122,7 @@ class Experiment:
     def rate(self, name: str, threads: int, seconds: float) -> float:
         """Tokens a second of some threads."""
         config, units = self.config, self.data.units
-        train = kernel.train_span
-        settings = settings_of(config)._replace(word_bias=config.bias, document_bias=config.bias)
+        settings, biases = settings_of(config), np.full(2, config.bias)
         shares = self.variant(name, threads)
         sums = np.zeros((threads, 64))
         stop = threading.Event()
@@ -136,17 +136,23 @@ class Experiment:
             scratch = scratch_of(config).make(
                 self.width, config.window, config.negative, batch, config.objective_info.code
             )
-            inputs = OwnRows(tables["inputs"], self._padded(none), self._padded(none), np.zeros(0, np.int32), 1.0)
+            inputs = OwnRows(tables["inputs"], self._padded(none), np.zeros(0, np.int32), self._padded(none), 0)
             vectors, docs = kernel.Vectors(inputs, tables["contexts"]), tables["docs"]
-            span = kernel.Span(0, 0, units, np.uint64(1), np.uint64(5), alpha, alpha)
-            train(corpus, vectors, docs, scratch, sums[t, : len(SLOTS)], span, settings)
+
+            def train(first: int, last: int) -> None:
+                edges, alphas = np.array([[first, last]]), np.full((1, 2), alpha)
+                plan = rounds.Plan(edges, alphas, units, np.uint64(1), np.uint64(5), 0.0, False)
+                cells, own_sums = np.zeros(rounds.CELLS, np.int64), sums[t, : len(SLOTS)]
+                rounds.train_freely(
+                    1, cells, biases, own_sums, vectors, docs, corpus, scratch, plan, settings, SETTLING
+                )  # fmt: skip
+
+            train(0, 0)
             barrier.wait()
             at = t * units // threads
             while not stop.is_set():
                 last = min(at + UNITS, units)
-                train(
-                    corpus, vectors, docs, scratch, sums[t, : len(SLOTS)], span._replace(first=at, last=last), settings
-                )
+                train(at, last)
                 at = last % units
 
         workers = [threading.Thread(target=work, args=(t,)) for t in range(threads)]

@@ -23,7 +23,7 @@ from method import random_directions
 from spherevec import Model, TrainConfig, sphere
 from spherevec.corpus import EncodedCorpus
 from spherevec.devices import DEVICES, Device
-from spherevec.engine.base import Backend, TrainingData
+from spherevec.engine.base import Backend, Block, TrainingData
 from spherevec.engine.schedule import Schedule
 from spherevec.training.options import Options
 from spherevec.training.run import Run
@@ -73,6 +73,11 @@ class GivenBackend(Runtime):
 def run_on(backend: Backend, data: TrainingData, config: TrainConfig, corpus: EncodedCorpus) -> Run:
     """A run that trains the vectors of a backend as they are."""
     return Run(corpus, config, Options(runtime=GivenBackend(backend, data, config)))
+
+
+def train_block(backend: Backend, block: Block) -> None:
+    """Train one block on this thread."""
+    backend.begin([block]).train(0)
 
 
 def steady_memory() -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 
@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 import method
 from spherevec.config import TrainConfig
-from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE, Block, Floats, TrainingData
+from spherevec.engine.base import (
+    DAMPING,
+    LEARNED_TOKENS,
+    LOSS_EVERY,
+    NEGATIVES_AHEAD,
+    PIECE,
+    Block,
+    Floats,
+    OneByOne,
+    TrainingData,
+)
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan, exponents
 from spherevec.engine.initial import random_rows
@@ -113,7 +123,6 @@ class OracleBackend:
     """
 
     workers = 1
-    rounds = None
 
     def __init__(self, data: TrainingData, config: TrainConfig) -> None:
         self._data, self._config = data, config
@@ -148,15 +157,17 @@ class OracleBackend:
     def restore_sums(self, sums: Sums) -> None:
         self._sums = asdict(sums)
 
-    def learned_biases(self) -> None:
-        """The trainer learns them."""
+    def learned_biases(self) -> tuple[float, float]:
+        return self._biases["contexts"], self._biases["docs"]
 
     def take(self) -> dict[str, Floats]:
         return {name: rows.astype(np.float32) for name, rows in self.vectors.items()}
 
-    def train(
+    def begin(self, blocks: Sequence[Block]) -> OneByOne:
+        return OneByOne(self, blocks)
+
+    def train_block(
         self,
-        worker: int,
         block: Block,
         positions: Iterable[int] | None = None,
         peer: Callable[[int], int] = lambda word: word,
@@ -166,7 +177,7 @@ class OracleBackend:
         Args:
             peer: gives the negative that is taken in place of one that was drawn.
         """
-        config = self._config
+        config, before = self._config, self.sums()
         self._biases = {"contexts": block.word_bias, "docs": block.document_bias}
         for position in range(block.first, block.last) if positions is None else positions:
             done = (position - block.first) / (block.last - block.first)
@@ -182,6 +193,11 @@ class OracleBackend:
                 self._train_triples(unit, randoms, alpha)
             else:
                 self._train_batches(unit, randoms, alpha)
+        if config.objective == "vmf":
+            seen = self.sums() - before
+            rate = DAMPING * config.concentration * seen.tokens / LEARNED_TOKENS
+            self._biases["contexts"] -= rate * seen.word_cosine / max(seen.word_negatives, 1)
+            self._biases["docs"] -= rate * seen.document_cosine / max(seen.document_negatives, 1)
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         """Documents against fixed words; by sampled steps, what is sampled depends on a document's text alone."""

@@ -258,7 +258,7 @@ def _run_to_resume() -> tuple[Any, Any, int, Any, Any]:
     from spherevec.config import TrainConfig
     from spherevec.corpus import encode
     from spherevec.engine.backends import make_backend
-    from spherevec.engine.bias import Biases
+    from spherevec.engine.base import Biases
     from spherevec.engine.schedule import epoch_blocks
     from spherevec.training.runtime import prepare
 
@@ -266,7 +266,7 @@ def _run_to_resume() -> tuple[Any, Any, int, Any, Any]:
     config = TrainConfig.recipe("default", **_SETTINGS).resolved(corpus.n_tokens, len(corpus.vocabulary))
     data = prepare(corpus, config)
     backend = make_backend(data, config, None)
-    return config, corpus, len(epoch_blocks(data, config, 0)), backend, Biases(config.bias, config.concentration)
+    return config, corpus, len(epoch_blocks(data, config, 0)), backend, Biases(config.bias, config.bias)
 
 
 def _checkpoint_seeds() -> list[bytes]:
@@ -277,7 +277,7 @@ def _checkpoint_seeds() -> list[bytes]:
         for fitting in (0, 1)
     ]  # fmt: skip
     within = json.loads(files["checkpoint.json"])
-    within["position"] |= {"epoch": 1, "left": [[0, 1]], "record": within["position"]["record"][:1], "refitted": 0}
+    within["position"] |= {"epoch": 1, "trained": 1, "record": within["position"]["record"][:1], "refitted": 0}
     return [*seeds, b"\1" + json.dumps(within).encode()]
 
 
@@ -299,7 +299,7 @@ def _load_checkpoint(data: bytes, folder: Path) -> None:
 _MANIFEST_WORDS = (*JSON_WORDS, b'"../../etc/passwd"', b'"files"', b'"bytes"', b'"sizes"', b'"config"', b'"format"')
 _POSITION_WORDS = (
     *JSON_WORDS,
-    b'"left"',
+    b'"trained"',
     b"[[0, 1]]",
     b'"epoch"',
     b'"record"',

@@ -36,7 +36,7 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
     {
         device.name: device
         for device in (
-            Device("cpu", "spherevec.engine.cpu.backend", True, True, block_tokens=50_000, refit_tokens=2_000_000),
+            Device("cpu", "spherevec.engine.cpu.backend", True, True, block_tokens=12_500, refit_tokens=2_000_000),
             # Some 50 ms of training, next to which the start and the end of a launch are short.
             Device(
                 "cuda",

@@ -117,8 +117,8 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
             alpha = float(rng.choice([0.001, 0.04, 0.4]))
             load_random_vectors(rng, ours, theirs)
             block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), alpha, 0.0, 1.0, 0.5)
-            ours.train(0, block)
-            theirs.train(0, block)
+            ours.train_block(block)
+            theirs.train_block(block)
             assert largest_difference(ours, theirs) < STEP_ERROR * (1 + alpha * config.concentration)
         agree(ours, theirs)
         assert theirs.closest_call > 1e-5
@@ -151,8 +151,8 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
         for position in range(len(documents)):
             load_random_vectors(rng, ours, theirs)
             block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), 0.02, 0.0, 1.5, -0.5)
-            ours.train(0, block)
-            theirs.train(0, block)
+            ours.train_block(block)
+            theirs.train_block(block)
             # Every word is in some 30 steps, each of which inherits the error of those before.
             assert largest_difference(ours, theirs) < 1e-5
         agree(ours, theirs)
@@ -190,7 +190,7 @@ def test_epoch_by_epoch_is_the_oracles(settings):
     for epoch in range(3):
         for block in epoch_blocks(data, config, epoch):
             for backend in (ours, theirs):
-                backend.train(0, block)
+                backend.train_block(block)
         assert largest_difference(ours, theirs) < 2e-5
     assert np.linalg.norm(ours.read("inputs", 0, 100) - started, axis=1).mean() > 0.1
     agree(ours, theirs)
@@ -209,7 +209,7 @@ def test_a_document_longer_than_a_piece_is_the_oracles(batch, resident):
     # Three blocks, so that a streamed one is copied ahead; the last comes as nobody expects it.
     for first, last in ((0, 2), (2, 4), (4, 5), (5, 6)):
         for backend in (ours, theirs):
-            backend.train(0, Block(first, last, 11, 12, 0.02, 0.01))
+            backend.train_block(Block(first, last, 11, 12, 0.02, 0.01))
     assert ours.sums().tokens == 1003 + 3 * PIECE
     agree(ours, theirs)
     assert largest_difference(ours, theirs) < 2e-5
@@ -223,7 +223,7 @@ def test_a_streamed_text_gives_the_same_bits_as_one_on_the_device():
     load_random_vectors(np.random.default_rng(4), *backends)
     for backend in backends:
         for first, last in ((0, 100), (100, 200), (200, data.units)):
-            backend.train(0, Block(first, last, 5, 6, 0.02, 0.01, 1.0, 1.0))
+            backend.train_block(Block(first, last, 5, 6, 0.02, 0.01, 1.0, 1.0))
         backend.refit_documents(0, 150, FitPlan(config.with_(alpha=0.03), 0.7, 60))
     assert largest_difference(*backends) == 0
     assert backends[0].sums() == backends[1].sums()
@@ -299,7 +299,7 @@ def test_steps_that_are_added_are_the_oracles(settings, dimension):
     started = ours.read("docs", 0, 12)
     block = Block(0, data.units, 5, 6, 0.01, 0.005, 1.0, 0.5)
     for backend in (ours, theirs):
-        backend.train(0, block)
+        backend.train_block(block)
     agree(ours, theirs)
     assert largest_difference(ours, theirs) < 3e-5
     assert np.abs(ours.read("docs", 0, 12) - started).max() > 0.01
@@ -317,7 +317,7 @@ def test_biases_are_learned_on_the_gpu_as_the_trainer_would():
         before = backend.sums()
         for first, last in ((0, 100), (100, data.units)):
             offsets = backend.learned_biases() if first else start
-            backend.train(0, Block(first, last, 5, 6 + epoch, 0.01, 0.01, *offsets))
+            backend.train_block(Block(first, last, 5, 6 + epoch, 0.01, 0.01, *offsets))
         seen = backend.sums() - before
         step = 0.1 * config.concentration
         expected = (
@@ -338,7 +338,7 @@ def test_a_crowd_on_few_words_does_not_diverge(alpha):
     backend = cuda.CudaBackend(data, config, concurrency=cuda.Concurrency(512))
     load_random_vectors(rng, backend)
     for epoch in range(10):
-        backend.train(0, Block(0, data.units, 3 + epoch, 4, alpha, alpha, 1.0, 1.0))
+        backend.train_block(Block(0, data.units, 3 + epoch, 4, alpha, alpha, 1.0, 1.0))
     for table in TABLES:
         norms = np.linalg.norm(backend.read(table, 0, 10**9).astype(np.float64), axis=1)
         assert np.abs(norms - 1).max() < 2e-6
@@ -358,7 +358,7 @@ def test_every_token_is_trained_once_whatever_the_concurrency(settings, resident
     backend = cuda.CudaBackend(data, config, resident_tokens=resident)
     load_random_vectors(rng, backend)
     for first, last in ((0, 20), (20, 40), (40, data.units)):
-        backend.train(0, Block(first, last, 3, 4, 0.05, 0.05, 1.0, 1.0))
+        backend.train_block(Block(first, last, 3, 4, 0.05, 0.05, 1.0, 1.0))
     kept = sum(
         oracle.is_kept(word, place, 4, data.keep_probability) for place, word in enumerate(data.ids.tolist())
     )  # fmt: skip
@@ -400,7 +400,7 @@ def test_lost_steps_are_counted():
     for concurrency in (cuda.IN_ORDER, cuda.Concurrency(64)):
         backend = cuda.CudaBackend(data, config, concurrency=concurrency, count_lost=True)
         load_random_vectors(rng, backend)
-        backend.train(0, Block(0, 40, 3, 4, 0.01, 0.01))
+        backend.train_block(Block(0, 40, 3, 4, 0.01, 0.01))
         shares.append(backend.lost_share())
     alone, together = shares
     # Alone, a step is lost only where a batch holds a word twice; together, where more than four write a row. Expected

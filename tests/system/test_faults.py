@@ -384,7 +384,7 @@ from spherevec.model import Model
 out, *arguments = sys.argv[1:]
 assert main([*arguments, "--seed", "1"]) == 0  # everything is loaded and compiled
 places = [
-    "spherevec.training.runtime.encode", "spherevec.training.workers._run_threads",
+    "spherevec.training.runtime.encode", "spherevec.training.run.train_blocks",
     "spherevec.training.trainer.build_model", "spherevec.model.folder.write_files",
     "spherevec.storage.checksums._written", "spherevec.storage.files._exchange",
     "spherevec.training.checkpoint.remove",

@@ -373,7 +373,7 @@ def test_a_checkpoint_with_other_sums_is_refused(tmp_path):
         ["a b a", "b a c"], min_count=1, epochs=1, vector_size=2, threads=1, checkpoint=place, checkpoint_every="1e"
     )
     about = json.loads((place / "checkpoint.json").read_text())
-    about["biases"]["seen"]["more"] = 1.0
+    about["sums"]["more"] = 1.0
     (place / "checkpoint.json").write_text(json.dumps(checksums.with_checksum(about)))
     with pytest.raises(FormatError, match="damaged checkpoint"):
         checkpoint.load(place)

@@ -66,7 +66,7 @@ RUNNER = """
 PHASES = {
     "reading": ("spherevec.training.runtime.encode", "before", 1, "nothing"),
     "preparing": ("spherevec.training.runtime.prepare", "after", 1, "nothing"),
-    "training": ("spherevec.training.workers._run_threads", "before", 2, "checkpoint"),
+    "training": ("spherevec.training.run.train_blocks", "before", 2, "checkpoint"),
     "saving a checkpoint": ("spherevec.training.checkpoint.write_tensors", "after", 1, "checkpoint"),
     "a checkpoint in its place": ("spherevec.training.checkpoint._entry", "after", 1, "checkpoint"),
     "fitting documents": ("spherevec.training.run.refit_plan", "before", 2, "checkpoint"),
@@ -151,7 +151,7 @@ def test_signals_at_any_phase_lose_nothing(text, whole, tmp_path, phase, numbers
 UPDATE_PHASES = ("reading more", "training more", "growing", "writing the model", "removing the checkpoint")
 PHASES |= {
     "reading more": ("spherevec.training.update.encode", "after", 1, "nothing"),
-    "training more": ("spherevec.training.workers._run_threads", "before", 2, "checkpoint"),
+    "training more": ("spherevec.training.run.train_blocks", "before", 2, "checkpoint"),
     "growing": ("spherevec.training.update:Update.with_words", "before", 1, "model"),
 }
 
@@ -359,7 +359,7 @@ def test_a_second_run_is_refused_at_once(text, tmp_path):
         {"position": {"epoch": "1"}},
         {"position": None},
         {"sums": {"tokens": None}},
-        {"biases": {"words": "x", "documents": 0.0, "seen": {}}},
+        {"biases": {"words": "x", "documents": 0.0}},
         {"files": {}},
         {"config": [1]},
         {"corpus": {"documents": 10**400}},

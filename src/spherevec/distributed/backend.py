@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from spherevec.distributed.exchange import SHARED, Slice
 from spherevec.distributed.layout import Layout
 from spherevec.distributed.worker import Report, Task, total
 from spherevec.distributed.worker_pool import WorkerPool
-from spherevec.engine.base import Block, Floats, table_rows
+from spherevec.engine.base import Block, Floats, OneByOne, table_rows
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.cpu.word_weights import Coherence, weights_of
@@ -61,7 +61,6 @@ class ClusterBackend:
     """
 
     workers = 1  # one thread drives the workers
-    rounds = None  # blocks are trained one by one; each worker has rounds of its own
 
     def __init__(
         self,
@@ -132,7 +131,10 @@ class ClusterBackend:
     def warm_up(self) -> None:
         self._pool.do("warm_up")
 
-    def train(self, worker: int, block: Block) -> None:
+    def begin(self, blocks: Sequence[Block]) -> OneByOne:
+        return OneByOne(self, blocks)
+
+    def train_block(self, block: Block) -> None:
         """One exchange: all workers train, and then agree on what they have learned."""
         pool, alone = self._pool, self._pool.workers == 1
         sums = self._sums if alone else Sums()

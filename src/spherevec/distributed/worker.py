@@ -22,8 +22,7 @@ from spherevec.corpus import Vocabulary
 from spherevec.distributed.exchange import SHARED, RowDeltas, Slice, apply_delta, merged, packed
 from spherevec.distributed.reading import EncodedPart, PartReader
 from spherevec.engine.backends import make_backend
-from spherevec.engine.base import Block, Floats
-from spherevec.engine.bias import Biases
+from spherevec.engine.base import Biases, Block, Floats
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
 from spherevec.engine.figures import Sums
@@ -33,9 +32,9 @@ from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
 from spherevec.process import usable_cores
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import available_memory
-from spherevec.training.run import refit_plan
+from spherevec.training.run import refit_plan, with_biases
 from spherevec.training.runtime import training_data
-from spherevec.training.workers import BlockQueue, BlockTrainer
+from spherevec.training.workers import train_blocks
 
 IDS, LENGTHS = "ids.bin", "lengths.bin"
 # Rounds of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
@@ -97,7 +96,7 @@ class Shard:
         self._data = training_data(ids, offsets, counts, config)
         self._config = config.with_(seed=seed_of(config.seed, number))
         self._backend = make_backend(self._data, config, workdir)
-        self._biases = Biases(config.bias, config.concentration)
+        self._biases = Biases(config.bias, config.bias)
         # What the workers agreed on last; a worker alone agrees with itself.
         self._agreed: dict[str, Floats] = {}
         if workers > 1:
@@ -144,12 +143,13 @@ class Shard:
     def train(self, task: Task) -> tuple[Report | Slice, ...]:
         """Train up to the next exchange; returns a report and what has moved, a slice for each worker to add up."""
         self._backend.restore_sums(task.sums)
-        self._biases.restore({"words": task.word_bias, "documents": task.document_bias, "seen": vars(task.sums)})
+        self._biases = Biases(task.word_bias, task.document_bias)
         blocks = self.blocks(task.epoch)
         first, last = (len(blocks) * step // task.steps for step in (task.step, task.step + 1))
         if first < last:
-            trainer = BlockTrainer(self._backend, self._biases, learns=self._config.objective_info.likelihood)
-            trainer.train(BlockQueue(blocks[first:last], self._backend.workers))
+            training = self._backend.begin(with_biases(blocks[first:last], self._biases))
+            train_blocks(training, self._backend.workers)
+            self._biases = Biases(*self._backend.learned_biases())
         return Report(self._backend.sums(), self._biases.words, self._biases.documents), *self._slices()
 
     def absorb(self, *agreed: Slice) -> None:

@@ -6,7 +6,7 @@ A backend sees plain arrays: never a vocabulary, a corpus or a model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +23,8 @@ NEGATIVES_AHEAD = 4  # triples from sampling a negative to needing its row: memo
 # Share of the way to where it comes to rest that a vector goes in one step, for each unit of the learning rate.
 SETTLING = 1.0
 LOSS_EVERY = 16  # the loss is measured at every 16th word; logarithms at each would cost more than the training
+DAMPING = 0.1  # share of what is missing that a round, or so many tokens, make up for; the vectors follow meanwhile
+LEARNED_TOKENS = 50_000
 
 
 class Sampling(NamedTuple):
@@ -76,7 +78,7 @@ def table_rows(words: int, documents: int, config: TrainConfig) -> dict[str, int
 
 @dataclass(frozen=True)
 class Block:
-    """A run of units, by position in the epoch's order."""
+    """A run of units, by position in the epoch's order, and the biases that training goes on from."""
 
     first: int
     last: int
@@ -84,18 +86,43 @@ class Block:
     sample_key: int
     alpha_first: float
     alpha_last: float
-    word_bias: float = 0.0  # of the von Mises–Fisher likelihood
+    word_bias: float = 0.0
     document_bias: float = 0.0
+
+
+@dataclass
+class Biases:
+    """The biases of the von Mises–Fisher likelihood, learned so that vectors need no common direction.
+
+    A real pair has probability sigmoid(kappa cos - b). At its best the likelihood makes kappa cos - b the pointwise
+    mutual information of the pair less log K, for K negatives; its mean over negative pairs is some negative number.
+    With b fixed too low the vectors supply that number themselves: all words turn to one direction and all contexts to
+    the opposite one. Likelihood alone cannot tell the two apart, so b is set by a second demand: negative pairs are
+    orthogonal on average.
+    """
+
+    words: float  # b for pairs of words
+    documents: float  # and for pairs of a word and a document
+
+
+class Training(Protocol):
+    """Blocks of one epoch that a backend has begun to train."""
+
+    def train(self, worker: int) -> None:
+        """Train as one of the workers; all of them must be called at the same time, once each."""
+
+    def stop(self) -> None:
+        """End after the blocks that are being trained."""
+
+    @property
+    def done(self) -> int:
+        """How many blocks are trained; when all workers have ended, these are the first ones."""
 
 
 class Backend(Protocol):
     """Holds the vectors while they are trained. This is all that a run asks of a device."""
 
     workers: int
-
-    @property
-    def rounds(self) -> DeterministicBackend | None:
-        """What trains blocks in rounds, for the same bits with any number of threads; None: blocks one by one."""
 
     def fill(self) -> None:
         """Set every vector to a random direction, by the seed of the run."""
@@ -112,8 +139,8 @@ class Backend(Protocol):
     def warm_up(self) -> None:
         """Compile whatever `train` needs."""
 
-    def train(self, worker: int, block: Block) -> None:
-        """Train a block; called from as many threads at once as there are workers."""
+    def begin(self, blocks: Sequence[Block]) -> Training:
+        """Get ready to train some blocks of one epoch, from the biases of the first; called from one thread."""
 
     def sums(self) -> Sums:
         """Sums since the start."""
@@ -121,8 +148,8 @@ class Backend(Protocol):
     def restore_sums(self, sums: Sums) -> None:
         """Go on from sums of an earlier run."""
 
-    def learned_biases(self) -> tuple[float, float] | None:
-        """Biases of words and documents that the backend learns while it trains; None where the trainer does."""
+    def learned_biases(self) -> tuple[float, float]:
+        """The biases of words and documents after the last block that was trained."""
 
     def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
         """What documents are fitted with to the words as they are now; None where the objective has no use for it.
@@ -151,25 +178,33 @@ class LocalBackend(Backend, Protocol):
         """The input vectors in host memory, (V, stride) padded rows; not to be written to."""
 
 
-class Rounds(Protocol):
-    """Blocks that all workers train together, one after another."""
+class BlockBackend(Protocol):
+    """A backend that trains one block after another, from one thread."""
+
+    def train_block(self, block: Block) -> None: ...
+
+    def learned_biases(self) -> tuple[float, float]: ...
+
+
+class OneByOne:
+    """The blocks of such a backend: each is trained with the biases that were learned before it."""
+
+    def __init__(self, backend: BlockBackend, blocks: Sequence[Block]) -> None:
+        self._backend, self._blocks = backend, blocks
+        self._stopped, self.done = False, 0
 
     def train(self, worker: int) -> None:
-        """Train them as one of the workers; all of them must be called at the same time, once each."""
+        for block in self._blocks:
+            if self.done:
+                word_bias, document_bias = self._backend.learned_biases()
+                block = replace(block, word_bias=word_bias, document_bias=document_bias)
+            self._backend.train_block(block)
+            self.done += 1
+            if self._stopped:
+                return
 
     def stop(self) -> None:
-        """End after the block that is being trained."""
-
-    @property
-    def done(self) -> int:
-        """How many blocks are finished."""
-
-
-class DeterministicBackend(Backend, Protocol):
-    """Trains blocks in rounds, so that results do not depend on the number of workers."""
-
-    def begin_rounds(self, blocks: Sequence[Block]) -> Rounds:
-        """Get ready to train some blocks of one epoch; called from one thread."""
+        self._stopped = True
 
 
 class DocumentFit(Protocol):

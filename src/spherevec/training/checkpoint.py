@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from spherevec import process
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus
-from spherevec.engine.base import Backend, Floats, table_rows
-from spherevec.engine.bias import Biases
+from spherevec.engine.base import Backend, Biases, Floats, table_rows
 from spherevec.engine.figures import Sums
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
@@ -32,10 +31,9 @@ from spherevec.storage import checksums, schema
 from spherevec.storage.files import atomic_folder, check_folder, previous_version
 from spherevec.storage.folders import OpenFolder
 from spherevec.storage.tensors import read_tensors, write_tensors
-from spherevec.training.workers import Ranges
 
 FORMAT = "spherevec-checkpoint"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST, VECTORS = "checkpoint.json", "vectors.safetensors"
 _FILES = {MANIFEST, VECTORS}
 _LONGEST_MANIFEST = 1 << 25
@@ -56,7 +54,7 @@ _SCHEMA = schema.record(
         "position": schema.record(
             {
                 "epoch": schema.whole(),
-                "left": schema.optional(schema.list_of(schema.list_of(schema.whole(), 2))),
+                "trained": schema.optional(schema.whole()),
                 "before": schema.map_of(schema.number),
                 "seconds": schema.number,
                 "record": schema.table,
@@ -64,9 +62,7 @@ _SCHEMA = schema.record(
             }
         ),
         "sums": schema.map_of(schema.number),
-        "biases": schema.record(
-            {"words": schema.number, "documents": schema.number, "seen": schema.map_of(schema.number)}
-        ),
+        "biases": schema.record({"words": schema.number, "documents": schema.number}),
         "files": schema.record(
             {VECTORS: schema.record({"bytes": schema.whole(), "sha256": schema.text}, {"sample": schema.text})}
         ),
@@ -81,7 +77,7 @@ class Position:
 
     Attributes:
         epoch: how many epochs are finished.
-        left: the numbers [first, last) of the blocks that are left of the next epoch, None where it is not begun.
+        trained: how many blocks of the next epoch are trained, None where it is not begun.
         before: the figures at the start of that epoch.
         seconds: spent on that epoch.
         record: the figures of each finished epoch.
@@ -89,7 +85,7 @@ class Position:
     """
 
     epoch: int = 0
-    left: Ranges | None = None
+    trained: int | None = None
     before: Sums = field(default_factory=Sums)
     seconds: float = 0.0
     record: tuple[dict[str, Any], ...] = ()
@@ -100,8 +96,7 @@ class Position:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Position:
-        left = None if values["left"] is None else tuple((first, last) for first, last in values["left"])
-        return cls(**{**values, "left": left, "before": Sums(**values["before"]), "record": tuple(values["record"])})
+        return cls(**{**values, "before": Sums(**values["before"]), "record": tuple(values["record"])})
 
 
 @dataclass(frozen=True)
@@ -167,7 +162,7 @@ class Saver:
         Args:
             tables: the vectors, where the backend has given them away.
         """
-        if position.epoch == 0 and position.left is None:
+        if position.epoch == 0 and position.trained is None:
             return
         with process.signals_held_back() as held:
             try:
@@ -196,7 +191,7 @@ class Saver:
                 "corpus": self._fingerprint,
                 "position": position.as_dict(),
                 "sums": asdict(backend.sums()),
-                "biases": self._biases.state(),
+                "biases": asdict(self._biases),
                 "files": {VECTORS: _entry(new / VECTORS)},
             }
             (new / MANIFEST).write_text(json.dumps(checksums.with_checksum(about), indent=1) + "\n", encoding="ascii")
@@ -211,7 +206,7 @@ class Checkpoint:
     corpus: Mapping[str, Any]
     position: Position
     sums: Sums
-    biases: Mapping[str, Any]
+    biases: Biases
     tables: Mapping[str, NDArray[np.float32]]
 
     def check(self, config: TrainConfig, corpus: EncodedCorpus, blocks: int) -> None:
@@ -244,10 +239,9 @@ class Checkpoint:
         self._refuse_settings(differing, settings)
         rows = table_rows(now["words"], now["documents"], config)
         shapes = {name: (count, config.vector_size) for name, count in rows.items()}
-        left = self.position.left or ()
         if (
             {name: table.shape for name, table in self.tables.items()} != shapes
-            or any(not 0 <= first < last <= blocks for first, last in left)
+            or not 0 <= (self.position.trained or 0) <= blocks
             or not 0 <= self.position.epoch <= config.epoch_count
             or len(self.position.record) != self.position.epoch
             or not 0 <= self.position.refitted <= corpus.n_documents
@@ -268,7 +262,7 @@ class Checkpoint:
             for start in range(0, len(table), CHUNK_ROWS):
                 backend.load(name, start, table[start : start + CHUNK_ROWS])
         backend.restore_sums(self.sums)
-        biases.restore(self.biases)
+        biases.words, biases.documents = self.biases.words, self.biases.documents
 
 
 def find(folder: Path) -> Path | None:
@@ -315,14 +309,13 @@ def load(folder: Path) -> Checkpoint | None:
             about = _manifest(opened)
             vectors = opened.open(VECTORS)
             tables = read_tensors(place / VECTORS, opened=_checked(vectors, about["files"][VECTORS]))
-        Sums(**about["biases"]["seen"])  # refused here where a name is unknown
         found = Checkpoint(
             folder=place,
             config=about["config"],
             corpus=dict(about["corpus"]),
             position=Position.from_dict(about["position"]),
             sums=Sums(**about["sums"]),
-            biases=dict(about["biases"]),
+            biases=Biases(**about["biases"]),
             tables=tables,
         )
     except OSError as error:

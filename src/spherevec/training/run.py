@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
-from spherevec.engine.base import Floats, table_rows
-from spherevec.engine.bias import Biases
+from spherevec.engine.base import Biases, Block, Floats, Training, table_rows
 from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables, blank_tables
 from spherevec.errors import TrainingError
@@ -25,7 +24,7 @@ from spherevec.training import checkpoint as checkpoints
 from spherevec.training.checkpoint import Position
 from spherevec.training.options import Options
 from spherevec.training.progress import Progress
-from spherevec.training.workers import BlockQueue, BlockTrainer
+from spherevec.training.workers import train_blocks
 
 HEALTH_ROWS = 4096  # word vectors looked at for a live figure
 
@@ -53,18 +52,19 @@ class Run:
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, options: Options) -> None:
         self._corpus, self._config, self._options, self._report = corpus, config, options, options.report
         self._schedule, make_backend = options.runtime.prepare(corpus, config)
+        self._epoch_blocks = len(self._schedule.blocks(0))
         checkpoint = None if options.checkpoint is None else Path(options.checkpoint)
         self._resumed = checkpoints.load(checkpoint) if checkpoint and options.resume else None
         if self._resumed:
-            self._resumed.check(config, corpus, len(self._schedule.blocks(0)))
+            self._resumed.check(config, corpus, self._epoch_blocks)
         self.backend = make_backend()
-        self.biases = Biases(config.bias, config.concentration)
+        self.biases = Biases(config.bias, config.bias)
         self._saver = None
         if checkpoint and options.every:
             self._saver = checkpoints.Saver(checkpoint, options.every, self.backend, self.biases, config, corpus)
         position = self._resumed.position if self._resumed else Position()
-        # The queue of the epoch that is being trained. One assignment changes both, whenever an interruption comes.
-        self._state: tuple[Position, BlockQueue | None] = (position, None)
+        # With what is being trained from there on. One assignment changes both, whenever an interruption comes.
+        self._state: tuple[Position, Training | None] = (position, None)
         self._epoch_started = self._started = time.perf_counter()
         self._share_at_start = self.done
 
@@ -141,14 +141,17 @@ class Run:
     @property
     def position(self) -> Position:
         """Where the run stands; to be asked when no block is being trained."""
-        position, queue = self._state
-        return position if queue is None else replace(position, left=queue.left, seconds=self._seconds())
+        position, training = self._state
+        if training is None:
+            return position
+        return replace(position, trained=(position.trained or 0) + training.done, seconds=self._seconds())
 
     @property
     def done(self) -> float:
         """The share of all epochs that is finished."""
-        position, queue = self._state
-        return (position.epoch + (queue.done if queue else 0.0)) / self._config.epoch_count
+        position, training = self._state
+        trained = (position.trained or 0) + (training.done if training else 0)
+        return (position.epoch + trained / self._epoch_blocks) / self._config.epoch_count
 
     def train(self) -> None:
         """Train all epochs that are left."""
@@ -167,15 +170,20 @@ class Run:
     def _train_epoch(self) -> None:
         backend, config, position = self.backend, self._config, self.position
         blocks = self._schedule.blocks(position.epoch)
-        if position.left is None:
-            position = replace(position, left=((0, len(blocks)),), before=backend.sums())
+        trained = position.trained
+        if trained is None:
+            trained, position = 0, replace(position, before=backend.sums())
         self._epoch_started = time.perf_counter()
-        queue = BlockQueue(blocks, backend.workers, left=position.left)
-        self._state = (position, queue)
-        trainer = BlockTrainer(backend, self.biases, learns=config.objective_info.likelihood)
-        while queue.left:
-            trainer.train(queue, self._tick, self._pause)
-            if queue.left:
+        while trained < len(blocks):
+            position = replace(position, trained=trained)
+            training = backend.begin(with_biases(blocks[trained:], self.biases))
+            self._state = (position, training)
+            try:
+                train_blocks(training, backend.workers, self._tick, self._pause)
+            finally:
+                self.biases.words, self.biases.documents = backend.learned_biases()
+            trained += training.done
+            if trained < len(blocks):
                 self._save()
         # An interruption comes before all of this or after it, so that nothing is done twice where a run goes on.
         with process.signals_held_back():
@@ -246,6 +254,10 @@ class Run:
         left = spent / since_start * (1 - share) if since_start > 0 else None
         self._report(Progress("training", share, position.epoch + 1, config.epochs, figures, left))
         self._corpus.drop_pages()
+
+
+def with_biases(blocks: list[Block], biases: Biases) -> list[Block]:
+    return [replace(block, word_bias=biases.words, document_bias=biases.documents) for block in blocks]
 
 
 def refit_plan(config: TrainConfig, biases: Biases, tables: FitTables | None) -> FitPlan:

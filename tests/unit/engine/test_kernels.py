@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 
 import oracle
-from helpers import run_on
+from helpers import run_on, train_block
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
 from spherevec.engine.base import Block, TrainingData
-from spherevec.engine.bias import Biases
 from spherevec.engine.cpu import kernels as kernel
 from spherevec.engine.cpu.backend import CpuBackend
 from spherevec.engine.fit import FitPlan
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.training import workers
 from spherevec.training.runtime import prepare
 
 TABLES = ("inputs", "contexts", "docs")
@@ -95,8 +93,8 @@ def test_one_comparison_at_a_time_is_the_oracles(objective, batch, rule, step):
             alpha = float(rng.choice([0.001, 0.04, 0.4]))
             load_random_vectors(rng, ours, theirs)
             block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), alpha, 0.0, 1.0, 0.5)
-            ours.train(0, block)
-            theirs.train(0, block)
+            train_block(ours, block)
+            train_block(theirs, block)
             allowed = STEP_ERROR + alpha * config.concentration * LOGISTIC_ERROR * (objective == "vmf") * 2
             assert largest_difference(ours, theirs) < allowed
         np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-4)
@@ -119,8 +117,8 @@ def test_every_concentration_and_offset_is_the_oracles(concentration, bias):
     for position in range(150):
         load_random_vectors(rng, ours, theirs)
         block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), alpha, alpha, 0.0, bias)
-        ours.train(0, block)
-        theirs.train(0, block)
+        train_block(ours, block)
+        train_block(theirs, block)
         # Rounding of a cosine is multiplied by the concentration before the logistic function sees it.
         assert largest_difference(ours, theirs) < 3 * (STEP_ERROR + 0.3 * (LOGISTIC_ERROR + concentration * 1e-7))
 
@@ -142,8 +140,8 @@ def test_batches_of_every_shape_are_the_oracles(objective, batch, negative):
         for position in range(len(documents)):
             load_random_vectors(rng, ours, theirs)
             block = Block(position, position + 1, 0, int(rng.integers(1, 2**63)), 0.02, 0.0, 1.5, -0.5)
-            ours.train(0, block)
-            theirs.train(0, block)
+            train_block(ours, block)
+            train_block(theirs, block)
             # Every word is in some 30 steps, each of which inherits the error of those before.
             assert largest_difference(ours, theirs) < 2e-5
         np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-4)
@@ -209,12 +207,14 @@ def test_epoch_by_epoch_is_the_oracles(small_corpus, settings):
     # function adds its own error, 3e-5 * alpha * kappa at most. The vectors themselves travel 10,000 times as far.
     tolerance = 3e-5 if config.objective == "vmf" else 1e-5
     records = []
-    offsets = [Biases(config.bias, config.concentration) for _ in (ours, theirs)]
+    biases = config.bias, config.bias
     for epoch in range(config.epochs):
-        blocks = schedule.epoch_blocks(data, config, epoch)
-        for backend, learned in zip((ours, theirs), offsets, strict=True):
-            trainer = workers.BlockTrainer(backend, learned, learns=config.objective == "vmf")
-            trainer.train(workers.BlockQueue(blocks, 1))
+        first, *others = schedule.epoch_blocks(data, config, epoch)
+        first = replace(first, word_bias=biases[0], document_bias=biases[1])
+        for backend in (ours, theirs):
+            backend.begin([first, *others]).train(0)
+        biases = ours.learned_biases()
+        assert biases == pytest.approx(theirs.learned_biases(), rel=1e-5)
         records.append(largest_difference(ours, theirs))
     assert max(records) < tolerance
     assert np.linalg.norm(ours.read("inputs", 0, 100) - started, axis=1).mean() > 0.1
@@ -317,8 +317,8 @@ def test_a_document_longer_than_a_piece_is_the_oracles(batch):
     ours, theirs = both(data, config)
     load_random_vectors(rng, ours, theirs)
     block = Block(0, data.units, 11, 12, 0.02, 0.01)
-    ours.train(0, block)
-    theirs.train(0, block)
+    train_block(ours, block)
+    train_block(theirs, block)
     assert ours.sums().tokens == 10_003 + kernel.PIECE
     np.testing.assert_allclose(astuple(ours.sums()), astuple(theirs.sums()), rtol=1e-4, atol=1e-4)
     assert largest_difference(ours, theirs) < 1e-5 < theirs.closest_call
@@ -331,7 +331,7 @@ def test_every_pair_of_a_long_document_is_trained_once():
         config = TrainConfig(vector_size=4, window=1, objective=objective, batch=batch, threads=1, negative=1)
         backend = CpuBackend(data, config)
         load_random_vectors(np.random.default_rng(1), backend)
-        backend.train(0, Block(0, data.units, 5, 6, 0.01, 0.01))
+        train_block(backend, Block(0, data.units, 5, 6, 0.01, 0.01))
         neighbours = 2 * (tokens - 1) + 0 + 2
         assert backend.sums().pairs == neighbours + per_word * (tokens + 1 + 2)
 
@@ -356,7 +356,7 @@ def test_norms_do_not_drift(settings, step):
     backend = CpuBackend(data, config)
     load_random_vectors(rng, backend)
     for epoch in range(5):
-        backend.train(0, Block(0, data.units, 3 + epoch, 4 + epoch, 0.1, 0.1))
+        train_block(backend, Block(0, data.units, 3 + epoch, 4 + epoch, 0.1, 0.1))
     assert backend.sums().pairs > 150_000
     for table in TABLES:
         rows = backend.read(table, 0, 10**9).astype(np.float64)
@@ -387,7 +387,7 @@ for settings in (dict(negative=7, batch=5), dict(objective="hinge", batch=1), di
     config = TrainConfig(vector_size=17, window=10, threads=1, **settings)
     backend = CpuBackend(data, config)
     load_random_vectors(rng, backend)
-    backend.train(0, Block(0, data.units, 8, 9, 0.01, 0.0))
+    train_block(backend, Block(0, data.units, 8, 9, 0.01, 0.0))
     assert backend.sums().tokens == sum(lengths)
 try:
     for unit in (0, 4):

@@ -9,12 +9,12 @@ from helpers import devices
 from spherevec.compiling import njit
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
+from spherevec.engine import schedule
 from spherevec.engine.cpu import backend as cpu
-from spherevec.engine.cpu import kernels as kernel
-from spherevec.engine.cpu.overlay_ops import OWN_STEPS, OwnRows, count_move, row_of
+from spherevec.engine.cpu import rounds
+from spherevec.engine.cpu.overlay_ops import OwnRows, count_move, row_of
+from spherevec.engine.cpu.rounds import OWN_STEPS
 from spherevec.engine.cpu.vector_ops import padded_rows
-from spherevec.engine.schedule import epoch_blocks
-from spherevec.training import train
 from spherevec.training.runtime import prepare
 
 DIM, WORDS, OWN = 20, 12, 5
@@ -31,35 +31,40 @@ def table():
     return rows
 
 
-def own_rows(table, share=1.0):
-    rows = OwnRows(table, padded_rows(OWN, DIM), padded_rows(OWN, DIM), np.zeros(OWN, np.int32), share)
-    kernel.bring_rows_together(rows)
+@njit(cache=False)
+def bring_together(rows, least, share):
+    rounds.bring_together(rows, least, share)
+
+
+def own_rows(table):
+    rows = OwnRows(table, padded_rows(OWN, DIM), np.zeros(OWN, np.int32), padded_rows(OWN, DIM), OWN)
+    bring_together(rows, 0, np.float32(0.0))
     return rows
 
 
 def learn(rows, where, seed, steps=3):
     """Turn copies elsewhere, as `steps` steps of training would."""
-    rows.own[where, :DIM] = unit(rows.own[where, :DIM] + np.random.default_rng(seed).normal(0, 0.05, DIM))
+    rows.copies[where, :DIM] = unit(rows.copies[where, :DIM] + np.random.default_rng(seed).normal(0, 0.05, DIM))
     rows.moves[where] += steps
 
 
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_what_two_threads_learned_is_added_up(table, share):
     start = table.copy()
-    first, second = own_rows(table, share), own_rows(table, share)
+    first, second = own_rows(table), own_rows(table)
     learn(first, [0, 2], 2)
     learn(second, [2, 4], 3)
     expected = start.astype(np.float64)
     for rows in (first, second):
-        learned = rows.own.astype(np.float64) - start[:OWN]
+        learned = rows.copies.astype(np.float64) - start[:OWN]
         expected[:OWN] = unit(expected[:OWN] + share * learned)
-    kernel.bring_rows_together(first)
-    kernel.bring_rows_together(second)
+    bring_together(first, 1, np.float32(share))
+    bring_together(second, 1, np.float32(share))
     np.testing.assert_allclose(table, expected, atol=1e-6)
     assert np.array_equal(table[OWN:], start[OWN:])
     for rows in (second, first):  # the first sees what the second has learned when it comes to the table again
-        kernel.bring_rows_together(rows)
-        assert np.array_equal(rows.own, table[:OWN]) and np.array_equal(rows.start, table[:OWN])
+        bring_together(rows, 0, np.float32(share))
+        assert np.array_equal(rows.copies, table[:OWN]) and np.array_equal(rows.start, table[:OWN])
         assert not rows.moves.any()
 
 
@@ -67,18 +72,20 @@ def test_what_two_threads_learned_is_added_up(table, share):
 def count_moves(rows, row, times):
     for _ in range(times):
         count_move(rows, row)
-    return row_of(rows, row)
+    return row_of(rows, row, rows.table.shape[1])
 
 
 def test_a_copy_goes_to_the_table_after_some_steps(table):
     rows, before = own_rows(table), table.copy()
     learn(rows, [1], 4, steps=0)
-    assert count_moves(rows, 1, OWN_STEPS - 1) == rows.own[1:].ctypes.data
+    assert count_moves(rows, 1, OWN_STEPS - 1) == rows.copies[1:].ctypes.data
+    bring_together(rows, OWN_STEPS, np.float32(1.0))
     assert np.array_equal(table, before) and rows.moves[1] == OWN_STEPS - 1
-    moved = rows.own[1].copy()
+    moved = rows.copies[1].copy()
     count_moves(rows, 1, 1)
+    bring_together(rows, OWN_STEPS, np.float32(1.0))
     np.testing.assert_allclose(table[1], moved, atol=1e-6)
-    assert rows.moves[1] == 1 and np.array_equal(rows.start[1], table[1])
+    assert rows.moves[1] == 0 and np.array_equal(rows.start[1], table[1])
     assert count_moves(rows, OWN, 1) == table[OWN:].ctypes.data  # a rare word is trained in place
 
 
@@ -92,21 +99,12 @@ def test_training_with_copies_is_training(recipe, monkeypatch, tmp_path):
         for threads, own in ((1, 0), (2, 20)):
             monkeypatch.setattr(cpu, "OWN_ROWS", own)
             monkeypatch.setattr(cpu, "SETTLING", 1e-9)  # nobody else learns: nothing is damped
-            monkeypatch.setattr(cpu, "DEVICES", devices(block_tokens=900))  # so that several threads have work
+            monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900))  # so that several threads have work
             config = TrainConfig.recipe(recipe, vector_size=16, epochs=1, threads=threads, sample=1e-3)
             data = prepare(corpus, config)
             backend = cpu.CpuBackend(data, config)
             backend.fill()
-            for block in epoch_blocks(data, config, 0):
-                backend.train(0, block)
+            backend.begin(schedule.epoch_blocks(data, config, 0)).train(0)
             tables.append({name: backend.read(name, 0, 50) for name in ("inputs", "contexts", "docs")})
     for name, plain in tables[0].items():
         np.testing.assert_allclose(tables[1][name], plain, atol=2e-5)
-
-
-def test_a_short_text_has_the_same_bits_on_any_number_of_threads():
-    """One thread trains all of it, and nothing is damped for the sake of others."""
-    texts = [f"a{number % 7} b{number % 5} c d e f" for number in range(200)]
-    first, second = (train(texts, epochs=2, min_count=1, threads=threads, progress=False) for threads in (1, 5))
-    for table in ("words", "contexts", "docs"):
-        assert np.array_equal(getattr(first, table).vectors, getattr(second, table).vectors)

@@ -11,6 +11,7 @@ import spherevec
 from helpers import digest, random_documents
 from oracle import OracleBackend, mix
 from spherevec import TrainConfig, sphere
+from spherevec.compiling import njit
 from spherevec.corpus import encode
 from spherevec.engine import schedule
 from spherevec.engine.base import PIECE, SETTLING, Block, TrainingData
@@ -113,7 +114,7 @@ def trained_by_definition(data, config, start, block, positions, peer):
     for name in TABLES:
         shard.vectors[name] = start[name].copy().view(Counted)
         shard.vectors[name].moves = np.zeros(len(start[name]), int)
-    shard.train(0, block, positions, peer)
+    shard.train_block(block, positions, peer)
     vectors = {name: np.asarray(table) for name, table in shard.vectors.items()}
     return vectors, {name: table.moves for name, table in shard.vectors.items()}, shard.closest_call
 
@@ -152,7 +153,7 @@ def test_a_round_does_what_the_definition_says(small_corpus, settings, seed):
     for turn in range(2):
         start = {name: backend.read(name, 0, len(backend._tables[name])).astype(np.float64) for name in TABLES}
         block = Block(0, data.units, 0, 12345 + turn, alpha, alpha / 2, 1.0, 1.5)
-        backend.begin_rounds([block]).train(0)
+        backend.begin([block]).train(0)
         dealt = backend.round.units[: data.units, rounds.SHARD]
         loads = Counter()
         shift = mix(block.sample_key + block.first) >> 32
@@ -190,6 +191,11 @@ def test_a_round_does_what_the_definition_says(small_corpus, settings, seed):
             assert min(closest for *_, closest in shards) > 1e-6
 
 
+@njit(cache=False)
+def merge_copies(copies, rate, known):
+    rounds.merge_copies(copies, 0, 1, rate, known, False)
+
+
 @pytest.mark.parametrize(("rate", "expected"), [(1e-12, "sum"), (1e3, "mean")])
 def test_few_steps_add_up_and_many_are_averaged(rate, expected):
     rng = np.random.default_rng(0)
@@ -202,7 +208,7 @@ def test_few_steps_add_up_and_many_are_averaged(rate, expected):
         table, np.zeros((1, 1), np.int32), np.zeros((3, 2), np.int32), np.full((3, 2), 5, np.int32), rows,
         np.ones((3, 1), np.int64), np.full(1, -1, np.int32), np.zeros(6, np.int32), padded_rows(1, 16),
     )  # fmt: skip
-    rounds.merge_copies(shared, 0, 1, rate)
+    merge_copies(shared, rate, np.zeros(8))
     steps = (copies - start).sum(axis=0) if expected == "sum" else (copies - start).mean(axis=0)
     np.testing.assert_allclose(table, sphere.normalize(start + steps), atol=1e-6)
 
@@ -259,10 +265,10 @@ def test_there_is_always_room_for_the_copies(tmp_path, settings):
     backend = DeterministicCpuBackend(data, config)
     backend.fill()
     blocks = schedule.epoch_blocks(data, config, 0)
-    backend.begin_rounds(blocks)
+    backend.begin(blocks)
     fullest = {"inputs": 0.0, "contexts": 0.0}
     for block in blocks:
-        backend.begin_rounds([block]).train(0)
+        backend.begin([block]).train(0)
         for name in fullest:
             copies = getattr(backend, name)
             assert copies.used[:, 0].max() <= copies.touched.shape[1]

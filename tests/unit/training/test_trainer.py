@@ -9,23 +9,22 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import spherevec
-from helpers import GivenBackend, devices, digest, random_documents, run_on
+from helpers import GivenBackend, devices, digest, random_documents, run_on, train_block
 from spherevec import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
 from spherevec.engine.backends import make_backend
-from spherevec.engine.base import PIECE, Block, TrainingData
-from spherevec.engine.bias import Biases
+from spherevec.engine.base import LEARNED_TOKENS, PIECE, OneByOne, TrainingData
 from spherevec.engine.cpu.backend import CpuBackend
-from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError, TrainingError
 from spherevec.model.inference import fitter_of
 from spherevec.model.keyed_vectors import KeyedVectors
@@ -236,102 +235,85 @@ def test_the_order_changes_with_every_epoch_unless_it_is_the_files(corpus):
     assert len({block.sample_key for block in shuffled}) == len({block.sample_key for block in in_order}) == 5
 
 
-class Watched(CpuBackend):
-    """Notes which worker was given which block, and fails at one of them if told to."""
+class Watched:
+    """Blocks that workers take in turn; notes who trained which, and fails at one of them if told to."""
 
-    fails_at = -1
+    def __init__(self, count, fails_at=-1):
+        self.seen, self.stopped = defaultdict(list), threading.Event()
+        self._waiting, self._fails_at = iter(range(count)), fails_at
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.seen = defaultdict(list)
+    def train(self, worker):
+        for block in self._waiting:
+            if block == self._fails_at:
+                raise RuntimeError("broken")
+            time.sleep(0.001)
+            self.seen[worker].append(block)
+            if self.stopped.is_set():
+                return
 
-    def train(self, worker, block):
-        if block.first == self.fails_at:
-            raise RuntimeError("broken")
-        time.sleep(0.001)
-        self.seen[worker].append(block.first)
-
-
-def watched_blocks(corpus, fails_at=-1, count=40, tick=lambda: None):
-    config = TrainConfig(threads=3, sample=1e-3)
-    backend = Watched(prepare(corpus, config), config)
-    backend.fails_at = fails_at
-    blocks = [Block(i, i + 1, 0, 1, 0.1, 0.1) for i in range(count)]
-    queue = workers.BlockQueue(blocks, backend.workers)
-    workers.BlockTrainer(backend, Biases(1.0, 8.0), learns=True).train(queue, tick)
-    return backend, queue
+    def stop(self):
+        self.stopped.set()
 
 
-def test_workers_take_the_next_block(corpus):
-    backend, queue = watched_blocks(corpus)
-    assert sorted(chain.from_iterable(backend.seen.values())) == list(range(40))
-    assert all(seen == sorted(seen) for seen in backend.seen.values())
-    assert queue.done == 1.0 and queue.left == ()
+def test_all_workers_train_until_no_block_is_left():
+    training = Watched(40)
+    workers.train_blocks(training, 3)
+    assert sorted(chain.from_iterable(training.seen.values())) == list(range(40)) and len(training.seen) == 3
 
 
-def test_an_error_in_a_worker_comes_out(corpus):
+def test_an_error_in_a_worker_comes_out_when_the_others_have_stopped():
+    training = Watched(10**6, fails_at=5)
     with pytest.raises(RuntimeError, match="broken"):
-        watched_blocks(corpus, fails_at=5)
+        workers.train_blocks(training, 3)
+    assert sum(map(len, training.seen.values())) < 10**5
 
 
-def test_an_interruption_leaves_the_blocks_that_are_not_begun(corpus, monkeypatch):
-    trained, asked = [], threading.Event()
-
-    def train(self, worker, block):
-        asked.wait()  # the first blocks are not done before the interruption comes
-        time.sleep(0.01)
-        trained.append(block)
-
-    monkeypatch.setattr(Watched, "train", train)
-
+def test_an_interruption_and_a_pause_leave_the_blocks_that_are_not_begun():
     def interrupt():
-        asked.set()
         raise KeyboardInterrupt
 
+    training = Watched(10**6)
     with pytest.raises(KeyboardInterrupt):
-        watched_blocks(corpus, count=500, tick=interrupt)
-    assert 0 < len(trained) < 250
+        workers.train_blocks(training, 3, interrupt)
+    assert 0 < sum(map(len, training.seen.values())) < 10**5
+    paused = Watched(10**6)
+    workers.train_blocks(paused, 3, pause=lambda: True)
+    assert 0 < sum(map(len, paused.seen.values())) < 10**5
 
 
-def test_offsets_follow_the_cosines_of_drawn_pairs():
-    offsets = Biases(1.0, 8.0)
-    offsets.learn(lambda: Sums(word_cosine=10.0, word_negatives=40.0, document_cosine=-5.0, document_negatives=10.0))
-    assert (offsets.words, offsets.documents) == pytest.approx((1 - 0.1 * 8 * 0.25, 1 + 0.1 * 8 * 0.5))
-    # Sums are sums since the start: the same again adds nothing.
-    offsets.learn(lambda: Sums(word_cosine=10.0, word_negatives=40.0, document_cosine=-5.0, document_negatives=10.0))
-    assert (offsets.words, offsets.documents) == pytest.approx((0.8, 1.4))
-    offsets.learn(lambda: Sums(word_cosine=30.0, word_negatives=50.0, document_cosine=-5.0, document_negatives=10.0))
-    assert (offsets.words, offsets.documents) == pytest.approx((0.8 - 0.1 * 8 * 2, 1.4))
-
-
-class Learning(CpuBackend):
-    """Notes the offsets that each block was trained with, and the figures after it."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.seen = []
-
-    def train(self, worker, block):
-        super().train(worker, block)
-        self.seen.append((block.word_bias, block.document_bias, self.sums()))
-
-
-def test_every_block_is_trained_with_the_offsets_learned_from_those_before(corpus, monkeypatch):
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_biases_follow_the_cosines_of_negative_pairs(corpus, deterministic, monkeypatch):
     monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=400))
-    config = TrainConfig(**SETTINGS)
+    config = TrainConfig(**SETTINGS, deterministic=deterministic)
     data = prepare(corpus, config)
-    backend = Learning(data, config)
+    backend = make_backend(data, config)
     backend.fill()
-    run = run_on(backend, data, config, corpus)
-    run.train()
-    offsets = run.biases
-    twin = Biases(config.bias, config.concentration)
-    for words, documents, figures in backend.seen:
-        assert (words, documents) == (twin.words, twin.documents)
-        twin.learn(lambda figures=figures: figures)
-    assert len(backend.seen) > 10
-    assert (offsets.words, offsets.documents) == (twin.words, twin.documents)
-    assert abs(offsets.words - config.bias) > 0.01
+    words, documents = 1.0, 1.5
+    for block in schedule.epoch_blocks(data, config, 0):
+        before = backend.sums()
+        train_block(backend, replace(block, word_bias=words, document_bias=documents))
+        seen = backend.sums() - before
+        rate = 0.1 * config.concentration * (1 if deterministic else seen.tokens / LEARNED_TOKENS)
+        words -= rate * seen.word_cosine / seen.word_negatives
+        documents -= rate * seen.document_cosine / seen.document_negatives
+        assert backend.learned_biases() == pytest.approx((words, documents), rel=1e-6)
+    assert abs(words - 1) > 0.001 and abs(documents - 1.5) > 0.001
+
+
+def test_a_block_after_another_is_trained_with_what_was_learned_from_it(corpus, monkeypatch):
+    monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=400))
+    config = TrainConfig(**SETTINGS, deterministic=False)
+    data = prepare(corpus, config)
+    alone, together = (make_backend(data, config) for _ in range(2))
+    blocks = schedule.epoch_blocks(data, config, 0)
+    for backend in (alone, together):
+        backend.fill()
+    together.begin(blocks).train(0)
+    one = SimpleNamespace(train_block=lambda block: train_block(alone, block), learned_biases=alone.learned_biases)
+    OneByOne(one, blocks).train(0)
+    assert len(blocks) > 5 and alone.learned_biases() == together.learned_biases()
+    for table in ("inputs", "contexts", "docs"):
+        np.testing.assert_array_equal(alone.read(table, 0, 10**9), together.read(table, 0, 10**9))
 
 
 def test_pieces_are_those_of_long_documents(monkeypatch):
@@ -546,22 +528,6 @@ def test_ctrl_c_stops_and_cleans_up(tmp_path):
     assert errors.strip().endswith("KeyboardInterrupt")
     assert process.returncode == -signal.SIGINT
     assert not list(tmp_path.iterdir())
-
-
-def test_offsets_learn_in_order_whatever_threads_do():
-    """Reports of two threads that overtake each other must not look like drawn pairs taken back."""
-    offsets, total = Biases(1.0, 8.0), [0]
-
-    def read():
-        total[0] += 1000
-        return Sums(word_cosine=-0.1 * total[0], word_negatives=float(total[0]))
-
-    with ThreadPoolExecutor(8) as pool:
-        for future in [pool.submit(offsets.learn, read) for _ in range(200)]:
-            future.result()
-    # Every report has a mean cosine of -0.1, so each of the 200 adds a tenth of 8 * 0.1.
-    assert offsets.words == pytest.approx(1.0 + 200 * 0.1 * 8 * 0.1)
-    assert offsets.documents == 1.0
 
 
 def test_python_tells_what_was_read(capsys):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from itertools import pairwise
 from pathlib import Path
@@ -14,12 +13,12 @@ from numpy.typing import NDArray
 
 from spherevec.compiling import need_compiler, read_only
 from spherevec.config import TrainConfig
-from spherevec.devices import DEVICES
-from spherevec.engine.base import SETTLING, Block, DeterministicBackend, Floats, Sampling, TrainingData
+from spherevec.engine.base import DAMPING, SETTLING, Block, Floats, Sampling, TrainingData
 from spherevec.engine.cpu import kernels as kernel
+from spherevec.engine.cpu import rounds as loop
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.fit_kernels import WeightedFit, fit_weighted
-from spherevec.engine.cpu.overlay_ops import OWN_STEPS, OwnRows
+from spherevec.engine.cpu.overlay_ops import OwnRows
 from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.cpu.word_weights import fit_tables
 from spherevec.engine.figures import SLOTS, Sums
@@ -49,9 +48,26 @@ def scratch_of(config: TrainConfig) -> type[kernel.BatchScratch]:
 
 def kernel_of(config: TrainConfig) -> Any:
     """The compiled function that trains a run's blocks, with the scratch of its objective."""
-    from spherevec.engine.cpu.rounds import train_rounds
+    return loop.train_rounds if config.is_deterministic else loop.train_freely
 
-    return train_rounds if config.is_deterministic else kernel.train_span
+
+class CpuTraining:
+    """Blocks that all workers of a backend train at the same time, in compiled code.
+
+    Args:
+        cells: its counters; see `rounds`.
+        train: what each worker does.
+    """
+
+    def __init__(self, cells: NDArray[np.int64], train: Callable[[int], None]) -> None:
+        self._cells, self.train = cells, train
+
+    def stop(self) -> None:
+        self._cells[loop.STOP] = 1
+
+    @property
+    def done(self) -> int:
+        return int(self._cells[loop.DONE])
 
 
 class CpuBackend:
@@ -87,16 +103,10 @@ class CpuBackend:
             scratch_of(config).make(self._width, config.window, config.negative, batch, config.objective_info.code)
             for _ in range(self.workers)
         ]
-        # Threads that train at the same time: a text of one block has one (see `training.workers`).
-        blocks = round(len(data.ids) / DEVICES["cpu"].block_tokens)
-        self._together = self.workers if min(data.units, blocks) > 1 else 1
-        self._own: list[tuple[Floats, Floats, NDArray[np.int32]] | None] = [None] * self.workers
+        self._own: list[OwnRows | None] = [None] * self.workers
         # One row a worker; rows lie cache lines apart, so that threads do not fight over one.
         self._sums = np.zeros((self.workers, 64), np.float64)[:, : len(SLOTS)]
-
-    @property
-    def rounds(self) -> DeterministicBackend | None:
-        return None
+        self._biases = np.zeros(2)
 
     def fill(self) -> None:
         sizes, threads = self._data.table_rows(self._config), self._config.thread_count
@@ -115,51 +125,53 @@ class CpuBackend:
 
     def load(self, table: str, start: int, rows: Floats) -> None:
         self._tables[table][start : start + len(rows), : self._width] = rows
-        self._own = [None] * self.workers
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         return self._tables[table][start:stop, : self._width].copy()
 
     def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
         self._tables[table][numbers, : self._width] = rows
-        self._own = [None] * self.workers
 
     def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
         return self._tables[table][numbers, : self._width]
 
     def warm_up(self) -> None:
-        # A block without units runs nothing, but must be compiled to do so.
-        self.train(0, Block(0, 0, 1, 1, 0.0, 0.0))
+        # Of no block, to have it compiled.
+        self.begin([]).train(0)
 
-    def train(self, worker: int, block: Block) -> None:
-        inputs = self._own_rows(worker, block.alpha_first)
-        settings = self._settings._replace(word_bias=block.word_bias, document_bias=block.document_bias)
-        kernel.train_span(
-            self._corpus, kernel.Vectors(inputs, self._tables["contexts"]), self._tables["docs"],
-            self._scratch[worker], self._sums[worker], span_of(block, self._data.units), settings,
-        )  # fmt: skip
-        kernel.bring_rows_together(inputs)
+    def begin(self, blocks: Sequence[Block]) -> CpuTraining:
+        plan, cells, threads = self._plan(blocks), np.zeros(loop.CELLS, np.int64), min(self.workers, len(blocks))
 
-    def _own_rows(self, worker: int, alpha: float) -> OwnRows:
-        """The input vectors as a worker sees them, up to date; it has no copies if it is alone.
+        def train(worker: int) -> None:
+            loop.train_freely(
+                threads, cells, self._biases, self._sums[worker], self._vectors(worker, threads), self._tables["docs"],
+                self._corpus, self._scratch[worker], plan, self._settings, SETTLING,
+            )  # fmt: skip
 
-        Several copies that learn the same at a time would take a row too far. After n steps a copy has gone the share
-        1 - exp(-rate n) of the way to where it comes to rest, and T copies in turn would have gone 1 - exp(-rate T n).
-        So each brings the latter over T times the former to the table.
-        """
-        copies = self._own[worker]
-        fresh = copies is None
-        if copies is None:
-            rows = min(OWN_ROWS, self._data.words) if self._together > 1 else 0
-            copies = padded_rows(rows, self._width), padded_rows(rows, self._width), np.zeros(rows, np.int32)
-            self._own[worker] = copies
-        rate = SETTLING * max(alpha, 1e-9)
-        threads = self._together
-        share = math.expm1(-rate * threads * OWN_STEPS) / (threads * math.expm1(-rate * OWN_STEPS))
-        own = OwnRows(self._tables["inputs"], *copies, share)
-        if fresh:
-            kernel.bring_rows_together(own)
-        return own
+        return CpuTraining(cells, train)
+
+    def _plan(self, blocks: Sequence[Block], peers: bool = False) -> loop.Plan:
+        one = blocks[0] if blocks else Block(0, 0, 0, 0, 0.0, 0.0)
+        self._biases[:] = one.word_bias, one.document_bias
+        return loop.Plan(
+            edges=np.array([(block.first, block.last) for block in blocks], np.int64).reshape(-1, 2),
+            alphas=np.array([(block.alpha_first, block.alpha_last) for block in blocks]).reshape(-1, 2),
+            units=self._data.units,
+            order_key=np.uint64(one.order_key),
+            sample_key=np.uint64(one.sample_key),
+            bias_rate=DAMPING * self._config.concentration if self._config.objective_info.likelihood else 0.0,
+            peers=peers,
+        )
+
+    def _vectors(self, worker: int, threads: int) -> kernel.Vectors:
+        """The word vectors as a free worker sees them; it has no copies if it is alone."""
+        own = self._own[worker]
+        count = min(OWN_ROWS, self._data.words) if threads > 1 else 0
+        if own is None or own.size != count:
+            copies, start = (padded_rows(count, self._width) for _ in range(2))
+            own = OwnRows(self._tables["inputs"], copies, np.zeros(count, np.int32), start, count)
+            self._own[worker] = own
+        return kernel.Vectors(own, self._tables["contexts"])
 
     def sums(self) -> Sums:
         return Sums(*self._sums.sum(axis=0).tolist())
@@ -168,8 +180,9 @@ class CpuBackend:
         self._sums[:] = 0
         self._sums[0] = astuple(sums)
 
-    def learned_biases(self) -> tuple[float, float] | None:
-        return None
+    def learned_biases(self) -> tuple[float, float]:
+        words, documents = self._biases.tolist()
+        return words, documents
 
     def host_inputs(self) -> Floats:
         return self._tables["inputs"]
@@ -182,7 +195,7 @@ class CpuBackend:
         fit_documents(corpus, self._tables["inputs"], self._tables["docs"][first:last], plan)
 
     def take(self) -> dict[str, Floats]:
-        tables, self._tables = self._tables, {}
+        tables, self._tables, self._own = self._tables, {}, []
         return {name: _without_padding(tables.pop(name), self._width) for name in list(tables)}
 
 
@@ -293,17 +306,8 @@ def settings_of(config: TrainConfig) -> kernel.Settings:
         rule=NEGATIVE_RULES[config.negative_rule],
         geodesic=config.step == "exponential",
         concentration=config.concentration,
-        word_bias=0.0,
-        document_bias=0.0,
         margin=config.margin,
     )
-
-
-def span_of(block: Block, units: int) -> kernel.Span:
-    return kernel.Span(
-        block.first, block.last, units, np.uint64(block.order_key), np.uint64(block.sample_key),
-        block.alpha_first, block.alpha_last,
-    )  # fmt: skip
 
 
 def _slices(offsets: NDArray[np.int64]) -> list[int]:

@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from spherevec.compiling import njit
-from spherevec.engine.cpu.kernels import FASTMATH
-from spherevec.engine.cpu.vector_ops import blend_rows, prefetch, row_address, row_product, store_scaled
+from spherevec.engine.cpu.vector_ops import FASTMATH, blend_rows, prefetch, row_address, row_product, store_scaled
 from spherevec.engine.fit import LEAST_DAMPING, MOST_SHARPENING, SHORT
 
-compiled = njit(nogil=True, cache=True, fastmath=FASTMATH)
-inner = njit(nogil=True, fastmath=FASTMATH, inner=True)
+compiled = njit(nogil=True, cache=True, fastmath=set(FASTMATH))
+inner = njit(nogil=True, fastmath=set(FASTMATH), inner=True)
 
 AHEAD = 4  # words from asking for a row to needing it
 COSINE_UNIT, DIRECTION_UNIT = 2.0**32, 2.0**36

@@ -20,17 +20,10 @@ from numpy.typing import NDArray
 
 from spherevec.compiling import njit
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE
-from spherevec.engine.cpu.overlay_ops import (
-    Overlay,
-    OwnRows,
-    bring_together,
-    count_move,
-    peek_row,
-    prefetch_row,
-    row_of,
-)
+from spherevec.engine.cpu.overlay_ops import Overlay, OwnRows, count_move, peek_row, prefetch_row, row_of
 from spherevec.engine.cpu.vector_ops import (
     ANCHOR_TILE,
+    FASTMATH,
     LANES,
     TARGET_TILE,
     blend_rows,
@@ -52,10 +45,8 @@ from spherevec.engine.cpu.vector_ops import (
 from spherevec.engine.figures import SLOTS
 from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 
-# NaN and infinity stay visible: no "nnan", no "ninf".
-FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}
-# And no exceptions: threads of a round wait for one another.
-_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
+# No exceptions: threads of a round wait for one another.
+_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": set(FASTMATH), "error_model": "numpy"}
 compiled = njit(cache=True, **_OPTIONS)
 inner = njit(inner=True, **_OPTIONS)
 
@@ -204,13 +195,6 @@ def read_unit(unit, corpus, key, window, kept):
     return document, count, first, last, stop - start
 
 
-@compiled
-def bring_rows_together(rows):
-    """Bring a thread's copies and their table up to date with each other."""
-    for row in range(rows.moves.size):
-        bring_together(rows, row)
-
-
 # --- one batch: several anchors against the real word and the negatives ----------------------------------------------
 
 
@@ -265,6 +249,8 @@ class Unit(NamedTuple):
     random: np.uint64  # state of its random numbers
     alpha: np.float32
     document: int  # address of the document's row
+    word_bias: np.float32  # of the von Mises–Fisher likelihood
+    document_bias: np.float32
 
 
 class Peers(NamedTuple):
@@ -298,8 +284,6 @@ class Settings(NamedTuple):
     rule: int
     geodesic: bool
     concentration: float
-    word_bias: float
-    document_bias: float
     margin: float
 
 
@@ -504,10 +488,9 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
     anchors, targets = scratch.anchors, scratch.targets
     negative = negatives.size
     word_vectors, context_vectors = vectors
-    kept, count, first, last, random, alpha, document = unit
+    kept, count, first, last, random, alpha, document, word_bias, document_bias = unit
     window, batch, documents, objective = settings.window, settings.batch, settings.documents, settings.objective
     gap, kappa = np.float32(settings.margin), np.float32(settings.concentration)
-    word_bias, document_bias = np.float32(settings.word_bias), np.float32(settings.document_bias)
     for k in range(negative):
         random += _GOLDEN
         next_negatives[k] = draw_negative(mix(random), corpus, peers)
@@ -525,7 +508,7 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
         neighbours = high - low - 1
         total = neighbours + documents
         sums[PAIRS] += total
-        targets[0] = row_of(word_vectors, word)
+        targets[0] = row_of(word_vectors, word, stride)
 
         for start in range(0, total, batch):
             rows = min(batch, total - start)
@@ -533,7 +516,7 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
             count_move(word_vectors, word)
             for k in range(negative):
                 negatives[k] = next_negatives[k]
-                targets[k + 1] = row_of(word_vectors, negatives[k])
+                targets[k + 1] = row_of(word_vectors, negatives[k], stride)
                 if negatives[k] != word:
                     count_move(word_vectors, negatives[k])
                 random += _GOLDEN
@@ -548,7 +531,7 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
                     set_concentration(scratch, a, a + 1, kappa, document_bias)
                 else:
                     context = np.int64(kept[place + (place >= center)])
-                    anchors[a] = row_of(context_vectors, context)
+                    anchors[a] = row_of(context_vectors, context, stride)
                     count_move(context_vectors, context)
             for a in range(rows, used):
                 anchors[a] = nothing
@@ -615,7 +598,7 @@ def train_triples(unit, corpus, vectors, scratch, sums, peers, settings):
     """
     stride = scratch.new_anchors.shape[1]
     word_vectors, context_vectors = vectors
-    kept, count, first, last, random, alpha, document = unit
+    kept, count, first, last, random, alpha, document, _, _ = unit
     window, negative, rule, geodesic = settings.window, settings.negative, settings.rule, settings.geodesic
     documents = settings.documents
     gram, weights, ahead = scratch.scores, scratch.pull, scratch.next_negatives
@@ -637,13 +620,13 @@ def train_triples(unit, corpus, vectors, scratch, sums, peers, settings):
         low, high = max(0, center - reach), min(count, center + reach + 1)
         pairs = high - low - 1 + documents
         sums[PAIRS] += pairs
-        own_anchor = row_of(context_vectors, word)
+        own_anchor = row_of(context_vectors, word, stride)
         for pair in range(pairs):
             if pair == high - low - 1:
                 target, anchor = word, document
             else:
                 target, anchor = np.int64(kept[low + pair + (low + pair >= center)]), own_anchor
-            target_row = row_of(word_vectors, target)
+            target_row = row_of(word_vectors, target, stride)
             f = row_product(target_row, anchor, stride)
             for _ in range(negative):
                 negative_word = ahead[turn]
@@ -654,12 +637,12 @@ def train_triples(unit, corpus, vectors, scratch, sums, peers, settings):
                 if negative_word in (word, target):
                     continue
                 # Most margins hold, and then this product is all there is to do.
-                h = row_product(peek_row(word_vectors, negative_word), anchor, stride)
+                h = row_product(peek_row(word_vectors, negative_word, stride), anchor, stride)
                 sums[COMPARED] += 1
                 if f - h < gap:
                     sums[VIOLATED] += 1
                     sums[LOSS] += gap - f + h
-                    negative_row = row_of(word_vectors, negative_word)
+                    negative_row = row_of(word_vectors, negative_word, stride)
                     move_triple(target_row, negative_row, anchor, stride, gram, weights, alpha, rule, geodesic)
                     count_move(word_vectors, target)
                     count_move(word_vectors, negative_word)
@@ -682,7 +665,7 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
     """
     stride = scratch.new_anchors.shape[1]
     word_vectors, context_vectors = vectors
-    kept, count, first, last, random, alpha, document = unit
+    kept, count, first, last, random, alpha, document, _, _ = unit
     window, negative, rule, geodesic = settings.window, settings.negative, settings.rule, settings.geodesic
     one = np.float32(1.0)
     gap = np.float32(settings.margin)
@@ -694,7 +677,7 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
     steps = 0
     for center in range(first, last):
         word = np.int64(kept[center])
-        rows[0] = others[3] = row_of(word_vectors, word)
+        rows[0] = others[3] = row_of(word_vectors, word, stride)
         random += _GOLDEN
         reach = 1 + np.int64((mix(random) >> np.uint64(32)) % np.uint64(window))
         low, high = max(0, center - reach), min(count, center + reach + 1)
@@ -702,13 +685,13 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
         for place in range(low, high):
             if place == center:
                 continue
-            rows[2] = others[0] = row_of(context_vectors, np.int64(kept[place]))
+            rows[2] = others[0] = row_of(context_vectors, np.int64(kept[place]), stride)
             for _ in range(negative):
                 random += _GOLDEN
                 negative_word = draw_negative(mix(random), corpus, peers)
                 if negative_word == word:
                     continue
-                rows[1] = others[2] = peek_row(word_vectors, negative_word)
+                rows[1] = others[2] = peek_row(word_vectors, negative_word, stride)
                 tile_scores(rows, 0, others, 0, scores, width, stride)
                 uv, ud, un = scores[0], scores[1], scores[2]
                 nv, nd, vd = scores[width], scores[width + 1], scores[2 * width + 1]
@@ -718,7 +701,7 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
                     continue
                 sums[VIOLATED] += 1
                 sums[LOSS] += gap - near + far
-                rows[1] = others[2] = row_of(word_vectors, negative_word)
+                rows[1] = others[2] = row_of(word_vectors, negative_word, stride)
                 sum_length = np.float32(math.sqrt(max(np.float32(2.0) + np.float32(2.0) * vd, np.float32(1e-12))))
                 gap_length = np.float32(math.sqrt(max(np.float32(2.0) - np.float32(2.0) * un, np.float32(1e-12))))
                 word_step = alpha * (one - near / sum_length)
@@ -745,7 +728,7 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
     return steps
 
 
-# --- a block on one thread --------------------------------------------------------------------------------------------
+# --- a unit -----------------------------------------------------------------------------------------------------------
 
 
 def train_unit(unit, corpus, vectors, scratch, sums, peers, settings):
@@ -764,28 +747,6 @@ UNIT_KERNELS = {BatchScratch: train_batches, TripleScratch: train_triples, Joint
 def unit_random(key, unit):
     """The state of a unit's random numbers."""
     return mix(key ^ (np.uint64(unit) * _GOLDEN + np.uint64(1)))
-
-
-@inner
-def begin_block(scratch, settings):
-    """Set the concentration and the bias of the next batches."""
-    kappa, bias = np.float32(settings.concentration), np.float32(settings.word_bias)
-    set_concentration(scratch, 0, scratch.anchors.size, kappa, bias)
-
-
-@compiled
-def train_span(corpus, vectors, docs, scratch, sums, span, settings):
-    """Train the units of a span, one after another."""
-    begin_block(scratch, settings)
-    every_word = Peers(0, 0, 0)
-    for position in range(span.first, span.last):
-        number = unit_at(span, position)
-        document, count, first, last, tokens = read_unit(number, corpus, span.sample_key, settings.window, scratch.kept)
-        sums[TOKENS] += tokens
-        sums[WORDS] += last - first
-        random, alpha = unit_random(span.sample_key, number), alpha_at(span, position)
-        unit = Unit(scratch.kept, count, first, last, random, alpha, row_address(docs, document))
-        train_unit(unit, corpus, vectors, scratch, sums, every_word, settings)
 
 
 # --- new documents, words fixed ---------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-"""The compiled loop of deterministic training: rounds of shards, the same bits for any number of threads.
+"""The compiled loops of training, without the interpreter: freely, or in rounds with the same bits for any threads.
 
-The units of a round are dealt to `SHARDS` shards of about equal size, whichever threads there are. No row is written
-by two shards: a shard trains in place what it has for itself, and copies of the rest. When all are done, the copies
-are merged row by row, in the order of the shards. What it has for itself:
+Free threads take block after block and write to the same rows without locks. In rounds no row is written by two
+threads: the units of a round are dealt to `SHARDS` shards of about equal size, whichever threads there are, and a shard
+trains in place what it has for itself, and copies of the rest. When all are done, the copies are merged row by row, in
+the order of the shards. What a shard has for itself:
 
     document vectors    all but those of documents so long that several shards may have a piece of them
     context vectors     of words that occur in no other shard of the round
@@ -17,13 +18,14 @@ all words, and copy those that they move.
 from __future__ import annotations
 
 import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from spherevec.engine.base import PIECE
-from spherevec.engine.cpu.atomics import CELL, CELLS_USED, add_to, look_at, meet, meet_and_part, part, set_to
+from spherevec.engine.base import LEARNED_TOKENS, PIECE
 from spherevec.engine.cpu.kernels import (
     DOCUMENT_COSINE,
     DOCUMENT_NEGATIVES,
@@ -33,22 +35,28 @@ from spherevec.engine.cpu.kernels import (
     WORD_NEGATIVES,
     WORDS,
     Peers,
-    Settings,
     Span,
     Unit,
     Vectors,
     alpha_at,
-    begin_block,
     compiled,
     inner,
     mix,
     read_unit,
+    set_concentration,
     train_unit,
     unit_at,
     unit_random,
 )
 from spherevec.engine.cpu.overlay_ops import Overlay
-from spherevec.engine.cpu.vector_ops import add_difference, blend_rows, prefetch, row_address, store_scaled
+from spherevec.engine.cpu.vector_ops import (
+    add_difference,
+    blend_rows,
+    operation,
+    prefetch,
+    row_address,
+    store_scaled,
+)
 
 SHARDS = PEERS  # of a round: how many threads can work on it, and part of what the bits depend on
 COMMON = 1024  # the most frequent words: every shard meets them several times, so that each has copies of them
@@ -58,15 +66,22 @@ BIG = 8  # a unit is dealt out by itself if it has more than this part of a shar
 # Marks of words that no shard has in its text, or several; a shard has its number plus 1. And what is no mark at all.
 NOBODY, SEVERAL, NO_MARK = 0, 255, 256
 
-# Counters of a run: the next shard, whether to stop, the rounds that are done, and whether there are no more.
-NEXT, STOP, DONE, ENDED = range(CELLS_USED, CELLS_USED + 4 * CELL, CELL)
-CELLS = CELLS_USED + 4 * CELL
+OWN_STEPS = 16  # of a free thread's copy of a frequent row, between two visits to the table
+
+# Counters of a run: who has come to a meeting, how many meetings there were, the next block or shard, whether to stop,
+# the blocks that are done, and whether there are no more. Each has cache lines of its own.
+CELL = 16
+ARRIVED, TURN, NEXT, STOP, DONE, ENDED, CELLS = range(0, 7 * CELL, CELL)
+SPINS = 2000  # looks at a counter before the processor is offered to others
 
 NUMBER, DOCUMENT, START, COUNT, FIRST, LAST, SHARD, COPY, FIELDS = range(9)
 
 
 class Copies(NamedTuple):
-    """The copies that the shards of a round make of the rows of a table, room for C each."""
+    """The copies that the shards of a round make of the rows of a table, room for C each.
+
+    Each unit of a long document makes a copy of its vector, as if it were a shard with room for one.
+    """
 
     table: NDArray[np.float32]  # (R, stride)
     slots: NDArray[np.int32]  # (workers, R), -1 throughout between two shards; see `Overlay`
@@ -76,17 +91,6 @@ class Copies(NamedTuple):
     used: NDArray[np.int64]  # (S, CELL)
     home: NDArray[np.int32]  # (R,), -1 throughout between two rounds: the first copy of each row
     following: NDArray[np.int32]  # (S * C,) the next copy of the same row
-    sums: NDArray[np.float32]  # (workers, stride)
-
-
-class DocumentCopies(NamedTuple):
-    """The copies of a round that units of long documents make of their vectors."""
-
-    table: NDArray[np.float32]  # (N, stride)
-    documents: NDArray[np.int64]  # (U,)
-    moves: NDArray[np.int64]  # (U,)
-    rows: NDArray[np.float32]  # (U, stride)
-    used: NDArray[np.int64]  # (1,)
     sums: NDArray[np.float32]  # (workers, stride)
 
 
@@ -102,12 +106,13 @@ class Round(NamedTuple):
     marks: NDArray[np.uint8]  # (V,)
     cells: NDArray[np.int64]  # (CELLS,)
     sums: NDArray[np.float64]  # (S, slots)
-    totals: NDArray[np.float64]  # (slots,) of all rounds so far
+    totals: NDArray[np.float64]  # (2, slots) of all rounds so far, and of the last one
     biases: NDArray[np.float64]  # (2,) of words and documents
+    known: NDArray[np.float64]  # (workers, few) `way_gone` for few steps, of which most rows take no more
 
 
 class Plan(NamedTuple):
-    """The B rounds to train: units [first, last) in the epoch's order, and the learning rate at both ends."""
+    """The B blocks to train: units [first, last) in the epoch's order, and the learning rate at both ends."""
 
     edges: NDArray[np.int64]  # (B, 2)
     alphas: NDArray[np.float64]  # (B, 2)
@@ -116,6 +121,68 @@ class Plan(NamedTuple):
     sample_key: np.uint64
     bias_rate: float  # how fast biases are learned; 0: not at all
     peers: bool  # each shard draws its own words of every group as negatives; otherwise all draw all words
+
+
+# --- threads that wait for one another --------------------------------------------------------------------------------
+
+_give_way = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+
+
+@operation(types.int64)
+def add_to(code, cells, cell, number):
+    """Add to a counter; returns what it was before."""
+    return code.builder.atomic_rmw("add", code.at(cells, cell), number, "seq_cst")
+
+
+@operation(types.int64)
+def look_at(code, cells, cell):
+    return code.builder.load_atomic(code.at(cells, cell), "seq_cst", 8)
+
+
+@operation()
+def set_to(code, cells, cell, number):
+    code.builder.store_atomic(number, code.at(cells, cell), "seq_cst", 8)
+
+
+@inner
+def meet(cells, workers):
+    """Wait until all workers have come here. The last to come returns True at once: the others wait until it parts.
+
+    What a worker wrote before, all see afterwards.
+    """
+    turn = look_at(cells, TURN)
+    if add_to(cells, ARRIVED, 1) == workers - 1:
+        return True
+    looks = 0
+    while look_at(cells, TURN) == turn:
+        looks += 1
+        if looks > SPINS:
+            _give_way()
+    return False
+
+
+@inner
+def part(cells):
+    """Let those go on who wait in `meet`."""
+    set_to(cells, ARRIVED, 0)
+    add_to(cells, TURN, 1)
+
+
+@inner
+def meet_and_part(cells, workers):
+    if meet(cells, workers):
+        part(cells)
+
+
+# --- a round ----------------------------------------------------------------------------------------------------------
+
+
+@inner
+def span_of(plan, block):
+    return Span(
+        plan.edges[block, 0], plan.edges[block, 1], plan.units, plan.order_key, plan.sample_key,
+        plan.alphas[block, 0], plan.alphas[block, 1],
+    )  # fmt: skip
 
 
 @inner
@@ -139,12 +206,11 @@ def largest_round(corpus, plan):
     """Units and tokens of the largest rounds."""
     most_units, most_tokens = 0, 0
     for block in range(plan.edges.shape[0]):
-        first, last = plan.edges[block, 0], plan.edges[block, 1]
-        span = Span(first, last, plan.units, plan.order_key, plan.sample_key, 0.0, 0.0)
+        span = span_of(plan, block)
         tokens = 0
-        for position in range(first, last):
+        for position in range(span.first, span.last):
             tokens += unit_tokens(unit_at(span, position), corpus)
-        most_units, most_tokens = max(most_units, last - first), max(most_tokens, tokens)
+        most_units, most_tokens = max(most_units, span.last - span.first), max(most_tokens, tokens)
     return most_units, most_tokens
 
 
@@ -209,7 +275,9 @@ def deal(round_, documents, corpus, units, with_documents):
     for shard in range(SHARDS):
         round_.edges[shard + 1] += round_.edges[shard]
         round_.loads[shard] = round_.edges[shard]
-    documents.used[0] = 0
+    copies = 0
+    for copy in range(documents.used.shape[0]):
+        documents.used[copy, 0] = 0
     for i in range(units):
         unit = round_.units[i]
         place = round_.loads[unit[SHARD]]
@@ -218,9 +286,9 @@ def deal(round_, documents, corpus, units, with_documents):
         unit[COPY] = -1
         document = unit[DOCUMENT]
         if with_documents and corpus.offsets[document + 1] - corpus.offsets[document] > PIECE:
-            unit[COPY] = documents.used[0]
-            documents.documents[unit[COPY]] = document
-            documents.used[0] += 1
+            unit[COPY] = copies
+            documents.touched[copies, 0], documents.used[copies, 0] = document, 1
+            copies += 1
 
 
 @inner
@@ -247,8 +315,8 @@ def overlay_of(copies, marks, own, shard, worker):
     room = copies.touched.shape[1]
     copies.used[shard, 0] = 0
     return Overlay(
-        copies.table, marks, own, copies.slots[worker], copies.touched[shard], copies.moves[shard],
-        copies.rows[shard * room : (shard + 1) * room], copies.used[shard],
+        copies.table, copies.rows[shard * room : (shard + 1) * room], copies.moves[shard], copies.slots[worker],
+        copies.touched[shard], copies.used[shard], marks, own,
     )  # fmt: skip
 
 
@@ -262,7 +330,8 @@ def forget_touched(copies, shard, worker):
 @inner
 def train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scratch, span, settings, peers):
     """Train the units of a shard."""
-    begin_block(scratch, settings)
+    word_bias, document_bias = np.float32(round_.biases[0]), np.float32(round_.biases[1])
+    set_concentration(scratch, 0, scratch.anchors.size, np.float32(settings.concentration), word_bias)
     vectors = Vectors(
         overlay_of(inputs, round_.marks, NOBODY if peers.last else NO_MARK, shard, worker),
         overlay_of(contexts, round_.marks, shard + 1, shard, worker),
@@ -280,10 +349,11 @@ def train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scra
             row = row_address(documents.rows, copy)
             store_scaled(documents.table, document, np.float32(1.0), row, stride)
         kept = round_.kept[start : start + count]
-        unit = Unit(kept, count, first, last, unit_random(span.sample_key, number), alpha_at(span, span.first + i), row)
+        random, alpha = unit_random(span.sample_key, number), alpha_at(span, span.first + i)
+        unit = Unit(kept, count, first, last, random, alpha, row, word_bias, document_bias)
         steps = train_unit(unit, corpus, vectors, scratch, sums, peers, settings)
         if copy >= 0:
-            documents.moves[copy] = steps
+            documents.moves[copy, 0] = steps
     forget_touched(inputs, shard, worker)
     forget_touched(contexts, shard, worker)
 
@@ -304,17 +374,7 @@ def is_ours(number, part, parts):
 
 
 @inner
-def settle_row(address, sums, own, steps, gone, rate, known):
-    """Move a row by what its copies have learned, which is sums[own] in all; see `merge_copies`."""
-    one = np.float32(1.0)
-    stride = sums.shape[1]
-    weight = way_gone(steps, rate, known) / gone if gone > 0 else 1.0
-    square = blend_rows(address, one, np.float32(weight), sums, own, stride)
-    store_scaled(sums, own, one / np.float32(math.sqrt(square)), address, stride)
-
-
-@compiled
-def merge_copies(copies, part, parts, rate):
+def merge_copies(copies, part, parts, rate, known, settles):
     """Bring the copies of S shards back to the table, one of `parts` parts of the rows.
 
     A row x of which m shards hold copies x_i moves to x + w * sum(x_i - x), and back to the sphere. Where the copies
@@ -322,13 +382,17 @@ def merge_copies(copies, part, parts, rate):
     to rest by itself, and the sum would overshoot. After n_i steps a copy has gone the share 1 - exp(-rate n_i) of the
     way to where it comes to rest, and all of them in turn would have gone 1 - exp(-rate sum(n_i)): w is the latter over
     the sum of the former. Sums run in the order of the shards, so `parts` changes nothing.
+
+    Args:
+        settles: also a row with one copy; otherwise it is copied back.
     """
     table, touched, moves, rows = copies.table, copies.touched.reshape(-1), copies.moves.reshape(-1), copies.rows
     home, following, sums = copies.home, copies.following, copies.sums
     shards, room = copies.touched.shape
     stride = table.shape[1]
     one = np.float32(1.0)
-    known = known_ways(rate)
+    for steps in range(known.size):
+        known[steps] = -math.expm1(-rate * steps)
     # Backwards, so that each chain runs forwards.
     for shard in range(shards - 1, -1, -1):
         for copy in range(shard * room, shard * room + copies.used[shard, 0]):
@@ -350,7 +414,7 @@ def merge_copies(copies, part, parts, rate):
                 continue
             home[row] = -1
             address = row_address(table, row)
-            if following[copy] < 0:
+            if following[copy] < 0 and not settles:
                 store_scaled(rows, copy, one, address, stride)
                 continue
             steps, gone = 0, 0.0
@@ -361,68 +425,50 @@ def merge_copies(copies, part, parts, rate):
                 steps += moves[other]
                 gone += way_gone(moves[other], rate, known)
                 other = np.int64(following[other])
-            settle_row(address, sums, part, steps, gone, rate, known)
+            weight = way_gone(steps, rate, known) / gone if gone > 0 else 1.0
+            square = blend_rows(address, one, np.float32(weight), sums, part, stride)
+            store_scaled(sums, part, one / np.float32(math.sqrt(square)), address, stride)
+
+
+# --- the loops --------------------------------------------------------------------------------------------------------
 
 
 @inner
-def known_ways(rate):
-    """`way_gone` for few steps, of which most rows take no more."""
-    known = np.empty(256)
-    for steps in range(known.size):
-        known[steps] = -math.expm1(-rate * steps)
-    return known
-
-
-@compiled
-def merge_documents(documents, part, parts, rate):
-    """As `merge_copies`, for the units of long documents: few of them, so that others are found by looking."""
-    stride = documents.table.shape[1]
-    known = known_ways(rate)
-    used, sums = documents.used[0], documents.sums
-    for copy in range(used):
-        document = documents.documents[copy]
-        if not is_ours(document, part, parts) or np.any(documents.documents[:copy] == document):
-            continue
-        steps, gone = 0, 0.0
-        sums[part] = 0
-        address = row_address(documents.table, document)
-        for other in range(copy, used):
-            if documents.documents[other] == document:
-                add_difference(row_address(documents.rows, other), address, sums, part, stride)
-                steps += documents.moves[other]
-                gone += way_gone(documents.moves[other], rate, known)
-        settle_row(address, sums, part, steps, gone, rate, known)
-
-
-# --- the loop ---------------------------------------------------------------------------------------------------------
+def learn_biases(biases, rate, word_cosine, word_negatives, document_cosine, document_negatives):
+    """Move the biases towards orthogonal negative pairs, from the sums of their cosines."""
+    biases[0] -= rate * word_cosine / max(word_negatives, 1.0)
+    biases[1] -= rate * document_cosine / max(document_negatives, 1.0)
 
 
 @inner
 def end_round(round_, bias_rate):
     """Add up the figures and learn the biases from those of this round; one thread does."""
-    biases = np.zeros(round_.totals.size)
-    for shard in range(SHARDS):
-        for slot in range(biases.size):
-            biases[slot] += round_.sums[shard, slot]
+    last = round_.totals[1]
+    for slot in range(last.size):
+        last[slot] = 0
+        for shard in range(SHARDS):
+            last[slot] += round_.sums[shard, slot]
             round_.sums[shard, slot] = 0
-    for slot in range(biases.size):
-        round_.totals[slot] += biases[slot]
-    round_.biases[0] -= bias_rate * biases[WORD_COSINE] / max(biases[WORD_NEGATIVES], 1.0)
-    round_.biases[1] -= bias_rate * biases[DOCUMENT_COSINE] / max(biases[DOCUMENT_NEGATIVES], 1.0)
+        round_.totals[0, slot] += last[slot]
+    learn_biases(
+        round_.biases, bias_rate,
+        last[WORD_COSINE], last[WORD_NEGATIVES], last[DOCUMENT_COSINE], last[DOCUMENT_NEGATIVES],
+    )  # fmt: skip
 
 
 @compiled
 def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, scratch, plan, settings, rate):
-    """Train rounds, as one of several threads that all call this, until they are done or STOP is set."""
+    """Train blocks as rounds, as one of several threads that all call this, until they are done or STOP is set.
+
+    Nothing in here allocates memory: a thread that failed would leave the others waiting.
+    """
     cells = round_.cells
     for block in range(plan.edges.shape[0]):
-        first, last = plan.edges[block, 0], plan.edges[block, 1]
-        alpha_first, alpha_last = plan.alphas[block, 0], plan.alphas[block, 1]
-        span = Span(first, last, plan.units, plan.order_key, plan.sample_key, alpha_first, alpha_last)
-        units = last - first
+        span = span_of(plan, block)
+        units = span.last - span.first
         begin, end = units * worker // workers, units * (worker + 1) // workers
         for i in range(begin, end):
-            number = unit_at(span, first + i)
+            number = unit_at(span, span.first + i)
             round_.units[i, NUMBER] = number
             round_.tokens[i] = unit_tokens(number, corpus)
         meet_and_part(cells, workers)
@@ -435,21 +481,18 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
         meet_and_part(cells, workers)
         mark_words(round_, worker, workers, 1)
         meet_and_part(cells, workers)
-        now = Settings(
-            settings.window, settings.batch, settings.negative, settings.documents, settings.objective, settings.rule,
-            settings.geodesic, settings.concentration, round_.biases[0], round_.biases[1], settings.margin,
-        )  # fmt: skip
-        turn = np.int64(mix(span.sample_key + np.uint64(first)) >> np.uint64(32))
+        turn = np.int64(mix(span.sample_key + np.uint64(span.first)) >> np.uint64(32))
         last_word = round_.marks.size & -PEERS if plan.peers else 0
         shard = add_to(cells, NEXT, 1)
         while shard < SHARDS:
             peers = Peers(COMMON, last_word, (shard + turn) % SHARDS)
-            train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scratch, span, now, peers)
+            train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scratch, span, settings, peers)
             shard = add_to(cells, NEXT, 1)
         meet_and_part(cells, workers)
-        merge_copies(inputs, worker, workers, rate * alpha_first)
-        merge_copies(contexts, worker, workers, rate * alpha_first)
-        merge_documents(documents, worker, workers, rate * alpha_first)
+        settling, known = rate * span.alpha_first, round_.known[worker]
+        merge_copies(inputs, worker, workers, settling, known, False)
+        merge_copies(contexts, worker, workers, settling, known, False)
+        merge_copies(documents, worker, workers, settling, known, True)
         mark_words(round_, worker, workers, 2)
         if meet(cells, workers):
             end_round(round_, plan.bias_rate)
@@ -458,3 +501,71 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
             part(cells)
         if look_at(cells, ENDED):
             break
+
+
+@inner
+def bring_together(rows, least, share):
+    """Bring what a free thread has learned of rows that took `least` steps or more to the table.
+
+    Its copies see there what the others did: table, copies, start = the direction of table + share * (copies - start).
+    """
+    one, stride = np.float32(1.0), rows.table.shape[1]
+    for row in range(rows.size):
+        if rows.moves[row] >= least:
+            rows.moves[row] = 0
+            table, copy = row_address(rows.table, row), row_address(rows.copies, row)
+            blend_rows(copy, share, -share, rows.start, row, stride)
+            square = blend_rows(table, one, one, rows.start, row, stride)
+            scale = one / np.float32(math.sqrt(square))
+            store_scaled(rows.start, row, scale, table, stride)
+            store_scaled(rows.start, row, scale, copy, stride)
+            store_scaled(rows.start, row, scale, row_address(rows.start, row), stride)
+
+
+@inner
+def share_of_copy(rate, threads):
+    """Share of what a thread's copy has learned in `OWN_STEPS` steps that it brings to the table.
+
+    Several copies that learn the same at a time would take a row too far. After n steps a copy has gone the share
+    1 - exp(-rate n) of the way to where it comes to rest, and T copies in turn would have gone 1 - exp(-rate T n).
+    So each brings the latter over T times the former to the table.
+    """
+    rate = max(rate, 1e-9) * OWN_STEPS
+    return np.float32(math.expm1(-rate * threads) / (threads * math.expm1(-rate)))
+
+
+@compiled
+def train_freely(threads, cells, biases, sums, vectors, documents, corpus, scratch, plan, settings, rate):
+    """Train blocks without locks, as one of several threads, until there are no more or STOP is set."""
+    share = np.float32(0.0)
+    bring_together(vectors.inputs, 0, share)
+    every_word = Peers(0, 0, 0)
+    block = add_to(cells, NEXT, 1)
+    while block < plan.edges.shape[0]:
+        span = span_of(plan, block)
+        share = share_of_copy(rate * span.alpha_first, threads)
+        tokens_before, word_cosine, word_negatives = sums[TOKENS], sums[WORD_COSINE], sums[WORD_NEGATIVES]
+        document_cosine, document_negatives = sums[DOCUMENT_COSINE], sums[DOCUMENT_NEGATIVES]
+        for position in range(span.first, span.last):
+            # The biases are what all threads have learned so far.
+            word_bias, document_bias = np.float32(biases[0]), np.float32(biases[1])
+            set_concentration(scratch, 0, scratch.anchors.size, np.float32(settings.concentration), word_bias)
+            number = unit_at(span, position)
+            document, count, first, last, tokens = read_unit(
+                number, corpus, span.sample_key, settings.window, scratch.kept
+            )
+            sums[TOKENS] += tokens
+            sums[WORDS] += last - first
+            random, alpha = unit_random(span.sample_key, number), alpha_at(span, position)
+            row = row_address(documents, document)
+            unit = Unit(scratch.kept, count, first, last, random, alpha, row, word_bias, document_bias)
+            train_unit(unit, corpus, vectors, scratch, sums, every_word, settings)
+            bring_together(vectors.inputs, OWN_STEPS, share)
+        learn_biases(
+            biases, plan.bias_rate * (sums[TOKENS] - tokens_before) / LEARNED_TOKENS,
+            sums[WORD_COSINE] - word_cosine, sums[WORD_NEGATIVES] - word_negatives,
+            sums[DOCUMENT_COSINE] - document_cosine, sums[DOCUMENT_NEGATIVES] - document_negatives,
+        )  # fmt: skip
+        add_to(cells, DONE, 1)
+        block = plan.edges.shape[0] if look_at(cells, STOP) else add_to(cells, NEXT, 1)
+    bring_together(vectors.inputs, 1, share)

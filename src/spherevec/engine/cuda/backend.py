@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -13,8 +14,7 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.devices import DEVICES
-from spherevec.engine.base import PIECE, Block, Floats, Sampling, TrainingData
-from spherevec.engine.bias import DAMPING
+from spherevec.engine.base import DAMPING, LEARNED_TOKENS, PIECE, Block, Floats, OneByOne, Sampling, TrainingData
 from spherevec.engine.cuda.build import (
     SEGMENT_BYTES,
     SHARED,
@@ -85,7 +85,6 @@ class CudaBackend:
     """
 
     workers = 1  # one thread drives the GPU
-    rounds = None  # blocks are trained one by one
 
     def __init__(
         self,
@@ -129,7 +128,7 @@ class CudaBackend:
         # As often as the CPU learns them; a block that is trained in order keeps those that it was given.
         tokens = len(data.ids)
         learns = self._concurrency.shuffled and config.objective_info.likelihood
-        self._learn_every = tokens // max(1, tokens // DEVICES["cpu"].block_tokens) if learns else 0
+        self._learn_every = tokens // max(1, tokens // LEARNED_TOKENS) if learns else 0
         self._corpus = self._feed(resident_tokens)
 
     # --- the seam ----------------------------------------------------------------------------------------------------
@@ -196,7 +195,10 @@ class CudaBackend:
     def warm_up(self) -> None:
         """Nothing: the kernels were compiled, or found compiled, when the backend was made."""
 
-    def train(self, worker: int, block: Block) -> None:
+    def begin(self, blocks: Sequence[Block]) -> OneByOne:
+        return OneByOne(self, blocks)
+
+    def train_block(self, block: Block) -> None:
         config = self._config
         self._unit_rows = False
         with self._training:

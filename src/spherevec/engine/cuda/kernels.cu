@@ -454,7 +454,7 @@ __device__ __forceinline__ u64 first_random(const Segment& segment, u64 sample_k
 }
 
 // Add a segment's figures to all, and learn the offsets after every `learn_every` tokens (0 = never): towards
-// orthogonal negative pairs, as bias.py does.
+// orthogonal negative pairs, as `learn_biases` in rounds.py does.
 __device__ void report(double* own, double* figures, Shared* shared, int tokens, u64 learn_every, float damping) {
     if (threadIdx.x >= 32) return;
     __syncwarp();
