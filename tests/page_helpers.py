@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
+from spherevec.explore.from_model import description
 from spherevec.explore.layout import place_on_globe
-from spherevec.explore.tokenizers import description
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",

@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
-from spherevec.cli.group import cli
+from spherevec.cli import cli
 
 
 def _text(text: str) -> list[nodes.Node]:

@@ -14,9 +14,8 @@ from browser_helpers import AXE, FIREFOX, PATIENCE, Visit, missing, new_context,
 from page_helpers import HOSTILE, small_page
 from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.explore.data import Field, PageTopic
-from spherevec.explore.notebook import NotebookPage
-from spherevec.explore.page import save_page
-from spherevec.explore.tokenizers import description
+from spherevec.explore.from_model import description
+from spherevec.explore.page import NotebookPage, save_page
 
 
 def test_the_page_opens_without_a_network_and_without_complaint(browser, file):

@@ -10,8 +10,8 @@ import pytest
 from browser_helpers import visit
 from helpers import fit_cases, tokenizer_cases
 from spherevec.corpus.tokenize.tokenizer import tokenizer_of
+from spherevec.explore.from_model import description
 from spherevec.explore.page import save_page
-from spherevec.explore.tokenizers import description
 
 
 def test_the_browser_fits_as_the_model_does(browser, tmp_path):

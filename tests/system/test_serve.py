@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 import spherevec
-from spherevec.cli.service import LARGEST_BODY, MOST_ANSWERS
+from spherevec.cli.commands.serve import LARGEST_BODY, MOST_ANSWERS
 from warm import run_command
 
 pytest.importorskip("uvicorn")
@@ -100,7 +100,7 @@ def test_the_page_and_the_description(service: str) -> None:
     page = get(service)
     assert page.headers["content-type"].startswith("text/html") and "<title>A map of 60 documents" in page.text
     described = get(f"{service}/openapi.json").json()
-    assert set(described["paths"]) == {"/", "/search", "/topics", "/info", "/infer"}
+    assert set(described["paths"]) == {"/", "/search", "/topics", "/info", "/infer", "/openapi.json"}
     names = [one["name"] for one in described["paths"]["/search"]["get"]["parameters"]]
     assert names == ["q", "top", "where", "among", "mode", "subwords", "explain"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from spherevec.cli.group import cli
+from spherevec.cli import cli
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,16 +8,65 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 from click.shell_completion import shell_complete
 
+from spherevec._version import __version__
 from spherevec.cli.exit import exit_code_of
-from spherevec.cli.group import cli
 
 __all__ = ["cli", "main"]
 
 _COMPLETION = "_SPHEREVEC_COMPLETE"  # set by the shell functions that click writes
+
+# In the order of the help: the file of each command, spherevec/cli/commands/<file>.py, and one line about it.
+_COMMANDS = {
+    "demo": ("explore", "A one-minute tour: train, then search, show topics and words, and draw a map."),
+    "train": ("training", "Learn vectors from text."),
+    "update": ("training", "More documents and new words for a model."),
+    "tokenize": ("info", "What the tokenizer makes of a text, before any training."),
+    "infer": ("vectors", "Vectors for documents that the model has never seen."),
+    "search": ("search", "Find documents by what they say."),
+    "neighbors": ("search", "Nearest words, or documents, with their cosines."),
+    "analogy": ("search", "A is to B as C is to … what?"),
+    "explore": ("explore", "Write the map of a model as one page."),
+    "topics": ("topics", "Find the topics of the documents, or sort the documents by names."),
+    "serve": ("serve", "Answer searches over HTTP."),
+    "evaluate": ("evaluate", "Measure a model against human judgement or classes."),
+    "export": ("vectors", "Write vectors for other programs."),
+    "import": ("vectors", "Make a model of vectors from elsewhere."),
+    "info": ("info", "What a model holds and how it was trained."),
+    "check": ("info", "Compare every byte of a model with its checksums."),
+}
+
+
+class _LazyGroup(click.Group):
+    """Knows the names and one line of help of all commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        file, _ = _COMMANDS[cmd_name]
+        name = "import_" if cmd_name == "import" else cmd_name
+        command: click.Command = getattr(import_module(f"spherevec.cli.commands.{file}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Word and document vectors from your own text, learned together on the unit sphere."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

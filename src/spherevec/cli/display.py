@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,10 +17,8 @@ from spherevec.engine.figures import shown
 from spherevec.terminal import visible, visible_json
 
 if TYPE_CHECKING:
-    from spherevec.cli.console import Console
     from spherevec.corpus.count.summary import CorpusSummary
     from spherevec.model import Model
-    from spherevec.model.keyed_vectors import Key
     from spherevec.search.results import SearchResult
     from spherevec.training.progress import Progress
 
@@ -35,18 +33,12 @@ def tell(message: str) -> None:
         click.echo(visible(message), err=True)
 
 
-def show(*parts: Any, style: str | None = None, width: int = _WIDTH) -> None:
-    """Tables and texts of rich; their cells have gone through `visible`.
-
-    Args:
-        width: columns where there is no terminal to fit in.
-    """
+def show(*parts: Any) -> None:
+    """Tables and texts of rich; their cells have gone through `visible`."""
     from rich.console import Console
 
-    columns = None if sys.stdout.isatty() else width
-    Console(file=sys.stdout, width=columns, markup=False, emoji=False, highlight=False).print(
-        *parts, sep="\n", style=style
-    )
+    columns = None if sys.stdout.isatty() else _WIDTH
+    Console(file=sys.stdout, width=columns, markup=False, emoji=False, highlight=False).print(*parts, sep="\n")
 
 
 def echo(line: str = "") -> None:
@@ -82,42 +74,6 @@ def print_hits(results: Sequence[SearchResult]) -> None:
                     echo(f"{'':{width + 10}}{more}")
 
 
-@dataclass(frozen=True)
-class Neighbors:
-    """The answers to one query: keys with their cosines, the titles of documents, and other forms of words.
-
-    A query is `guessed` when its vector is a guess.
-    """
-
-    query: str
-    answers: Sequence[tuple[Key, float]]
-    titles: Mapping[Key, str] = field(default_factory=dict)
-    guessed: bool = False
-    forms: Mapping[Key, Sequence[str]] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        rows: list[dict[str, Any]] = [{"key": key, "cosine": cosine} for key, cosine in self.answers]
-        for row in rows:
-            row |= {"title": self.titles[row["key"]]} if row["key"] in self.titles else {}
-            row |= {"forms": list(self.forms[row["key"]])} if self.forms.get(row["key"]) else {}
-        return {"query": self.query, **({"guessed": True} if self.guessed else {}), "neighbors": rows}
-
-
-def print_neighbors(found: Sequence[Neighbors], console: Console) -> None:
-    """One list for each query: its answers with their cosines."""
-
-    def show() -> None:
-        for place, one in enumerate(found):
-            if place:
-                echo()
-            echo(f"{one.query} (guessed)" if one.guessed else one.query)
-            for key, cosine in one.answers:
-                forms = f" ({', '.join(one.forms[key])})" if one.forms.get(key) else ""
-                echo(f"  {cosine:6.3f}  {key}{forms}  {one.titles.get(key, '')}".rstrip(" "))
-
-    console.result([one.as_dict() for one in found], show)
-
-
 def print_columns(rows: Sequence[Sequence[str]]) -> None:
     """Rows of equal length, each column as wide as its widest cell."""
     shown_rows = [[visible(cell) for cell in row] for row in rows]
@@ -148,20 +104,6 @@ def corpus_summary(model: Model) -> CorpusSummary | None:
     return CorpusSummary.from_dict(stored) if isinstance(stored, dict) else None
 
 
-@contextmanager
-def progress_display(quiet: bool = False) -> Iterator[Callable[[Progress], None]]:
-    """Something to report progress to: a live bar on a terminal, a line now and then elsewhere, nothing if `quiet`."""
-    if quiet:
-        yield lambda progress: None
-    elif sys.stderr.isatty():
-        from spherevec.training.progress import live_bar
-
-        with live_bar() as bar:
-            yield bar
-    else:
-        yield _line_reporter()
-
-
 def _line_reporter() -> Callable[[Progress], None]:
     """Prints a line when a phase begins, and while it goes on now and then."""
     from spherevec.training.progress import duration, phase_of
@@ -188,3 +130,50 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True)
+class Console:
+    """What `--json` and `--quiet` decide: how a command shows its result, and what it keeps to itself."""
+
+    as_json: bool
+    quiet: bool
+
+    def result(self, value: Any, show: Callable[[], object]) -> None:
+        """Print a result: `value` as JSON with --json, otherwise whatever `show` prints."""
+        if self.as_json:
+            print_json(value)
+        else:
+            show()
+
+    def tell(self, message: str) -> None:
+        """A message that --quiet leaves out."""
+        if not self.quiet:
+            tell(message)
+
+    def written(self, message: str, value: Any) -> None:
+        """What was written where: the last message of a command, or JSON with --json."""
+        if not (self.quiet and self.as_json):
+            tell(message)
+        if self.as_json:
+            print_json(value)
+
+    def summary(self, summary: CorpusSummary | None) -> None:
+        """What was read, a line each; only the warnings with --quiet."""
+        if summary is not None:
+            warnings = [f"warning: {warning}" for warning in summary.warnings]
+            for line in warnings if self.quiet else str(summary).splitlines():
+                tell(line)
+
+    @contextmanager
+    def progress(self) -> Iterator[Callable[[Progress], None]]:
+        """Something to report progress to: a live bar on a terminal, a line now and then elsewhere."""
+        if self.quiet:
+            yield lambda progress: None
+        elif sys.stderr.isatty():
+            from spherevec.training.progress import live_bar
+
+            with live_bar() as bar:
+                yield bar
+        else:
+            yield _line_reporter()

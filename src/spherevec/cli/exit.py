@@ -30,7 +30,6 @@ _ENDED_BY = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung u
 # What the loader, and Python's threads, say instead of raising MemoryError.
 _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 
-
 # Python's spelling in a message: text_field=NAME or text_field 'body'; here it is --text-field.
 _OPTION = re.compile(rf"\b({'|'.join(spec.name for spec in PUBLIC)})(?:=(?=NAMES?\b|X\b|')| (?='))")
 
@@ -81,20 +80,11 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def _warnings_told() -> Iterator[None]:
-    before = warnings.showwarning
-    warnings.showwarning = lambda message, *_: tell(f"spherevec: warning: {_one_line(str(message))}")
-    try:
-        yield
-    finally:
-        warnings.showwarning = before
-
-
 def exit_code_of(command: Callable[[], None]) -> int:
     """Run `command`; a defect of the program itself still shows its traceback."""
     _prepare_streams()
-    with _warnings_told():
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: tell(f"spherevec: warning: {_one_line(str(message))}")
         return _exit_code_of(command)
 
 
@@ -129,7 +119,7 @@ def _message(error: Exception) -> str | None:
     """What to tell about an error; None for a defect of the program."""
     match error:
         case SpherevecError():
-            return _OPTION.sub(_as_typed, str(error))
+            return _OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} ", str(error))
         case click.NoSuchOption() if _our_name(error) is not None:
             return f"No such option: {error.option_name}; here it is called {_our_name(error)}"
         case click.UsageError():
@@ -154,10 +144,6 @@ def _our_name(error: click.NoSuchOption) -> str | None:
     ours = [_OTHER_OPTIONS.get(name), OTHER_NAMES.get(name)]
     flags = {flag for param in error.ctx.command.params for flag in param.opts} if error.ctx is not None else set()
     return next((flag for one in ours if one and (flag := "--" + one.replace("_", "-")) in flags), None)
-
-
-def _as_typed(found: re.Match[str]) -> str:
-    return f"--{found[1].replace('_', '-')} "
 
 
 def _lacks_memory(error: BaseException | None) -> bool:

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import Field, fields
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from spherevec.cli.console import Console
-from spherevec.cli.groups import Command, option_group
+from spherevec.cli.display import Console
 from spherevec.config import COMMON, TrainConfig
 from spherevec.corpus.read.options import PUBLIC, ReadOptions
 from spherevec.devices import DEVICES
 
 PATH = click.Path(path_type=Path)
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def option_group(name: str, make: Callable[..., Any], *options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """A decorator that adds `options` to a command, which gets `make(**values)` as its argument `name`."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def grouped(**values: Any) -> Any:
+            values[name] = make(**{option: values.pop(option) for option in names})
+            return command(**values)
+
+        before = len(getattr(grouped, "__click_params__", ()))
+        for option in reversed(options):
+            option(grouped)
+        names = [param.name for param in grouped.__click_params__[before:]]  # type: ignore[attr-defined]
+        return grouped  # type: ignore[return-value]
+
+    return decorate
+
+
+def given_settings(**values: Any) -> dict[str, Any]:
+    """The settings that the user gave; the others are the recipe's to decide."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 model_argument = click.argument("folder", metavar="MODEL", type=PATH)
 top_option = click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many answers.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -33,9 +59,14 @@ threads_option = click.option(
 device_option = click.option(
     "--device", type=click.Choice(list(DEVICES)), default="cpu", show_default=True, help="Where to compute."
 )
-pretokenized_option = click.option(
-    "--pretokenized", is_flag=True, help="The text is already split: words are what stands between spaces."
-)
+_PRETOKENIZED: dict[str, Any] = {
+    "is_flag": True,
+    "callback": lambda ctx, param, given: "whitespace" if given else None,
+    "help": "The text is already split: words are what stands between spaces.",
+}
+# The same under two names: beside a --tokenizer, and in its place where a model has one of its own.
+pretokenized_option = click.option("--pretokenized", **_PRETOKENIZED)
+tokenizer_option = click.option("--pretokenized", "tokenizer", **_PRETOKENIZED)
 # A command that prints takes these two, and gets them as `console`.
 output_options = option_group("console", Console, json_option, quiet_option)
 
@@ -86,7 +117,7 @@ reading_options = option_group("reading", ReadOptions, *map(_reading_option, REA
 
 def _ray_settings(ray: str | None, workers: int | None, **further: Any) -> dict[str, Any]:
     """The arguments of `spherevec.train` for several machines; none without --ray."""
-    given = {name: value for name, value in further.items() if value is not None}
+    given = given_settings(**further)
     if ray is not None:
         return {"ray": ray, "workers": workers, "cluster": given}
     for name in ["workers"] * (workers is not None) + list(given):
@@ -95,7 +126,7 @@ def _ray_settings(ray: str | None, workers: int | None, **further: Any) -> dict[
 
 
 # Second spellings of switched-off settings.
-_OFF_ALIASES = {"documents": " /--words-only"}
+_OFF_ALIASES = {"documents": (" /--words-only",)}
 
 
 class SettingOption(click.Option):
@@ -134,55 +165,28 @@ help_all_option = click.option(
 )
 
 
-def given_settings(**values: Any) -> dict[str, Any]:
-    """The settings that the user gave; the others are the recipe's to decide."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _option(spec: Field[Any]) -> Callable[[Command], Command]:
-    meta = spec.metadata
-    flag = spec.name.replace("_", "-")
-    text = meta["help"] if spec.default is None else f"{meta['help']} Default: {_shown(spec.default)}."
+def _setting_option(spec: Field[Any]) -> Callable[[Command], Command]:
+    meta, kind, flag = spec.metadata, str(spec.type), spec.name.replace("_", "-")
+    default = spec.default if not isinstance(spec.default, bool) else "on" if spec.default else "off"
+    text = meta["help"] if default is None else f"{meta['help']} Default: {default}."
     shared: dict[str, Any] = {"default": None, "help": text, "cls": SettingOption, "group": meta["group"]}
-    if str(spec.type).startswith("bool"):
-        aliases = [_OFF_ALIASES[spec.name]] if spec.name in _OFF_ALIASES else []
-        return click.option(f"--{flag}/--no-{flag}", *aliases, spec.name, **shared)
-    metavar = None if meta["choices"] else "N" if str(spec.type).startswith("int") else "X"
-    return click.option(f"--{flag}", spec.name, type=_type(spec), metavar=metavar, **shared)
-
-
-def _type(spec: Field[Any]) -> click.Choice[str] | click.IntRange | click.FloatRange:
-    meta = spec.metadata
+    if kind.startswith("bool"):
+        return click.option(f"--{flag}/--no-{flag}", *_OFF_ALIASES.get(spec.name, ()), spec.name, **shared)
     if meta["choices"]:
-        return click.Choice(meta["choices"])
-    kind = click.IntRange if str(spec.type).startswith("int") else click.FloatRange
-    return kind(meta["low"], meta["high"])
-
-
-def _shown(default: Any) -> str:
-    return ("on" if default else "off") if isinstance(default, bool) else str(default)
-
-
-class LateChoice(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest click
-    """A choice whose names are looked up only when they are needed, so that `--help` of the program stays quick."""
-
-    name = "choice"
-
-    def __init__(self, names: Callable[[], Sequence[str]]) -> None:
-        self._names = names
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return click.Choice(self._names()).convert(value, param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return f"[{'|'.join(self._names())}]"
+        return click.option(f"--{flag}", spec.name, type=click.Choice(meta["choices"]), **shared)
+    limits, metavar = (click.IntRange, "N") if kind.startswith("int") else (click.FloatRange, "X")
+    return click.option(f"--{flag}", spec.name, type=limits(meta["low"], meta["high"]), metavar=metavar, **shared)
 
 
 # One option for each field of `TrainConfig`, as `settings`: those that the user gave.
-training_settings = option_group("settings", given_settings, *map(_option, fields(TrainConfig)))
+training_settings = option_group("settings", given_settings, *map(_setting_option, fields(TrainConfig)))
 
+_POSITIVE = click.FloatRange(0, min_open=True)
 _MACHINES: dict[str, Any] = {"cls": SettingOption, "group": "Several machines (--ray)"}  # `train --help-all` shows it
-_RAY = (
+# --ray and what belongs to it, as `ray`: arguments of `spherevec.train`.
+ray_options = option_group(
+    "ray",
+    _ray_settings,
     click.option(
         "--ray",
         metavar="local|auto|ADDRESS",
@@ -198,18 +202,16 @@ _RAY = (
     ),
     click.option(
         "--bandwidth",
-        type=click.FloatRange(0, min_open=True),
+        type=_POSITIVE,
         metavar="GBIT",
         **_MACHINES,
         help="Between the machines of --ray, in Gbit/s, to choose the exchanges by. Default: 10.",
     ),
     click.option(
         "--worker-timeout",
-        type=click.FloatRange(0, min_open=True),
+        type=_POSITIVE,
         metavar="SECONDS",
         **_MACHINES,
         help="A worker that does not answer for so long is replaced. Default: 600.",
     ),
 )
-# --ray and what belongs to it, as `ray`: arguments of `spherevec.train`.
-ray_options = option_group("ray", _ray_settings, *_RAY)

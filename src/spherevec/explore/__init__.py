@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "write_page": "spherevec.explore.from_model",
     "page_data": "spherevec.explore.from_model",
-    "show": "spherevec.explore.notebook",
+    "show": "spherevec.explore.from_model",
     "plot_map": "spherevec.explore.plots",
     "place_on_globe": "spherevec.explore.layout",
-    "save_page": "spherevec.explore.page",
-    "PageData": "spherevec.explore.data",
 }
 
-__all__ = ["PageData", "page_data", "place_on_globe", "plot_map", "save_page", "show", "write_page"]
+__all__ = ["page_data", "place_on_globe", "plot_map", "show", "write_page"]
 
 if TYPE_CHECKING:
-    from spherevec.explore.data import PageData
-    from spherevec.explore.from_model import page_data, write_page
+    from spherevec.explore.from_model import page_data, show, write_page
     from spherevec.explore.layout import place_on_globe
-    from spherevec.explore.notebook import show
-    from spherevec.explore.page import save_page
     from spherevec.explore.plots import plot_map
 
 

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import ConfigError
 from spherevec.sphere import Floats
-
-KINDS = ("category", "number", "date", "text")
 
 
 @dataclass(frozen=True)
@@ -31,10 +28,6 @@ class Field:
     kind: str
     values: NDArray[Any] | Sequence[str]
     labels: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ConfigError(f"field {self.name!r}: kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
 
 
 @dataclass(frozen=True)
@@ -123,31 +116,3 @@ class PageData:
     settings: Sequence[tuple[str, str]] = ()
     parents: Sequence[PageTopic] = ()
     generator: str = "spherevec"
-
-    def __post_init__(self) -> None:
-        n, dim = len(self.doc_places), self.word_vectors.shape[1]
-        for name, value in (("ids", self.ids), ("titles", self.titles), ("snippets", self.snippets)):
-            if value is not None and len(value) != n:
-                raise ConfigError(f"{name} has {len(value)} entries for {n} documents")
-        for column in self.fields:
-            if len(column.values) != n:
-                raise ConfigError(f"field {column.name!r} has {len(column.values)} values for {n} documents")
-        pairs: Mapping[str, tuple[Floats, int]] = {
-            "doc_vectors": (self.doc_vectors, n),
-            "topic_vectors": (self.topic_vectors, len(self.topics)),
-            "word_vectors": (self.word_vectors, len(self.words)),
-        }
-        for name, (rows, count) in pairs.items():
-            if rows.shape != (count, dim):
-                raise ConfigError(f"{name} must have shape {(count, dim)}, not {rows.shape}")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How large a page may grow, in bytes before compression: the parts that grow with documents and words."""
-
-    doc_vectors: int = 12_000_000
-    snippets: int = 24_000_000
-    title: int = 120
-    snippet: int = 240
-    least_dim: int = 8

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import INFERENCE_STEPS
+from spherevec.corpus.tokenize import characters
+from spherevec.corpus.tokenize.cleaning import TAG_NAMES
+from spherevec.corpus.tokenize.phrases import LONGEST
+from spherevec.corpus.tokenize.tokenizer import WHITESPACE, WORDS, Tokenizer
 from spherevec.engine.sampling import UNIGRAM_POWER, keep_probabilities
 from spherevec.errors import ConfigError
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
-from spherevec.explore.graph import CellIndex, Rows, row_runner
-from spherevec.explore.layout import place_on_globe
-from spherevec.explore.page import save_page
-from spherevec.explore.tokenizers import description
+from spherevec.explore.layout import CellIndex, Rows, place_on_globe, row_runner
+from spherevec.explore.page import NotebookPage, save_page
 from spherevec.model.inference import fitter_of
 from spherevec.sphere import Floats
 from spherevec.topics import find_topics, topics_of
@@ -34,6 +37,13 @@ _PLACE_NAME_NEIGHBOURS = 15
 FEWEST_DOCUMENTS = 4  # for topics
 _CATEGORIES = 200  # a text field with at most so many values is shown as a category
 _MICROSECONDS = 1e6
+# Characters that the page must know to split a typed sentence as training did.
+_RANGES = {
+    "unspaced": characters.UNSPACED_RANGES,
+    "emoji": characters.EMOJI_RANGES,
+    "symbols": characters.SYMBOL_RANGES,
+    "variation": characters.VARIATION_SELECTORS,
+}
 
 
 def write_page(
@@ -69,6 +79,15 @@ def write_page(
     return save_page(data, path, overwrite=overwrite)
 
 
+def show(model: Model, *, height: int = 640, **options: Any) -> NotebookPage:
+    """The map of a model in a cell of a notebook; other arguments are those of `write_page`.
+
+    Args:
+        height: of the frame in pixels.
+    """
+    return NotebookPage(page_data(model, **options), height)
+
+
 def page_data(
     model: Model,
     *,
@@ -89,7 +108,9 @@ def page_data(
     shown = topics_to_show(model, topics, seed, threads)
     found = None if shown is None else TopicTable(shown)
     topic_vectors = np.zeros((0, dim), np.float32) if found is None else found.vectors
-    place_names = place_name_words(docs, inputs, names, name_weights(model), seed, threads)
+    # Frequent words are good names of places, but not the most frequent ones.
+    weights = keep_shares(model) * (1.0 if model.counts is None else np.log(np.maximum(model.counts, 1) + 1.0))
+    place_names = place_name_words(docs, inputs, names, weights, seed, threads)
     place_names = place_names[place_names < embedded] if embedded else place_names[:0]
     places = place_on_globe(docs, inputs[place_names], topic_vectors, seed=seed, threads=threads)
     table = model.documents
@@ -175,19 +196,33 @@ def place_name_words(
     return best
 
 
-def name_weights(model: Model) -> NDArray[np.float64]:
-    """The logarithm of a word's count times its keep probability: frequent words, but not the most frequent ones."""
-    if model.counts is None:
-        return np.ones(len(model.words))
-    return np.log(np.maximum(model.counts, 1) + 1.0) * keep_shares(model)
-
-
 def keep_shares(model: Model) -> NDArray[np.float64]:
     """Keep probability of each word when documents are fitted; 1 where counts are not known."""
     if model.counts is None:
         return np.ones(len(model.words))
     threshold = fitter_of(model).settings().sample_threshold
     return np.asarray(keep_probabilities(np.maximum(model.counts, 1), threshold) / 2.0**32)
+
+
+def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
+    """The tokenizer for the page.
+
+    `exact` says whether the page does as training did. It cannot call a function of the user's; then it splits at
+    spaces and signs. Words of unspaced scripts are looked up in the browser's dictionary, which need not be the
+    model's: the page says so where a text has such words.
+
+    Args:
+        phrases: whether entries of several words are phrases, to be found in every text.
+    """
+    options = None if tokenizer.options is None else asdict(tokenizer.options)
+    return {
+        "name": tokenizer.name,
+        "exact": tokenizer.name in (WORDS, WHITESPACE),
+        "options": options,
+        "ranges": None if options is None else _RANGES,
+        "tags": None if options is None else {name.decode(): shown.decode() for name, shown in TAG_NAMES.items()},
+        "longest": LONGEST if phrases else 1,
+    }
 
 
 def fit_of(model: Model, embedded: int) -> Fit:
@@ -246,16 +281,8 @@ def _kept(texts: Iterable[str]) -> list[str] | None:
 
 
 def _facts(model: Model) -> list[tuple[str, str]]:
-    described = model.describe()
-    facts = [
-        ("Documents", described["documents"]),
-        ("Words", described["words"]),
-        ("Tokens", described["tokens"]),
-        ("Dimension", described["vector_size"]),
-        ("Tokenizer", str(model.tokenizer)),
-        ("Made", model.created),
-        ("With", f"spherevec {model.version}"),
-    ]
-    return [
-        (name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in facts if value is not None
-    ]
+    about = model.describe()
+    numbers = [("Documents", "documents"), ("Words", "words"), ("Tokens", "tokens"), ("Dimension", "vector_size")]
+    facts = [(shown, f"{about[name]:,}") for shown, name in numbers if about[name] is not None]
+    made = [("Made", model.created)] if model.created is not None else []
+    return [*facts, ("Tokenizer", str(model.tokenizer)), *made, ("With", f"spherevec {model.version}")]

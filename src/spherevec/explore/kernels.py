@@ -179,44 +179,32 @@ def move_points(
         mine = scramble(key ^ np.uint64(i))
         sum_q, px, py, pz = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
         taken = min(near, samples)
-        if taken > 0:
-            weight = np.float32(near) / np.float32(taken)
-            # Evenly spaced from a random start: every near point has the same chance, and few are seen twice.
-            begin = random_row(mine, 0, near)
-            for t in range(taken):
-                at = (begin + (t * near) // taken) % near
-                cell = 0
+        begin = random_row(mine, 0, max(near, 1))
+        for t in range(taken + (samples if n > near else 0)):
+            if t < taken:
+                # Evenly spaced from a random start: every near point has the same chance, and few are seen twice.
+                weight = np.float32(near) / np.float32(taken)
+                at, cell = (begin + (t * near) // taken) % near, 0
                 while at >= ends[cell] - begins[cell]:
                     at -= ends[cell] - begins[cell]
                     cell += 1
                 at += begins[cell]
-                if sorted_rows[at] == i:
-                    continue
-                dx, dy, dz = x - sorted_places[at, 0], y - sorted_places[at, 1], z - sorted_places[at, 2]
-                q = unit / (unit + (dx * dx + dy * dy + dz * dz) * inverse)
-                sum_q += weight * q
-                push = weight * q * q
-                px += push * dx
-                py += push * dy
-                pz += push * dz
-        if n > near:
-            # Points of the near voxels are left out: the sampled points stand for all n, so their part is dropped.
-            weight = np.float32(n) / np.float32(samples)
-            for t in range(samples):
-                at = random_row(mine, t + 1, n)
-                inside = False
+                skipped = sorted_rows[at] == i
+            else:
+                # Points of the near voxels are left out: the sampled points stand for all n, so their part is dropped.
+                weight = np.float32(n) / np.float32(samples)
+                at, skipped = random_row(mine, t - taken + 1, n), False
                 for cell in range(cells):
-                    if begins[cell] <= at < ends[cell]:
-                        inside = True
-                if inside:
-                    continue
-                dx, dy, dz = x - sorted_places[at, 0], y - sorted_places[at, 1], z - sorted_places[at, 2]
-                q = unit / (unit + (dx * dx + dy * dy + dz * dz) * inverse)
-                sum_q += weight * q
-                push = weight * q * q
-                px += push * dx
-                py += push * dy
-                pz += push * dz
+                    skipped |= begins[cell] <= at < ends[cell]
+            if skipped:
+                continue
+            dx, dy, dz = x - sorted_places[at, 0], y - sorted_places[at, 1], z - sorted_places[at, 2]
+            q = unit / (unit + (dx * dx + dy * dy + dz * dz) * inverse)
+            sum_q += weight * q
+            push = weight * q * q
+            px += push * dx
+            py += push * dy
+            pz += push * dz
         affinity[i] = sum_q / np.float32(n)
         strength = repulsion / (mean_affinity * np.float32(n))
         gx += strength * px

@@ -8,8 +8,11 @@ documents nearest to them; they are pushed by the documents and push nobody, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +20,12 @@ from threadpoolctl import threadpool_limits
 
 from spherevec.errors import ConfigError
 from spherevec.explore import kernels
-from spherevec.explore.graph import CellIndex, Rows, Runner, row_runner, symmetric
+from spherevec.process import usable_cores
 from spherevec.sphere import Floats
+from spherevec.threads import run_slices
+
+Rows = NDArray[np.int32]
+Runner = Callable[..., None]
 
 NEIGHBOURS = 15  # links of each point
 EPOCHS = 300  # steps of all points
@@ -32,6 +39,9 @@ CLOSEST, ANNEALED = 2.8, 0.5
 # Side of a voxel in units of the scale, and its bounds in radians.
 VOXEL, SMALLEST_VOXEL, LARGEST_VOXEL = 2.5, 0.01, 0.25
 _PCA_ROWS = 20_000
+_SLICE_ROWS = 1024
+_LLOYD_ROUNDS = 2
+_PROBES = 48  # cells that a query looks into
 
 
 @dataclass(frozen=True)
@@ -161,3 +171,103 @@ def _amid(places: Floats, rows: Rows) -> Floats:
     """The middle of some places for each of many points; rows: (q, k), the nearest first."""
     middle = places[rows].mean(axis=1) + np.float32(1e-3) * places[rows[:, 0]]
     return np.asarray(middle / np.linalg.norm(middle, axis=1, keepdims=True), np.float32)
+
+
+@contextmanager
+def row_runner(threads: int) -> Iterator[Runner]:
+    """`run(kernel, rows, *args)` calls `kernel(*args, first, last)` on slices of the rows, by a pool of threads."""
+    with ThreadPoolExecutor(threads or usable_cores(), thread_name_prefix="spherevec-map") as pool:
+
+        def run(kernel: Callable[..., None], rows: int, *args: Any) -> None:
+            run_slices(pool, [*range(0, max(rows, 1), _SLICE_ROWS), rows], kernel, *args)
+
+        yield run
+
+
+@dataclass(frozen=True)
+class CellIndex:
+    """Unit rows sorted into cells around centres; a query looks into the cells nearest to its own.
+
+    A map of all rows may miss a neighbour, and must not compare all pairs; `spherevec.search.neighbors` is exact.
+
+    Attributes:
+        rows: (n, dim) the rows in the order of their cells.
+        order: (n,) the number that each sorted row had before.
+        starts: (cells + 1,) where each cell begins.
+        centres: (cells, dim).
+        probes: (cells, p) the cells that a query of a cell looks into.
+        cells: (n,) the cell of each sorted row.
+    """
+
+    rows: Floats
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    centres: Floats
+    probes: Rows
+    cells: Rows
+
+    @classmethod
+    def build(cls, vectors: Floats, seed: int, run: Runner, most_cells: int | None = None) -> CellIndex:
+        """Sort unit vectors (n, dim) into about 4 sqrt(n) cells; a few thousand into one."""
+        n = len(vectors)
+        count = most_cells or (max(1, min(n, round(4 * math.sqrt(n)))) if n > 4096 else 1)
+        rng = np.random.default_rng(seed)
+        centres = np.ascontiguousarray(vectors[np.sort(rng.permutation(n)[:count])], np.float32)
+        cells = np.zeros(n, np.int32)
+        vectors = np.ascontiguousarray(vectors, np.float32)
+        probes = np.zeros((count, 1), np.int32)
+        if count > 1:
+            for _ in range(_LLOYD_ROUNDS):
+                run(kernels.nearest_cells, n, vectors, centres, cells)
+                centres = _centres(vectors, cells, centres)
+            run(kernels.nearest_cells, n, vectors, centres, cells)
+            probes, _ = cls.build(centres, seed, run, 1).search(centres, min(_PROBES, count), run)
+        order = np.argsort(cells, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=count))]).astype(np.int64)
+        return cls(vectors[order], order, starts, centres, probes, cells[order])
+
+    def neighbours(self, k: int, run: Runner) -> tuple[Rows, Floats]:
+        """The `k` nearest other rows to each row, (n, k), in the numbers that rows had before; -1 for none."""
+        found, cosines = self._search(self.rows, self.cells, np.arange(len(self.rows)), k, run)
+        back = np.argsort(self.order)
+        return found[back], cosines[back]
+
+    def search(self, queries: Floats, k: int, run: Runner) -> tuple[Rows, Floats]:
+        """The `k` rows nearest to each query, (q, k), in the numbers that rows had before; -1 for none."""
+        queries = np.ascontiguousarray(queries, np.float32)
+        cells = np.zeros(len(queries), np.int32)
+        run(kernels.nearest_cells, len(queries), queries, self.centres, cells)
+        return self._search(queries, cells, np.full(len(queries), -1), k, run)
+
+    def _search(self, queries: Floats, cells: Rows, own: NDArray[np.int64], k: int, run: Runner) -> tuple[Rows, Floats]:
+        found, cosines = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.float32)
+        into = (self.rows, self.starts, self.probes, found, cosines)
+        run(kernels.search_cells, len(queries), queries, cells, own, *into)
+        return np.where(found >= 0, self.order[np.maximum(found, 0)], -1).astype(np.int32), cosines
+
+
+def _centres(vectors: Floats, cells: Rows, old: Floats) -> Floats:
+    """The mean direction of each cell; an empty one, or one without a direction, keeps its centre."""
+    new, order = old.copy(), np.argsort(cells, kind="stable")
+    for cell, rows in enumerate(np.split(order, np.cumsum(np.bincount(cells, minlength=len(old)))[:-1])):
+        total = vectors[rows].sum(axis=0, dtype=np.float64)
+        length = float(np.linalg.norm(total))
+        if length > 1e-6:
+            new[cell] = total / length
+    return new
+
+
+def symmetric(neighbours: Rows, count: int) -> tuple[NDArray[np.int64], Rows]:
+    """The links of points that are neighbours in either direction, each once: starts and links.
+
+    Args:
+        neighbours: (count, k) rows, -1 for none.
+    """
+    from scipy import sparse
+
+    heads, places = np.nonzero(neighbours >= 0)
+    links = (heads.astype(np.int32), neighbours[heads, places])
+    one_way = sparse.csr_array((np.ones(len(heads), np.int8), links), shape=(count, count))
+    both = one_way.maximum(one_way.T).tocsr()
+    both.sort_indices()
+    return both.indptr.astype(np.int64), both.indices.astype(np.int32)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,44 +23,27 @@ _BAR, _COURSE_WIDTH, _COURSE_HEIGHT = 220, 240, 44
 _FEW_PERIODS, _MANY_PERIODS = 6, 120
 
 
-@dataclass(frozen=True)
-class ReportTopic:
-    """A topic in the report.
-
-    Attributes:
-        number, title, words, size: as of the topic.
-        examples: id, title and beginning of documents that stand for it.
-        course: its share of the documents of each period; empty without a date.
-        parent: title of the broad topic that it is part of, "" for none.
-    """
+class ReportTopic(NamedTuple):
+    """A topic in the report."""
 
     number: int
     title: str
     words: Sequence[str]
     size: int
-    examples: Sequence[tuple[str, str, str]] = ()
-    course: Sequence[float] = ()
-    parent: str = ""
+    examples: Sequence[tuple[str, str, str]] = ()  # id, title and beginning of documents that stand for it
+    course: Sequence[float] = ()  # its share of the documents of each period; empty without a date
+    parent: str = ""  # title of the broad topic that it is part of
 
 
-@dataclass(frozen=True)
-class ReportData:
-    """All that the report shows.
-
-    Attributes:
-        documents: how many there are in all.
-        topics: in the order of the report.
-        periods: names of the periods of all courses.
-        field: the date that they were counted by.
-        notes: sentences at the beginning.
-    """
+class ReportData(NamedTuple):
+    """All that the report shows."""
 
     title: str
-    documents: int
+    documents: int  # in all
     topics: Sequence[ReportTopic]
-    periods: Sequence[str] = ()
-    field: str = ""
-    notes: Sequence[str] = ()
+    periods: Sequence[str] = ()  # of all courses
+    field: str = ""  # the date that they were counted by
+    notes: Sequence[str] = ()  # sentences at the beginning
     generator: str = "spherevec"
 
 
@@ -105,13 +87,11 @@ def report_data(topics: Topics, title: str | None = None) -> ReportData:
     for entry in entries:
         broad[entry.parent] += entry.size
     entries.sort(key=lambda entry: (-broad[entry.parent], entry.parent, -entry.size))
-    notes = []
-    if topics.n_unknown:
-        notes.append(f"{topics.n_unknown:,} documents without a known word belong to no topic.")
-    if breakdown is not None:
-        for name, titles in (("Rising", breakdown.rising()), ("Falling", breakdown.falling())):
-            if titles:
-                notes.append(f"{name} over time: {'; '.join(titles[:5])}.")
+    unknown, courses = topics.n_unknown, [] if breakdown is None else [breakdown.rising(), breakdown.falling()]
+    notes = [f"{unknown:,} documents without a known word belong to no topic."] if unknown else []
+    for name, titles in zip(("Rising", "Falling"), courses, strict=False):
+        if titles:
+            notes.append(f"{name} over time: {'; '.join(titles[:5])}.")
     return ReportData(
         title or f"{len(topics)} topics of {len(topics.labels):,} documents",
         len(topics.labels),
@@ -143,12 +123,11 @@ def _over_time(topics: Topics, field: str) -> Any:
 def report_html(data: ReportData) -> str:
     """The report as text; every word of the corpus is escaped."""
     style = template("report.css")
-    title = html.escape(clean_title(data.title))
     return fill(
         template("report.html"),
         policy=policy("", style),
         generator=html.escape(data.generator),
-        title=title,
+        title=html.escape(clean_title(data.title)),
         style=style,
         notes="\n".join(f"<p>{_shown(note)}</p>" for note in data.notes),
         rows="\n".join(_rows(data)),
@@ -179,23 +158,20 @@ def _row(title: str, size: int, data: ReportData, most: int, level: str) -> str:
 
 
 def _section(topic: ReportTopic, data: ReportData) -> str:
+    items = []
+    for example in topic.examples:
+        id_, title, text = map(_shown, example)
+        items.append(f'<li>{title} <span class="id">{id_}</span>{f"<br><q>{text}</q>" if text else ""}</li>')
     parts = [
         f'<section id="topic-{topic.number}">',
         f"<h2>{_shown(topic.title)}</h2>",
         f'<p class="size">{topic.size:,} documents, {topic.size / max(data.documents, 1):.1%}</p>',
         f'<p class="words">{", ".join(map(_shown, topic.words))}</p>',
+        _course(topic, data) if topic.course else "",
+        f"<h3>Typical documents</h3><ul>{''.join(items)}</ul>" if items else "",
+        "</section>",
     ]
-    if topic.course:
-        parts.append(_course(topic, data))
-    if topic.examples:
-        rows = "".join(map(_item, topic.examples))
-        parts.append(f"<h3>Typical documents</h3><ul>{rows}</ul>")
-    return "\n".join([*parts, "</section>"])
-
-
-def _item(example: tuple[str, str, str]) -> str:
-    id_, title, text = map(_shown, example)
-    return f'<li>{title} <span class="id">{id_}</span>{f"<br><q>{text}</q>" if text else ""}</li>'
+    return "\n".join(filter(None, parts))
 
 
 def _course(topic: ReportTopic, data: ReportData) -> str:

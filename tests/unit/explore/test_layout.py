@@ -10,8 +10,15 @@ import pytest
 from page_helpers import clustered, unit_rows
 from spherevec.errors import ConfigError
 from spherevec.explore import kernels
-from spherevec.explore.graph import CellIndex, row_runner, symmetric
-from spherevec.explore.layout import descend, first_places, place_on_globe, scale_at
+from spherevec.explore.layout import (
+    CellIndex,
+    descend,
+    first_places,
+    place_on_globe,
+    row_runner,
+    scale_at,
+    symmetric,
+)
 
 
 @pytest.fixture(scope="module")

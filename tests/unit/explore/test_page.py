@@ -14,10 +14,16 @@ import pytest
 
 from page_helpers import HOSTILE, small_page, unit_rows
 from spherevec.errors import ConfigError, SpherevecError
-from spherevec.explore.data import Budget, Field
-from spherevec.explore.notebook import NotebookPage
-from spherevec.explore.pack import main_directions, quantized
-from spherevec.explore.page import SCRIPTS, fill, joined_scripts, page_html, save_page
+from spherevec.explore.page import (
+    SCRIPTS,
+    NotebookPage,
+    fill,
+    joined_scripts,
+    main_directions,
+    page_html,
+    quantized,
+    save_page,
+)
 from spherevec.explore.plots import COLOURS, draw_map, flatten
 
 
@@ -114,12 +120,14 @@ def test_many_documents_keep_their_main_directions():
     assert main_directions(rows, 4000 * 50, 4) is None
 
 
-def test_texts_are_cut_to_the_budget():
-    text = page_html(small_page(n=50), Budget(snippets=50 * 20))
+def test_texts_are_cut_to_the_budget(monkeypatch):
+    monkeypatch.setattr("spherevec.explore.page.SNIPPET_BYTES", 50 * 20)
+    text = page_html(small_page(n=50))
     documents = json.loads(section(text, "documents")[1])
     assert max(map(len, documents["snippets"])) == 20
     assert documents["snippets"][0].endswith("…")
-    assert json.loads(section(page_html(small_page(n=50), Budget(snippets=100)), "documents")[1])["snippets"] is None
+    monkeypatch.setattr("spherevec.explore.page.SNIPPET_BYTES", 100)
+    assert json.loads(section(page_html(small_page(n=50)), "documents")[1])["snippets"] is None
 
 
 def test_a_file_is_not_replaced_by_accident(tmp_path):
@@ -129,24 +137,6 @@ def test_a_file_is_not_replaced_by_accident(tmp_path):
     with pytest.raises(SpherevecError, match="already exists"):
         save_page(data, path)
     assert save_page(data, path, overwrite=True).read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"ids": ["a"]}, "ids has 1 entries for 300 documents"),
-        ({"doc_vectors": np.zeros((300, 3), np.float32)}, "doc_vectors must have shape"),
-        ({"fields": [Field("x", "number", np.zeros(2))]}, "field 'x' has 2 values for 300 documents"),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(change, message):
-    with pytest.raises(ConfigError, match=message):
-        small_page(epochs=2, **change)
-
-
-def test_an_unknown_kind_of_field_is_refused():
-    with pytest.raises(ConfigError, match="kind must be one of"):
-        Field("x", "colour", np.zeros(2))
 
 
 def test_templates_are_filled_once():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from spherevec.cli import display
-from spherevec.cli.checks import documents_of, load_model
-from spherevec.cli.console import Console
-from spherevec.cli.groups import option_group
-from spherevec.cli.options import PATH, given_settings, model_argument, output_options
+from spherevec.cli.display import Console
+from spherevec.cli.options import PATH, given_settings, model_argument, option_group, output_options
+from spherevec.cli.outputs import documents_of, load_model
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,58 +22,51 @@ if TYPE_CHECKING:
     from spherevec.model import Model
 
 Files = Mapping[str, Path]
+Result = tuple[Any, Sequence[Sequence[str]]]  # for programs, and as rows of a table for people
 
 
-def _similarity(model: Model, files: Files, console: Console) -> None:
+def _similarity(model: Model, files: Files) -> Result:
     from spherevec.evaluation import evaluate_similarity, read_pairs
 
     found = evaluate_similarity(model.words, read_pairs(files["pairs"]), files["pairs"].name)
     row = (found.name, f"{found.spearman:.3f}", f"{found.covered} of {found.total}")
-    console.result(vars(found), lambda: display.print_columns([("pairs", "Spearman", "pairs known"), row]))
+    return vars(found), [("pairs", "Spearman", "pairs known"), row]
 
 
-def _analogy(model: Model, files: Files, console: Console) -> None:
+def _analogy(model: Model, files: Files) -> Result:
     """The same questions answered by 3CosAdd and by 3CosMul, section by section."""
     from spherevec.evaluation import evaluate_analogies, read_analogies
 
     sections = read_analogies(files["questions"])
     results = [evaluate_analogies(model.words, sections, method) for method in ("3cosadd", "3cosmul")]
     added, multiplied = ([*one.sections, one.semantic, one.syntactic, one.total] for one in results)
-    scores = list(zip(added, multiplied, strict=True))
-    rows = [
-        (one.name, f"{one.accuracy:.3f}", f"{other.accuracy:.3f}", f"{one.covered} of {one.total}")
-        for one, other in scores
-    ]
-    values = [
-        {**vars(one), "accuracy": one.accuracy, "correct_3cosmul": other.correct, "accuracy_3cosmul": other.accuracy}
-        for one, other in scores
-    ]
-    heads = ("section", "3CosAdd", "3CosMul", "questions known")
-    console.result(values, lambda: display.print_columns([heads, *rows]))
+    rows, values = [("section", "3CosAdd", "3CosMul", "questions known")], []
+    for one, other in zip(added, multiplied, strict=True):
+        rows.append((one.name, f"{one.accuracy:.3f}", f"{other.accuracy:.3f}", f"{one.covered} of {one.total}"))
+        both = {"correct_3cosmul": other.correct, "accuracy_3cosmul": other.accuracy}
+        values.append({**vars(one), "accuracy": one.accuracy, **both})
+    return values, rows
 
 
-def _clustering(model: Model, files: Files, console: Console) -> None:
+def _clustering(model: Model, files: Files) -> Result:
     from spherevec.evaluation import evaluate_clustering
 
     assert model.docs is not None
-    _print_scores(str(files["labels"]), asdict(evaluate_clustering(model.docs.vectors, _labels(model, files))), console)
+    return _scores(files["labels"], asdict(evaluate_clustering(model.docs.vectors, _labels(model, files))))
 
 
-def _classification(model: Model, files: Files, console: Console) -> None:
+def _classification(model: Model, files: Files) -> Result:
     from spherevec.evaluation import given_split, random_splits, read_split
 
     assert model.docs is not None
     vectors, labels = model.docs.vectors, _labels(model, files)
     split = read_split(files["split"]) if "split" in files else None
     if split is None:
-        result = random_splits(vectors, labels)
-    else:
-        _check_lines(files["split"], split, model)
-        result = given_split(vectors, labels, split)
-    _print_scores(str(files["labels"]), asdict(result), console)
+        return _scores(files["labels"], asdict(random_splits(vectors, labels)))
+    return _scores(files["labels"], asdict(given_split(vectors, labels, _one_each(model, files["split"], split))))
 
 
-def _topics(model: Model, files: Files, console: Console) -> None:
+def _topics(model: Model, files: Files) -> Result:
     """The number of topics, NPMI and diversity of ten words each, and the agreement with labels."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -91,11 +83,35 @@ def _topics(model: Model, files: Files, console: Console) -> None:
     if labels is not None:
         scores["nmi"] = float(normalized_mutual_info_score(labels, topics.labels))
         scores["ari"] = float(adjusted_rand_score(labels, topics.labels))
-    _print_scores(str(files.get("labels", "topics")), scores, console)
+    return _scores(files.get("labels", "topics"), scores)
+
+
+def _labels(model: Model, files: Files) -> NDArray[np.str_]:
+    from spherevec.evaluation import read_labels
+
+    return _one_each(model, files["labels"], read_labels(files["labels"]))
+
+
+def _one_each(model: Model, file: Path, lines: NDArray[np.str_]) -> NDArray[np.str_]:
+    documents = len(model.docs or ())
+    if len(lines) != documents:
+        raise ConfigError(
+            f"{file}: has {len(lines):,} lines, but the model has {documents:,} documents; give one line for each"
+        )
+    return lines
+
+
+def _scores(name: Path | str, scores: Mapping[str, Any]) -> Result:
+    """Scores that were measured several times, beside the settings they were measured with."""
+    shown = {
+        score: f"{value['mean']:.3f} ± {value['std']:.3f}" if isinstance(value, Mapping) else str(value)
+        for score, value in scores.items()
+    }
+    return {"data_set": str(name), **scores}, [("data set", str(name)), *shown.items()]
 
 
 class _Task(NamedTuple):
-    run: Callable[[Model, Files, Console], None]
+    run: Callable[[Model, Files], Result]
     needs: str | None  # the option that must be given
     takes: tuple[str, ...] = ()  # those that may be
     documents: bool = True
@@ -139,29 +155,5 @@ def evaluate(task: str, folder: Path, files: dict[str, Path], console: Console) 
     model = load_model(folder)
     if chosen.documents:
         documents_of(model, folder)
-    chosen.run(model, files, console)
-
-
-def _labels(model: Model, files: Files) -> NDArray[np.str_]:
-    from spherevec.evaluation import read_labels
-
-    labels = read_labels(files["labels"])
-    _check_lines(files["labels"], labels, model)
-    return labels
-
-
-def _check_lines(file: Path, lines: NDArray[np.str_], model: Model) -> None:
-    documents = len(model.docs or ())
-    if len(lines) != documents:
-        raise ConfigError(
-            f"{file}: has {len(lines):,} lines, but the model has {documents:,} documents; give one line for each"
-        )
-
-
-def _print_scores(name: str, scores: Mapping[str, Any], console: Console) -> None:
-    """Scores that were measured several times, beside the settings they were measured with."""
-    shown = {
-        score: f"{value['mean']:.3f} ± {value['std']:.3f}" if isinstance(value, Mapping) else str(value)
-        for score, value in scores.items()
-    }
-    console.result({"data_set": name, **scores}, lambda: display.print_columns([("data set", name), *shown.items()]))
+    value, rows = chosen.run(model, files)
+    console.result(value, lambda: display.print_columns(rows))

@@ -1,15 +1,24 @@
-"""`spherevec explore`."""
+"""`spherevec explore` and `spherevec demo`: the map of a model, and a tour that ends with it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spherevec.cli.checks import load_model, output
-from spherevec.cli.console import Console
+from spherevec.cli import display
+from spherevec.cli.commands.topics import print_topics
+from spherevec.cli.display import Console
 from spherevec.cli.options import PATH, force_option, model_argument, output_options, threads_option
+from spherevec.cli.outputs import load_model, outputs
+
+if TYPE_CHECKING:
+    from spherevec.model import Model
+    from spherevec.search.results import SearchResults
+    from spherevec.topics import Topics
+
+_open_option = click.option("--open", "open_page", is_flag=True, help="Show the page in a browser.")
 
 
 @click.command()
@@ -21,7 +30,7 @@ from spherevec.cli.options import PATH, force_option, model_argument, output_opt
 @click.option("--title", help="Title of the page.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
 @threads_option
-@click.option("--open", "open_page", is_flag=True, help="Show the page in a browser.")
+@_open_option
 @force_option
 @output_options
 def explore(folder: Path, out: Path, open_page: bool, force: bool, console: Console, **options: Any) -> None:
@@ -29,7 +38,7 @@ def explore(folder: Path, out: Path, open_page: bool, force: bool, console: Cons
 
     Documents, words and topics on one globe. Open the page by double click; it needs no server and no network.
     """
-    with output(out, force):
+    with outputs(force, out):
         model = load_model(folder)
 
         from spherevec.explore import write_page
@@ -40,3 +49,97 @@ def explore(folder: Path, out: Path, open_page: bool, force: bool, console: Cons
     console.result({"file": str(out), "bytes": size}, lambda: None)
     if open_page:
         click.launch(str(out.absolute()))
+
+
+_QUERIES = ("wait until all threads have finished", "fit a curve to noisy data")
+_WORDS = ("file", "thread", "probability", "matrix", "socket", "date")
+_FEWEST_DOCUMENTS = 4  # for topics
+_SHOWN = 5  # answers to a query, and words near a word
+_TITLE = "The documentation of Python, numpy, scipy and scikit-learn"
+
+
+@click.command()
+@click.option("--corpus", type=PATH, help="Use your own text instead: a file, a folder or a table.")
+@click.option("--text-field", metavar="NAME", help="Column of a table that holds the text.")
+@click.option("--out", type=PATH, metavar="PAGE.html", help="File for the map. Default: in a temporary folder.")
+@_open_option
+@force_option
+@output_options
+def demo(
+    corpus: Path | None, text_field: str | None, out: Path | None, open_page: bool, force: bool, console: Console
+) -> None:
+    """Train, then search, show topics and words, and draw a map, without any download.
+
+    The text is the documentation of Python, numpy, scipy and scikit-learn, found on this machine.
+    """
+    import tempfile
+
+    from spherevec.explore import write_page
+    from spherevec.topics import find_topics
+
+    with outputs(force, out):
+        model = _trained(corpus, text_field, console)
+        topics = None
+        if len(model.docs or ()) >= _FEWEST_DOCUMENTS:
+            console.tell("looking for topics")
+            topics = find_topics(model)
+        page = Path(tempfile.mkdtemp(prefix="spherevec-")) / "map.html" if out is None else out
+        write_page(model, page, topics=topics, title=_TITLE if corpus is None else None, overwrite=True)
+    _show_tour(model, topics, corpus is None, page, console)
+    if corpus is None:
+        console.tell("Now with your own text: spherevec demo --corpus FILE")
+    else:
+        options = "" if text_field is None else f" --text-field {text_field}"
+        console.tell(f"To keep a model: spherevec train {corpus}{options} --out MODEL")
+    console.tell(f"{page}: the map{'' if open_page else '; open it in a browser, or use --open'}")
+    if open_page:
+        click.launch(str(page.absolute()))
+
+
+def _trained(corpus: Path | None, text_field: str | None, console: Console) -> Model:
+    from spherevec.training import train
+
+    source: Any = corpus
+    options: dict[str, Any] = {"text_field": text_field}
+    if corpus is None:
+        from spherevec.demo.docstrings import collect_docstrings
+
+        console.tell("collecting the documentation of Python, numpy, scipy and scikit-learn")
+        source = [one._asdict() for one in collect_docstrings()]
+        console.tell(f"{len(source):,} documents")
+        options = {"text_field": "text", "id_field": "name", "title_field": "name", "keep": ["package", "module"]}
+        options |= {"epochs": 15, "alpha": 0.02}  # fewer, longer steps keep the tour short
+    with console.progress() as progress:
+        model = train(source, progress=progress, **options)
+    console.tell(display.summary(model))
+    return model
+
+
+def _show_tour(model: Model, topics: Topics | None, own: bool, page: Path, console: Console) -> None:
+    """Answers to queries, topics and words: those of the demonstration, or such as stand for the largest topics."""
+    from spherevec.topics.persistence import describe
+
+    queries, words = list(_QUERIES), [word for word in _WORDS if word in model.words]
+    if not own:
+        named = [topic for topic in topics or () if topic.words]
+        queries = [" ".join(topic.words[:3]) for topic in named[:1]]
+        words = list(dict.fromkeys(topic.words[0] for topic in named)) or list(model.words.names or ())
+    results: SearchResults | list[Any] = model.search(queries, topn=_SHOWN) if queries else []
+    near = {word: [str(key) for key, _ in model.words.most_similar(word, topn=_SHOWN)] for word in words[:_SHOWN]}
+    breakdowns = [topics.by("package")] if own and topics is not None else []
+
+    def show() -> None:
+        for result in results:
+            display.echo(f"Search: {result.query}")
+            display.print_hits([result])
+            display.echo()
+        if topics is not None:
+            display.echo("Topics")
+            print_topics(topics, breakdowns)
+            display.echo()
+        display.echo("Similar words")
+        display.print_columns([(word, ", ".join(others)) for word, others in near.items()])
+
+    found = {"search": [result.as_dict() for result in results], "similar_words": near}
+    described = {} if topics is None else {**describe(topics), "by": [one.as_dict() for one in breakdowns]}
+    console.result({**found, **described, "page": str(page)}, show)

@@ -1,16 +1,46 @@
-"""`spherevec serve`."""
+"""`spherevec serve`: a model over HTTP, with the JSON that the commands print with `--json`."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import hmac
 import ipaddress
+import json
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from spherevec.cli.display import tell
+from spherevec._version import __version__
+from spherevec.cli.commands.search import find, search
+from spherevec.cli.commands.topics import breakdown, topics
+from spherevec.cli.display import json_text, tell
 from spherevec.cli.options import model_argument, quiet_option
-from spherevec.errors import ConfigError, MissingExtraError
+from spherevec.cli.outputs import documents_of, load_model
+from spherevec.errors import ConfigError, MissingExtraError, SpherevecError
+from spherevec.process import usable_cores
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from spherevec.model import Model
+    from spherevec.topics.topics import Topics
+
+LARGEST_BODY = 1 << 22  # bytes
+MOST_TEXTS = 1000  # of a request
+MOST_ANSWERS = 1000  # to a query
+_SECONDS_BETWEEN_LOOKS = 0.5  # at the model on the disk
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_DOCUMENTS_OF_TOPICS = 4
 
 
 @click.command()
@@ -34,8 +64,6 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
         import uvicorn
     except ImportError:
         raise MissingExtraError("serving a model", "serve") from None
-    from spherevec.cli.service import Service
-
     app = Service(folder, token).app()
     config = uvicorn.Config(
         app, host, port, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5
@@ -55,3 +83,247 @@ def _is_loopback(host: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
+
+
+class Refused(Exception):
+    """A request that is answered with a status of 4xx and one line."""
+
+    def __init__(self, status_code: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status_code = status_code
+        self.headers = {"WWW-Authenticate": 'Basic realm="spherevec", charset="UTF-8"'} if status_code == 401 else None
+
+
+class ServedModel:
+    """A loaded model, with its topics and its page once somebody asked for them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.stamp = folder, _stamp(folder)
+        self.model: Model = load_model(folder)
+        self._lock = RLock()  # what takes long is made once
+        self._topics: Topics | None = None
+        self._page: str | None = None
+        if self.model.docs is not None:
+            self.model.docs.prepare_search()
+        with suppress(SpherevecError):  # prepares what the first query needs; a model without documents has none
+            find(self.model, [str(self.model.words.index_to_key[0])], top=1)
+
+    def topics(self) -> Topics:
+        from spherevec.topics import topics_of
+
+        documents_of(self.model, self.folder)
+        with self._lock:
+            self._topics = self._topics or topics_of(self.model)
+            return self._topics
+
+    def page(self) -> str:
+        from spherevec.explore import page_data
+        from spherevec.explore.page import page_html
+
+        with self._lock:
+            if self._page is None:
+                known = self.topics() if len(self.model.docs or ()) >= _DOCUMENTS_OF_TOPICS else None
+                self._page = page_html(page_data(self.model, topics=known))
+            return self._page
+
+
+def _search(served: ServedModel, q: tuple[str, ...], top: int, **options: Any) -> list[dict[str, Any]]:
+    if not 1 <= len(q) <= MOST_TEXTS:
+        raise Refused(400, f"give the text to search for as q, once to {MOST_TEXTS} times")
+    if top > MOST_ANSWERS:
+        raise Refused(400, f"top is at most {MOST_ANSWERS}, not {top}")
+    return [result.as_dict() for result in find(served.model, list(q), top, **options)]
+
+
+def _topics(served: ServedModel, fields: tuple[str, ...]) -> dict[str, Any]:
+    from spherevec.topics.persistence import describe
+
+    found = served.topics()
+    return {**describe(found), "by": [breakdown(found, field).as_dict() for field in fields]}
+
+
+def _infer(served: ServedModel, texts: list[str]) -> dict[str, Any]:
+    return {"documents": len(texts), "vectors": served.model.infer(texts, threads=1).tolist()}
+
+
+class _Endpoint(NamedTuple):
+    """One address: what answers it, and the options of a command that it takes as parameters, by their names."""
+
+    answer: Callable[..., Any]
+    summary: str
+    parameters: Mapping[str, click.Parameter] = {}
+
+
+_query = click.Option(["--q"], multiple=True, required=True, help="What to search for.")
+_named = {one.opts[0].lstrip("-"): one for one in (*search.params, *topics.params, _query)}
+_SEARCH = {name: _named[name] for name in ("q", "top", "where", "among", "mode", "subwords", "explain")}
+ENDPOINTS = {
+    "/": _Endpoint(ServedModel.page, "The map of the model as a page."),
+    "/search": _Endpoint(_search, "Find documents, words or topics.", _SEARCH),
+    "/topics": _Endpoint(_topics, "The topics of the documents.", {"by": _named["by"]}),
+    "/info": _Endpoint(lambda served: served.model.describe(), "What the model holds and how it was trained."),
+    "/openapi.json": _Endpoint(lambda served: openapi(), "This description."),
+}
+
+
+class Service:
+    """Answers requests from the newest model in a folder."""
+
+    def __init__(self, folder: Path, token: str | None = None) -> None:
+        self._folder, self._token = folder, token
+        self._served = ServedModel(folder)
+        self._looked, self._loading = time.monotonic(), False
+        # Searches are compiled loops over all documents: more of them at once would only wait for each other.
+        self._pool = ThreadPoolExecutor(max(2, usable_cores()))
+
+    def app(self) -> Starlette:
+        """The application for an ASGI server."""
+        try:
+            from starlette.applications import Starlette
+            from starlette.exceptions import HTTPException
+            from starlette.routing import Route
+        except ImportError:
+            raise MissingExtraError("serving a model", "serve") from None
+
+        async def refused(request: Request, error: Any) -> Response:
+            line = error.format_message() if isinstance(error, click.UsageError) else " ".join(str(error).split())
+            fault = {"error": getattr(error, "detail", line)}
+            return _response(fault, getattr(error, "status_code", 400), getattr(error, "headers", None))
+
+        routes = [Route(path, self._get) for path in ENDPOINTS]
+        routes.append(Route("/infer", self._post, methods=["POST"]))
+        kinds = (HTTPException, Refused, click.UsageError, SpherevecError)
+        return Starlette(routes=routes, exception_handlers=dict.fromkeys(kinds, refused))
+
+    def _check_access(self, request: Request) -> None:
+        """The token, as a bearer token or as the password that a browser asks for; without one, only this machine."""
+        if self._token is None:
+            # A page of another site that points its own name at this machine must not read the documents.
+            if request.url.hostname not in _LOOPBACK:
+                raise Refused(403, "without --token, requests must name localhost")
+            return
+        kind, _, sent = request.headers.get("authorization", "").partition(" ")
+        given = sent.encode("latin-1")  # as headers are decoded
+        if kind.lower() == "basic":
+            with suppress(ValueError):
+                given = base64.b64decode(given).partition(b":")[2]
+        if not hmac.compare_digest(given, self._token.encode()):
+            raise Refused(401, "the token is missing or wrong; send it as Authorization: Bearer TOKEN")
+
+    async def _get(self, request: Request) -> Response:
+        self._check_access(request)
+        endpoint = ENDPOINTS[request.url.path]
+        return _response(await self._work(partial(endpoint.answer, **_parsed(endpoint, request))))
+
+    async def _post(self, request: Request) -> Response:
+        self._check_access(request)
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST_BODY:
+                raise Refused(413, f"a request holds at most {LARGEST_BODY:,} bytes; send fewer texts")
+        try:
+            texts = json.loads(body)["texts"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            texts = None
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise Refused(400, 'the body must be JSON: {"texts": ["…", "…"]}')
+        if not 1 <= len(texts) <= MOST_TEXTS:
+            raise Refused(400, f"texts holds 1 to {MOST_TEXTS} texts, not {len(texts)}")
+        return _response(await self._work(_infer, texts))
+
+    async def _work(self, answer: Callable[..., Any], *arguments: Any) -> Any:
+        """What `answer` says of the current model, in a thread."""
+        loop = asyncio.get_running_loop()
+        if not self._loading and time.monotonic() > self._looked + _SECONDS_BETWEEN_LOOKS:
+            self._looked = time.monotonic()
+            if _stamp(self._folder) not in (self._served.stamp, None):
+                self._loading = True
+                loop.run_in_executor(None, self._reload)
+        # A request keeps the model that it began with, also when another one takes its place.
+        return await loop.run_in_executor(self._pool, answer, self._served, *arguments)
+
+    def _reload(self) -> None:
+        try:
+            self._served = ServedModel(self._folder)
+            tell(f"{self._folder}: loaded again")
+        except (SpherevecError, OSError) as error:
+            tell(f"{self._folder}: cannot be loaded, the model before stays: {error}")
+        finally:
+            self._loading = False
+
+
+def openapi() -> dict[str, Any]:
+    """The OpenAPI description of the service."""
+    fault = {"description": "What is wrong, in one line.", "content": _content({"error": {"type": "string"}})}
+    responses = {"200": {"description": "As the command prints it with --json."}, "4XX": fault}
+    paths: dict[str, Any] = {}
+    for path, endpoint in ENDPOINTS.items():
+        parameters = [
+            {
+                "name": name,
+                "in": "query",
+                "required": option.required,
+                "description": getattr(option, "help", ""),
+                "schema": _schema(option),
+            }
+            for name, option in endpoint.parameters.items()
+        ]
+        paths[path] = {"get": {"summary": endpoint.summary, "parameters": parameters, "responses": responses}}
+    texts = {"texts": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_TEXTS}}
+    about = {"summary": "Vectors of new texts.", "requestBody": {"required": True, "content": _content(texts)}}
+    paths["/infer"] = {"post": {**about, "responses": responses}}
+    paths["/"]["get"]["responses"] = {"200": {"description": "HTML"}}
+    return {"openapi": "3.1.0", "info": {"title": "spherevec", "version": __version__}, "paths": paths}
+
+
+def _content(properties: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"application/json": {"schema": schema}}
+
+
+def _schema(option: click.Parameter) -> dict[str, Any]:
+    names = {click.IntRange: "integer", type(click.BOOL): "boolean"}
+    schema: dict[str, Any] = {"type": names.get(type(option.type), "string")}
+    if isinstance(option.type, click.Choice):
+        schema["enum"] = list(option.type.choices)
+    if option.multiple:
+        return {"type": "array", "items": schema}
+    return {**schema, "default": option.get_default(click.Context(click.Command(str(option.name))))}
+
+
+def _parsed(endpoint: _Endpoint, request: Request) -> dict[str, Any]:
+    """The parameters of a request, read as the command reads its options."""
+    known, given = endpoint.parameters, request.query_params
+    for name in given:
+        if name not in known:
+            raise Refused(400, f"no parameter {name!r:.60} here; choose from {', '.join(known) or 'none'}")
+    values: dict[str, Any] = {}
+    for name, option in known.items():
+        found = given.getlist(name)
+        if len(found) > 1 and not option.multiple:
+            raise Refused(400, f"{name} is given {len(found)} times; give it once")
+        context = click.Context(click.Command(name))
+        value = found if option.multiple else found[0] if found else option.get_default(context)
+        values[str(option.name)] = option.type_cast_value(context, value)
+    return values
+
+
+def _response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A page, or JSON."""
+    from starlette.responses import HTMLResponse, Response
+
+    if isinstance(value, str):
+        return HTMLResponse(value)
+    return Response(f"{json_text(value)}\n", status, headers, "application/json")
+
+
+def _stamp(folder: Path) -> tuple[int, ...] | None:
+    """What changes when the model in a folder is replaced; None while there is none."""
+    from spherevec.model.parts import MANIFEST
+
+    try:
+        found = (folder / MANIFEST).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from spherevec.cli.checks import documents_of, load_model, output
-from spherevec.cli.console import Console
-from spherevec.cli.options import (
-    PATH,
-    LateChoice,
-    force_option,
-    guard_option,
-    model_argument,
-    output_options,
-    threads_option,
-)
-from spherevec.cli.topics_table import print_topics
+from spherevec.cli import display, options
+from spherevec.cli.display import Console
+from spherevec.cli.options import PATH
+from spherevec.cli.outputs import documents_of, load_model, outputs
 from spherevec.errors import ConfigError
+from spherevec.terminal import visible
+from spherevec.topics.breakdown import UNITS
+from spherevec.topics.titles import TITLES
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from spherevec.topics.breakdown import Breakdown
     from spherevec.topics.topics import Topics
 
 
-def _titles() -> list[str]:
-    from spherevec.topics.titles import TITLES
-
-    return list(TITLES)
+_BAR, _LONGEST_NAME = 8, 44  # characters
+_FURTHER_WORDS, _TYPICAL_TOPICS = 5, 3
 
 
 @click.command()
-@model_argument
+@options.model_argument
 @click.option("--k", type=click.IntRange(1), metavar="N", help="How many topics on the finer level; chosen by default.")
 @click.option("--levels", metavar="N,N", help="How many topics on each level, from broad to fine: 6,40.")
 @click.option(
@@ -49,16 +44,16 @@ def _titles() -> list[str]:
 )
 @click.option("--out", type=PATH, metavar="FOLDER", help="Folder for topics.json and assignments.csv.")
 @click.option("--keep", is_flag=True, help="Keep these topics with the model, for all commands to come.")
-@click.option("--titles", type=LateChoice(_titles), help="How topics are titled.  [default: coverage]")
+@click.option("--titles", type=click.Choice(list(TITLES)), help="How topics are titled.  [default: coverage]")
 @click.option("--merge", "merges", multiple=True, metavar="A,B", help="Merge topics, given by numbers.")
 @click.option("--split", "splits", multiple=True, type=int, metavar="A", help="Split a topic in two.")
 @click.option("--rename", "renames", multiple=True, metavar="A=TITLE", help="Give a topic a title.")
 @click.option("--drop", "drops", multiple=True, type=int, metavar="A", help="Drop a topic.")
 @click.option("--seed", type=click.IntRange(0), help="Random seed.  [default: 1]")
-@threads_option
-@guard_option
-@force_option
-@output_options
+@options.threads_option
+@options.guard_option
+@options.force_option
+@options.output_options
 def topics(
     folder: Path,
     fields: tuple[str, ...],
@@ -78,28 +73,24 @@ def topics(
     saved with --keep.
     """
     edits = [(edit, given.pop(f"{edit}s")) for edit in ("merge", "split", "rename", "drop")]
-    options = {name: value for name, value in given.items() if value is not None and value is not False}
-    if "only_names" in options and "names" not in options:
+    asked = {name: value for name, value in given.items() if value is not None and value is not False}
+    if "only_names" in asked and "names" not in asked:
         raise click.UsageError("--only-names needs --names FILE")
-    if "levels" in options:
-        options["levels"] = _numbers("--levels", options["levels"])
+    if "levels" in asked:
+        asked["levels"] = _numbers("--levels", asked["levels"])
     from spherevec.explore.report import write_report
     from spherevec.storage.locks import owned
     from spherevec.topics import topics_of
     from spherevec.topics.persistence import describe, save_topics
 
-    with ExitStack() as stack:
-        if out is not None:
-            stack.enter_context(output(out, force))
-        if keep and folder.is_dir():
-            # Nobody else changes the model between reading it and writing it with its topics.
-            stack.enter_context(owned(folder, run=True))
+    # Nobody else changes the model between reading it and writing it with its topics.
+    with outputs(force, out), owned(folder, run=True) if keep and folder.is_dir() else nullcontext():
         model = load_model(folder, memory_map=not keep)
         documents_of(model, folder)
-        kept = model.kept_topics is not None and not options
+        kept = model.kept_topics is not None and not asked
         doing = "topics kept with the model of" if kept else "looking for topics among"
         console.tell(f"{doing} {len(model.docs or ()):,} documents")
-        found = _edited(topics_of(model, threads=threads, **options), edits)
+        found = _edited(topics_of(model, threads=threads, **asked), edits)
         breakdowns = [breakdown(found, field) for field in fields]
         if out is not None:
             how = {"overwrite": force, "guard_formulas": guard_formulas}
@@ -137,8 +128,6 @@ def _numbers(option: str, text: str) -> list[int]:
 
 def breakdown(found: Topics, field: str) -> Breakdown:
     """The topics by FIELD, or over time by FIELD:unit."""
-    from spherevec.topics.breakdown import UNITS
-
     name, _, unit = field.rpartition(":")
     documents = found.model.documents
     if not name or (documents is not None and field in documents.fields):
@@ -146,3 +135,70 @@ def breakdown(found: Topics, field: str) -> Breakdown:
     if unit not in UNITS:
         raise ConfigError(f"--by {field}: the unit of time is one of {', '.join(UNITS)}, not {unit!r}")
     return found.over(name, unit)
+
+
+def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
+    """The topics on standard output, one line each, finer ones below the broad ones; then a table for each field."""
+    from rich.table import Table
+
+    from spherevec.topics.views import further_words
+
+    tree = list(topics.tree)
+    names = [_cell("   " * depth + topic.title, "" if finest else "bold") for depth, topic, finest in tree]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("topic", justify="right", no_wrap=True, min_width=5)
+    table.add_column("documents", justify="right", no_wrap=True, min_width=9)
+    table.add_column("", no_wrap=True, min_width=_BAR)
+    longest = min(max((name.cell_len for name in names), default=4), _LONGEST_NAME)
+    table.add_column("name", no_wrap=True, overflow="ellipsis", min_width=longest)
+    table.add_column("further words", no_wrap=True, overflow="ellipsis", ratio=1)
+    most = max((topic.size for _, topic, _ in tree), default=1)
+    for name, (_, topic, finest) in zip(names, tree, strict=True):
+        bar = "█" * max(1, round(_BAR * topic.size / max(most, 1))) if topic.size else ""
+        words = _cell(", ".join(further_words(topic, _FURTHER_WORDS)))
+        table.add_row(str(topic.number) if finest else "", f"{topic.size:,}", bar, name, words)
+    for count, what in ((topics.n_other, "other"), (topics.n_unknown, "no known word")):
+        if count:
+            table.add_row("-1", f"{count:,}", "", _cell(what, "italic"), "")
+    display.show(table)
+    display.echo(summary(topics))
+    for found in breakdowns:
+        display.show("", _breakdown_table(found))
+        for what, titles in (("rising", found.rising()), ("falling", found.falling())):
+            if titles:
+                display.echo(f"{what}: {'; '.join(titles)}")
+
+
+def summary(topics: Topics) -> str:
+    """How many topics there are on each level, and a finer number that would still be stable."""
+    from spherevec.topics.levels import finest_stable
+
+    counts, level = [len(topics)], topics
+    for _ in topics.state.above:
+        level = level.parents
+        counts.append(len(level))
+    broad = f"{counts[-1]} broad, " if len(counts) > 1 else ""
+    between = "".join(f"{count} between, " for count in reversed(counts[1:-1]))
+    more = finest_stable(topics.levels, counts[0])
+    stable = f"; {more} would still be stable: --k {more}" if more else ""
+    kind = "finer" if len(counts) > 1 else "topic" if counts[0] == 1 else "topics"
+    return f"{broad}{between}{counts[0]} {kind}{stable}"
+
+
+def _cell(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(visible(text), style)
+
+
+def _breakdown_table(found: Breakdown) -> object:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column(visible(found.field))
+    table.add_column("documents", justify="right")
+    table.add_column("typical topics")
+    for row, group in enumerate(found.groups):
+        typical = "; ".join(found.typical(group)[:_TYPICAL_TOPICS]) or "–"
+        table.add_row(_cell(group), f"{int(found.counts[row].sum()):,}", _cell(typical))
+    return table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 import spherevec
-from spherevec.cli.commands.train import train as command
+from spherevec.cli.commands.training import train as command
 from spherevec.corpus import encode
 from spherevec.corpus.read.options import PUBLIC, ROLES, ReadOptions, option
 from spherevec.corpus.table import records

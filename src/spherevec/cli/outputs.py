@@ -1,28 +1,67 @@
-"""The folder that `train`, `update` and `import` write a model to, and the unfinished run beside it."""
+"""What commands open, and what they write: checked before any work, so that a mistake costs no time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from spherevec.cli.checks import check_free
-from spherevec.cli.groups import Command, option_group
-from spherevec.cli.options import PATH, force_option
+from spherevec.cli.options import PATH, Command, force_option, option_group
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
-    from spherevec.cli.console import Console
+    from spherevec.cli.display import Console
     from spherevec.model import Model
+    from spherevec.model.keyed_vectors import KeyedVectors
+
+
+def load_model(folder: Path, memory_map: bool = True) -> Model:
+    """The model in `folder`, mapped rather than read unless it will be replaced."""
+    from spherevec.model import Model
+
+    return Model.load(folder, mmap=memory_map)
+
+
+def documents_of(model: Model, folder: Path) -> KeyedVectors:
+    """The documents of a model, or an error if it has none."""
+    if model.docs is None:
+        if model.config is None:
+            raise ConfigError(f"{folder}: was imported without documents; import them with --docs FILE")
+        raise ConfigError(f"{folder}: has no documents; train on text without --words-only, or import them (--docs)")
+    return model.docs
+
+
+def _check_free(path: Path, force: bool) -> None:
+    if not force and path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise ConfigError(f"{path}: already exists; choose another name, or give --force to replace it")
+
+
+@contextmanager
+def outputs(force: bool, *paths: Path | None) -> Iterator[None]:
+    """Own what a command will write, from before the first check until it is written; None is not asked for."""
+    from spherevec.storage.files import check_file
+    from spherevec.storage.locks import owned
+
+    with ExitStack() as stack:
+        for path in filter(None, paths):
+            if not path.is_dir():
+                check_file(path, overwrite=force)
+            _check_free(path, force)
+            stack.enter_context(owned(path, run=True))
+            _check_free(path, force)
+        yield
 
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """Where a model goes; `resume` and `checkpoint_every` are those of a run that can be interrupted."""
+    """The folder that a model goes to, and the unfinished run beside it.
+
+    `resume` and `checkpoint_every` are those of a run that can be interrupted.
+    """
 
     out: Path
     force: bool
@@ -39,13 +78,11 @@ class ModelOutput:
         named = self.out if self.out.name not in ("", "..") else self.out.resolve()
         return named.with_name(f"{named.name}.checkpoint")
 
-    @contextmanager
-    def owned(self) -> Iterator[None]:
+    def owned(self) -> AbstractContextManager[object]:
         """Nobody else writes this folder meanwhile."""
         from spherevec.storage.locks import owned
 
-        with owned(self.out, run=True):
-            yield
+        return owned(self.out, run=True)
 
     def check(self) -> None:
         """Refuse before any work is done what would be refused when the model is written."""
@@ -54,7 +91,7 @@ class ModelOutput:
         from spherevec.model.parts import folder_files
         from spherevec.storage.files import check_folder
 
-        check_free(self.out, self.force)
+        _check_free(self.out, self.force)
         check_folder(self.out, overwrite=self.force, ours=folder_files())
         parent = next(folder for folder in self.out.resolve().parents if folder.exists())
         try:
@@ -69,10 +106,8 @@ class ModelOutput:
         self.check()
         found = checkpoint.find(self.checkpoint)
         if found and not self.resume and not self.force:
-            raise ConfigError(
-                f"{self.checkpoint}: holds an unfinished training; give --resume to go on with it, "
-                "or --force to start over"
-            )
+            hint = "give --resume to go on with it, or --force to start over"
+            raise ConfigError(f"{self.checkpoint}: holds an unfinished training; {hint}")
         if self.resume and not found:
             console.tell(f"{self.checkpoint}: no checkpoint there; starting from the beginning")
 
@@ -99,13 +134,12 @@ class ModelOutput:
 
         A run that was killed between saving its model and removing its checkpoint has left both; the checkpoint goes.
         """
-        from spherevec.model import Model
         from spherevec.model.parts import MANIFEST
         from spherevec.training import checkpoint
 
         if not self.resume or self.force or not (self.out / MANIFEST).is_file():
             return None
-        model = Model.load(self.out)
+        model = load_model(self.out)
         if not is_result(model):
             return None
         checkpoint.remove(self.checkpoint)

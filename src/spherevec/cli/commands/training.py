@@ -1,4 +1,4 @@
-"""`spherevec update`."""
+"""`spherevec train` and `spherevec update`."""
 
 from __future__ import annotations
 
@@ -7,57 +7,110 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spherevec.cli import display
-from spherevec.cli.checks import load_model
-from spherevec.cli.console import Console
-from spherevec.cli.groups import option_group
-from spherevec.cli.model_output import ModelOutput, model_output_options
-from spherevec.cli.options import (
-    PATH,
-    corpus_argument,
-    device_option,
-    given_settings,
-    model_argument,
-    output_options,
-    pretokenized_option,
-    reading_options,
-    threads_option,
-)
+from spherevec.cli import display, options
+from spherevec.cli.display import Console
+from spherevec.cli.options import PATH, option_group
+from spherevec.cli.outputs import ModelOutput, load_model, model_output_options
+from spherevec.config import RECIPES
 from spherevec.corpus.read.options import ReadOptions
 
 if TYPE_CHECKING:
     from spherevec.model import Model
 
 
-def _settings(pretokenized: bool, **settings: Any) -> dict[str, Any]:
-    return given_settings(tokenizer="whitespace" if pretokenized else None, **settings)
+@click.command(cls=options.TrainingCommand)
+@options.corpus_argument
+@model_output_options("MODEL")
+@click.option(
+    "--recipe",
+    type=click.Choice(list(RECIPES)),
+    default="default",
+    show_default=True,
+    help="Settings to start from; those you give below win.",
+)
+@options.training_settings
+@options.help_all_option
+@option_group(
+    "tokenizer",
+    lambda tokenizer, pretokenized: pretokenized or tokenizer,
+    click.option(
+        "--tokenizer",
+        metavar="NAME",
+        default="words",
+        show_default=True,
+        help="How text is cut into words: words, whitespace, or with options: words:urls=drop,hyphens=join.",
+    ),
+    options.pretokenized_option,
+)
+@options.reading_options
+@options.ray_options
+@options.output_options
+def train(
+    corpus: tuple[Path, ...],
+    output: ModelOutput,
+    settings: dict[str, Any],
+    ray: dict[str, Any],
+    console: Console,
+    **text: Any,  # its recipe, tokenizer and reading options
+) -> None:
+    """Learn vectors from text.
+
+    CORPUS is a text file with one document per line, a folder of text files, web pages or e-mails, or a table (.csv,
+    .tsv, .jsonl, .json, .parquet, .xlsx, .ods); all but the last three may be compressed (.gz, .xz, .zst). Give several
+    files, patterns in quotes, or - for standard input.
+    """
+    from spherevec.training import train as learn
+
+    with output.owned():
+        model = output.finished(lambda model: _is_of_checkpoint(output, model))
+        if model is not None:
+            display.tell(f"{output.out}: the training is finished, nothing to resume")
+        else:
+            output.check_run(console)
+            with console.progress() as progress:
+                run = output.run_arguments()
+                model = learn(list(corpus), progress=progress, **text, **run, **ray, **settings)
+    console.summary(display.corpus_summary(model))
+    console.written(f"{output.out}: {display.summary(model)}", model.describe())
+
+
+def _is_of_checkpoint(output: ModelOutput, model: Model) -> bool:
+    """Whether the checkpoint beside `model`, if there is one, is of the run that made it."""
+    from spherevec.training import checkpoint
+
+    left = checkpoint.load(output.checkpoint)
+    if left is None:
+        return True
+    expected = {**left.config, "threads": (model.config or {}).get("threads")}
+    counts = [model.provenance.get(name) for name in ("documents", "tokens")]
+    return model.config == expected and counts == [left.corpus["documents"], left.corpus["tokens"]]
 
 
 @click.command()
-@model_argument
-@corpus_argument
+@options.model_argument
+@options.corpus_argument
 @model_output_options("MODEL2")
 @option_group(
     "settings",
-    _settings,
+    options.given_settings,
     click.option("--add-only", is_flag=True, help="Add documents, learn nothing: all old vectors keep their bits."),
     click.option("--replay", type=PATH, metavar="CORPUS", help="Old text, if you have it: part is trained on again."),
     click.option(
         "--epochs", type=click.IntRange(1), metavar="N", help="Passes over the text. Default: half of the model's."
     ),
     click.option("--alpha", type=click.FloatRange(0, 10), metavar="X", help="Learning rate. Default: the model's."),
-    threads_option,
+    options.threads_option,
     click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed. Default: the model's."),
-    device_option,
+    options.device_option,
     click.option(
         "--deterministic/--no-deterministic",
         default=None,
         help="The same bits with any number of threads; off: faster. Default: on, but for a GPU.",
     ),
-    pretokenized_option,
+    options.tokenizer_option,
 )
-@reading_options
-@output_options
+@options.reading_options
+@options.output_options
 def update(
     folder: Path,
     corpus: tuple[Path, ...],
@@ -73,8 +126,8 @@ def update(
     """
     with output.owned():
         model = load_model(folder)
-        grown = None if output.out.resolve() == folder.resolve() else output.finished(lambda it: _is_result(model, it))
-        if grown is not None:
+        same = output.out.resolve() == folder.resolve()
+        if not same and output.finished(lambda grown: _is_update(model, grown)) is not None:
             display.tell(f"{output.out}: the update is finished, nothing to resume")
             return
         output.check_run(console)
@@ -84,8 +137,7 @@ def update(
     console.written(f"{output.out}: {display.summary(grown)}", grown.describe())
 
 
-def _is_result(model: Model, grown: Model) -> bool:
-    """Whether `grown` is an update of `model`."""
+def _is_update(model: Model, grown: Model) -> bool:
     before, after = (list(one.provenance.get("updates", ())) for one in (model, grown))
     same_origin = grown.provenance.get("created") == model.provenance.get("created")
     return same_origin and after[: len(before)] == before
