@@ -14,10 +14,9 @@ from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError
 from spherevec.model.verbs import verb
-from spherevec.search.hybrid import MODES, Query, Ranking, ranked
+from spherevec.search.hybrid import MODES, Query, Ranking, parse_query, ranked
 from spherevec.search.lexical import LexicalIndex
 from spherevec.search.neighbors import Int64, nearest_neighbors
-from spherevec.search.query import parse_query
 from spherevec.search.results import Explanation, Hit, SearchResult, SearchResults, passage
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def prepared_queries(
         return vocabulary.word_to_id[str(name)] if split else None
 
     parsed = [parse_query(text) for text in texts]
-    pieces = [[(piece, whole_word(piece)) for piece in one.text.split()] for one in parsed]
+    pieces = [[(piece, whole_word(piece)) for piece in words.split()] for words, _, _ in parsed]
     plain = [" ".join(piece for piece, whole in own if whole is None) for own in pieces]
     ids, offsets, unknown = encode_texts(plain, vocabulary, splitter, stand_ins if subwords else None)
     whole = [[word for _, word in own if word is not None] for own in pieces]

@@ -11,6 +11,7 @@ that hold it first. The figures: `experiments/search`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
@@ -37,6 +38,7 @@ RARE = 0.5  # the rarity from which on a query of one word is answered by what h
 FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
 
+_SPECIAL = re.compile(r'(?:(?<=\s)|^)(-?)"([^"]+)"|(?:(?<=\s)|^)-(?=\w)(\S+)')
 _SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
 
 
@@ -51,6 +53,29 @@ class Query(NamedTuple):
     phrases: Sequence[str] = ()  # what must stand in a document
     excluded: Sequence[str] = ()  # what must not
     rows: Int64 | None = None  # rows that may be an answer, ascending; None for all
+
+
+def parse_query(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The words to search by, those of phrases included; phrases in quotation marks; what a minus excludes.
+
+    >>> parse_query('jaguar "top speed" -car')
+    ('jaguar top speed', ('top speed',), ('car',))
+    >>> parse_query("covid-19 - a review")[0]
+    'covid-19 - a review'
+    """
+    phrases: list[str] = []
+    excluded: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        minus, phrase, word = match.groups()
+        if word or minus:
+            excluded.append(word or phrase)
+            return ""
+        phrases.append(phrase)
+        return str(phrase)
+
+    words = _SPECIAL.sub(take, text)
+    return " ".join(words.split()), tuple(phrases), tuple(excluded)
 
 
 class Ranking(NamedTuple):

@@ -7,7 +7,7 @@ goes over a copy of one byte a coordinate (`ByteVectors`). Both work in blocks, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
@@ -34,7 +34,8 @@ BYTES_FROM_ROWS = 200_000
 _SCORES_PER_BLOCK = 1 << 22
 _ROWS_CHECKED = 1 << 16
 _ROWS_PER_SCAN = 1 << 17  # by one thread
-_ROWS_IN_CACHE = 1 << 11  # of these, compared with all queries at a time
+_ROWS_IN_CACHE = 1 << 11  # of these, compared with a few queries at a time
+_ROWS_MULTIPLIED = 1 << 9  # the same for many queries, through a matrix product
 _MANY = 4  # queries from which on a matrix product of floats is quicker than products of bytes
 # Rows scored in float64 at a time, and candidates of a query kept before they are.
 _ROWS_RESCORED = 1 << 13
@@ -105,14 +106,13 @@ def nearest_neighbors(
         >>> rows.tolist(), cosines.tolist()
         ([[0], [1]], [[1.0], [1.0]])
     """
-    queries = _as_rows(queries, vectors)
-    topn = _possible(topn, len(vectors))
-    rows = np.full((len(queries), topn), -1, np.int64)
-    cosines = np.full((len(queries), topn), -np.inf, np.float32)
-    for number, (found, exact) in enumerate(best_rows(queries, vectors, topn, exclude=exclude, in_bytes=in_bytes)):
-        rows[number, : len(found)] = found
-        cosines[number, : len(found)] = np.clip(exact, -1, 1)
-    return rows, cosines
+    queries = np.ascontiguousarray(queries, np.float32)
+    if queries.ndim != 2 or queries.shape[1] != vectors.shape[1]:
+        raise ConfigError(f"queries of shape {queries.shape} do not fit vectors of dimension {vectors.shape[1]}")
+    _check_topn(topn)
+    found = best_rows(queries, vectors, min(topn, len(vectors)), exclude=exclude, in_bytes=in_bytes)
+    rows, cosines = _filled_up(found, len(queries), min(topn, len(vectors)))
+    return rows, np.where(rows < 0, cosines, np.clip(cosines, -1, 1))
 
 
 def best_rows(
@@ -204,19 +204,22 @@ def _scan_bytes(
     rounding = 1.01 * (dim + 3 if in_floats else 1) * 2.0**-24
     query_errors = 127 * dim**0.5 * (1.001 * np.sqrt(np.einsum("qd,qd->q", lost, lost)) + rounding * norms)
 
+    step = _ROWS_MULTIPLIED if in_floats else _ROWS_IN_CACHE
+    columns = np.ascontiguousarray(queries.T)
+
     def work(_: int, edges: tuple[int, int]) -> list[tuple[Int64, Float64, Float64]]:
         start, end = edges
         shape, counts = (len(queries), end - start), np.zeros(len(queries), np.int64)
         found, scores, slacks = np.empty(shape, np.int64), np.empty(shape), np.empty(shape)
         least = np.array([search.least for search in searches])
-        products = np.empty((len(queries), _ROWS_IN_CACHE), np.float32)
-        floats = np.empty((_ROWS_IN_CACHE if in_floats else 0, dim), np.float32)
-        for first in range(start, end, _ROWS_IN_CACHE):
-            last = min(first + _ROWS_IN_CACHE, end)
-            own = products[:, : last - first]
+        products = np.empty((step, len(queries)), np.float32)
+        floats = np.empty((step if in_floats else 0, dim), np.float32)
+        for first in range(start, end, step):
+            last = min(first + step, end)
+            own = products[: last - first]
             if in_floats:
                 floats[: last - first] = vectors.rows[first:last]
-                np.matmul(queries, floats[: last - first].T, out=own)
+                np.matmul(floats[: last - first], columns, out=own)
             else:
                 byte_products(vectors.rows, small, factors, first, last, own)
             choose(
@@ -254,10 +257,9 @@ def nearest_multiplicative(
     Returns:
         Row numbers (q, topn) and scores (q, topn), filled up as in `nearest_neighbors`.
     """
-    topn = _possible(topn, len(vectors))
-    rows = np.full((len(positive), topn), -1, np.int64)
-    scores = np.full((len(positive), topn), -np.inf, np.float32)
-    for query in range(len(positive)):
+    _check_topn(topn)
+
+    def best(query: int) -> tuple[Int64, Float64]:
         logarithms = np.empty(len(vectors))
         for start in range(0, len(vectors), _ROWS_RESCORED):
             block = vectors[start : start + _ROWS_RESCORED].astype(np.float64)
@@ -267,10 +269,20 @@ def nearest_multiplicative(
         _check_finite(logarithms.max(keepdims=True, initial=-np.inf), positive[query], vectors, 0)
         if exclude is not None:
             logarithms[list(exclude[query])] = -np.inf
-        found = _ordered(np.arange(len(vectors)), logarithms, topn)
+        found = np.lexsort((np.arange(len(vectors)), -logarithms))[:topn]
         found = found[np.isfinite(logarithms[found])]
-        rows[query, : len(found)] = found
-        scores[query, : len(found)] = np.exp(logarithms[found])
+        return found, np.exp(logarithms[found])
+
+    return _filled_up(map(best, range(len(positive))), len(positive), min(topn, len(vectors)))
+
+
+def _filled_up(found: Iterable[tuple[Int64, Float64]], n_queries: int, topn: int) -> tuple[Int64, Float32]:
+    """Rows and scores (q, topn) of all queries; row -1 and score -inf where there are fewer."""
+    rows = np.full((n_queries, topn), -1, np.int64)
+    scores = np.full((n_queries, topn), -np.inf, np.float32)
+    for number, (own, exact) in enumerate(found):
+        rows[number, : len(own)] = own
+        scores[number, : len(own)] = exact
     return rows, scores
 
 
@@ -337,16 +349,11 @@ class _Candidates:
             exact[here] = exact_products(self._vectors[self._rows[here]], self._query)
         if self._extra is not None:
             exact += self._extra[self._rows]
-        order = _ordered(self._rows, exact, self.topn)
+        order = np.lexsort((self._rows, -exact))[: self.topn]
         return self._rows[order], exact[order]
 
     def _keep(self, kept: NDArray[np.bool_]) -> None:
         self._rows, self._scores, self._slacks = self._rows[kept], self._scores[kept], self._slacks[kept]
-
-
-def _ordered(rows: Int64, scores: Float64, k: int) -> NDArray[np.intp]:
-    """The places of the `k` highest scores, equal ones in the order of their row."""
-    return np.lexsort((rows, -scores))[:k]
 
 
 def _rounding(queries: Float32) -> Float32:
@@ -359,10 +366,9 @@ def _rounding(queries: Float32) -> Float32:
     return np.asarray(1.01 * (dim + 2) * 2.0**-24 * norms, np.float32)
 
 
-def _possible(k: int, rows: int) -> int:
-    if k < 1:
-        raise ConfigError(f"the number of neighbours must be at least 1, not {k}")
-    return min(k, rows)
+def _check_topn(topn: int) -> None:
+    if topn < 1:
+        raise ConfigError(f"the number of neighbours must be at least 1, not {topn}")
 
 
 def _check_finite(highest: NDArray[np.floating[Any]], queries: Float32, vectors: Float32, start: int) -> None:
@@ -388,10 +394,3 @@ def check_finite(vectors: NDArray[np.floating[Any]], start: int = 0) -> None:
         raise FormatError(
             f"vector {damaged} holds NaN or infinity; check the model (spherevec check) or train it again"
         )
-
-
-def _as_rows(queries: Float32, vectors: Float32) -> Float32:
-    rows = np.ascontiguousarray(queries, np.float32)
-    if rows.ndim != 2 or rows.shape[1] != vectors.shape[1]:
-        raise ConfigError(f"queries of shape {rows.shape} do not fit vectors of dimension {vectors.shape[1]}")
-    return rows

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 from spherevec.errors import MissingExtraError
 from spherevec.html import table_html
@@ -89,86 +89,59 @@ def passage(text: str, words: Mapping[str, float], normalise: Callable[[str], st
     return f"{'… ' if begin else ''}{text[begin : end if end > begin else None]}{' …' if end < len(text) else ''}"
 
 
-class SearchResult(Sequence[Hit]):
+class SearchResult(list[Hit]):
     """The answers to one query, best first.
 
     Attributes:
         query: the text that was searched for.
-        hits: the answers.
         note: what the user should know, such as words that the model does not have; '' if there is nothing to say.
         guessed: words of the query that the model does not know, and the known words that stand in for them.
     """
 
     def __init__(
-        self, query: str, hits: Sequence[Hit], note: str = "", guessed: Mapping[str, str] | None = None
+        self, query: str, hits: Iterable[Hit], note: str = "", guessed: Mapping[str, str] | None = None
     ) -> None:
-        self.query, self.hits, self.note, self.guessed = query, list(hits), note, dict(guessed or {})
+        super().__init__(hits)
+        self.query, self.note, self.guessed = query, note, dict(guessed or {})
 
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    @overload
-    def __getitem__(self, place: int) -> Hit: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Hit]: ...
-    def __getitem__(self, place: int | slice) -> Hit | Sequence[Hit]:
-        return self.hits[place]
+    @property
+    def hits(self) -> list[Hit]:
+        """The answers."""
+        return list(self)
 
     @property
     def ids(self) -> list[str]:
         """The ids of the answers."""
-        return [hit.id for hit in self.hits]
+        return [hit.id for hit in self]
 
     def __repr__(self) -> str:
-        lines = [f"{hit.score:6.3f}  {hit.id}{f'  {hit.title}' if hit.title else ''}" for hit in self.hits]
+        lines = [f"{hit.score:6.3f}  {hit.id}{f'  {hit.title}' if hit.title else ''}" for hit in self]
         return "\n".join([f"SearchResult({self.query!r:.60}, {len(self)} answers)", *lines, *filter(None, [self.note])])
 
     def _repr_html_(self) -> str:
-        names = list(self.hits[0].fields) if self.hits else []
-        rows = [[hit.score, hit.id, hit.title, hit.snippet, *map(hit.fields.get, names)] for hit in self.hits]
+        names = list(self[0].fields) if self else []
+        rows = [[hit.score, hit.id, hit.title, hit.snippet, *map(hit.fields.get, names)] for hit in self]
         caption = self.query + (f" ({self.note})" if self.note else "")
         return table_html(["score", "id", "title", "snippet", *names], rows, caption)
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        shown = {"query": self.query, "answers": [hit.as_dict() for hit in self.hits], "note": self.note or None}
+        shown = {"query": self.query, "answers": [hit.as_dict() for hit in self], "note": self.note or None}
         return {**shown, "guessed": self.guessed} if self.guessed else shown
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row an answer."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("to_pandas()", "pandas") from None
-        columns = ["query", "score", "id", "title", "snippet", "row"]
-        rows = [
-            {"query": self.query, **{name: getattr(hit, name) for name in columns[1:]}, **hit.fields}
-            for hit in self.hits
-        ]
-        return pandas.DataFrame(rows, columns=None if rows else columns)
+        return SearchResults([self]).to_pandas()
 
 
-class SearchResults(Sequence[SearchResult]):
+class SearchResults(list[SearchResult]):
     """The answers to several queries, in their order."""
 
-    def __init__(self, results: Sequence[SearchResult]) -> None:
-        self.results = list(results)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    @overload
-    def __getitem__(self, place: int) -> SearchResult: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[SearchResult]: ...
-    def __getitem__(self, place: int | slice) -> SearchResult | Sequence[SearchResult]:
-        return self.results[place]
-
     def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self.results)) or "SearchResults(no queries)"
+        return "\n\n".join(map(repr, self)) or "SearchResults(no queries)"
 
     def _repr_html_(self) -> str:
-        return "".join(result._repr_html_() for result in self.results)
+        return "".join(result._repr_html_() for result in self)
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row an answer, with the query beside it."""
@@ -176,5 +149,10 @@ class SearchResults(Sequence[SearchResult]):
             import pandas
         except ImportError:
             raise MissingExtraError("to_pandas()", "pandas") from None
-        frames = [result.to_pandas() for result in self.results]
-        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+        columns = ["query", "score", "id", "title", "snippet", "row"]
+        rows = [
+            {"query": result.query, **{name: getattr(hit, name) for name in columns[1:]}, **hit.fields}
+            for result in self
+            for hit in result
+        ]
+        return pandas.DataFrame(rows, columns=None if rows else columns)

@@ -6,7 +6,6 @@ import numpy as np
 
 from spherevec.compiling import njit
 
-_AT_ONCE = 64  # rows looked at together
 _FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # NaN and infinity stay visible
 
 
@@ -50,14 +49,14 @@ def byte_products(rows, queries, factors, first, last, products):
     Args:
         rows: (n, d) int8.
         queries: (q, d) int16; query k is about factors[k] · queries[k].
-        products: (q, last - first) float32 gets the answer.
+        products: (last - first, q) float32 gets the answer.
     """
     for i in range(first, last):
         for k in range(len(queries)):
             total = np.int32(0)
             for j in range(rows.shape[1]):
                 total = np.int32(total + np.int32(rows[i, j]) * np.int32(queries[k, j]))
-            products[k, i - first] = factors[k] * total
+            products[i - first, k] = factors[k] * total
 
 
 @njit(nogil=True, cache=True)
@@ -69,7 +68,7 @@ def choose(
     A score is the product with a row's vector, plus `extra` where that is given; it is wrong by at most its slack.
 
     Args:
-        products: (q, w) float32 scalar products of the queries with the rows of bytes from `first` on.
+        products: (w, q) float32 scalar products of the rows of bytes from `first` on with the queries.
         scales, errors: (n,) of these rows.
         permitted: (n,) which rows may be an answer, or (0,) for all.
         extra: (q, n) float32, or (0, 0).
@@ -77,29 +76,29 @@ def choose(
         least: (q,) the score that matters.
         found, scores, slacks: (q, m) get the answers, counts: (q,) how many there are.
     """
-    width = products.shape[1]
+    width, n_queries = products.shape
     scales, errors = scales[first : first + width], errors[first : first + width]
-    for k in range(len(products)):
-        own, more = products[k], extra[k, first : first + width] if len(extra) else extra.reshape(-1)
-        at = counts[k]
-        low = np.float32(least[k] - abs(least[k]) * 1e-6)
-        norm, query_error = np.float32(norms[k] * 1.000001), np.float32(query_errors[k] * 1.000001)
-        for start in range(0, width, _AT_ONCE):
-            # First in float32, a little too high, on all rows at once: nearly all of them are far too low.
-            end = min(start + _AT_ONCE, width)
-            possible = np.int32(0)
-            for i in range(start, end):
-                upper = scales[i] * own[i]
-                upper += abs(upper) * np.float32(1e-6) + (errors[i] * norm + scales[i] * query_error)
-                if len(more):
-                    upper += more[i] + abs(more[i]) * np.float32(1e-6)
-                possible += np.int32(upper >= low)
-            for i in range(start, end if possible else start):
-                score = np.float64(scales[i]) * own[i]
-                if len(more):
-                    score += more[i]
-                slack = errors[i] * norms[k] + np.float64(scales[i]) * query_errors[k]
-                if score + slack >= least[k] and (len(permitted) == 0 or permitted[first + i]):
-                    found[k, at], scores[k, at], slacks[k, at] = first + i, score, slack
-                    at += 1
-        counts[k] = at
+    lows, wide_norms, wide_errors = np.empty((3, n_queries), np.float32)
+    for k in range(n_queries):
+        lows[k] = least[k] - abs(least[k]) * 1e-6
+        wide_norms[k], wide_errors[k] = norms[k] * 1.000001, query_errors[k] * 1.000001
+    for i in range(width):
+        # First in float32, a little too high, for all queries at once: nearly all rows are far too low.
+        possible = np.int32(0)
+        for k in range(n_queries):
+            upper = scales[i] * products[i, k]
+            upper += abs(upper) * np.float32(1e-6) + (errors[i] * wide_norms[k] + scales[i] * wide_errors[k])
+            if len(extra):
+                upper += extra[k, first + i] + abs(extra[k, first + i]) * np.float32(1e-6)
+            possible += np.int32(upper >= lows[k])
+        if possible == 0 or (len(permitted) and not permitted[first + i]):
+            continue
+        for k in range(n_queries):
+            score = np.float64(scales[i]) * products[i, k]
+            if len(extra):
+                score += extra[k, first + i]
+            slack = errors[i] * norms[k] + np.float64(scales[i]) * query_errors[k]
+            if score + slack >= least[k]:
+                at = counts[k]
+                found[k, at], scores[k, at], slacks[k, at] = first + i, score, slack
+                counts[k] = at + 1
