@@ -252,7 +252,7 @@ def test_a_corpus_that_changes_while_it_is_read_is_told(tmp_path, ending, change
             changed.append(True)
 
     field = None if ending == ".txt" else "t"
-    with pytest.raises(CorpusError, match=r"changed while it was read|not a valid Parquet file"):
+    with pytest.raises(CorpusError, match=r"changed while it was read|cannot be read as Parquet"):
         encode(path, tmp_path / "out", min_count=1, text_field=field, progress=disturb, block_size=1000)
     assert not (tmp_path / "out").exists()
 

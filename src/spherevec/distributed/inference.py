@@ -15,7 +15,7 @@ from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece, find_parts, source_columns, staged_pieces
 from spherevec.corpus.read.readers import open_source
-from spherevec.corpus.table.records import columns_role, joined_columns
+from spherevec.corpus.table.records import joined_columns
 from spherevec.devices import DEVICES
 from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, worker_error
 from spherevec.distributed.reading import PartAbout
@@ -113,8 +113,7 @@ def infer_files(
         rows = write_rows(out, vectors(inferred), Model.load(job.model).vector_size, overwrite=overwrite)
     if ids_file is not None:
         columns = joined_columns([(part.about.summary.documents, part.columns) for part in done])
-        if columns_role(columns, 0) != "id":
-            columns |= source_columns(parts, [part.about.rows for part in done])
+        columns |= source_columns(columns, parts, [part.about.rows for part in done])
         write_ids(ids_file, DocumentTable(columns).ids, overwrite=overwrite)
     return rows, counts.summary([*notes, *(note for part in done for note in part.about.summary.notes)])
 

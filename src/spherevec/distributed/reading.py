@@ -18,7 +18,7 @@ from spherevec.corpus.count.vocabulary import MOST_WORDS, CountedWords, RareCoun
 from spherevec.corpus.count.writing import Part, finish_corpus, rewrite
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece, find_parts, source_columns, staged_pieces
-from spherevec.corpus.table.records import Arrays, columns_role, joined_columns
+from spherevec.corpus.table.records import Arrays, joined_columns
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import threads_a_worker
 from spherevec.distributed.layout import Layout
@@ -175,8 +175,7 @@ def read_on_workers(
     with explain_os_errors(writing=folder, kind=CorpusError):
         rare_counts.save(folder / encoded.RARE_COUNTS)
         columns = joined_columns(written.tables, reading.kept)
-        if columns_role(columns, 0) != "id":
-            columns |= source_columns(parts, [about.rows for about in abouts])
+        columns |= source_columns(columns, parts, [about.rows for about in abouts])
         write_tensors(folder / encoded.DOCUMENTS, columns)
     summary = CorpusSummary(
         written.n_documents,

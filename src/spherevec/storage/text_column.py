@@ -194,15 +194,13 @@ class TextWriter:
         self._paths = folder / f"{name}.text", folder / f"{name}.ends"
         self._files: tuple[BinaryIO, BinaryIO] | None = None
         self._held, self._held_ends = bytearray(), array("q")
-        self._size = 0
-        self.n_rows = 0
+        self.n_bytes = 0
 
     def append(self, text: str) -> None:
         encoded = text.encode("utf-8", "surrogatepass")
         self._held += encoded
-        self._size += len(encoded)
-        self._held_ends.append(self._size)
-        self.n_rows += 1
+        self.n_bytes += len(encoded)
+        self._held_ends.append(self.n_bytes)
         if len(self._held) > _FLUSH or len(self._held_ends) > _FLUSH:
             self._flush()
 
@@ -211,9 +209,8 @@ class TextWriter:
         text, text_ends = self._flush()
         with explain_os_errors(writing=self._paths[0].parent):
             text.write(arena.data)
-            text_ends.write((ends + self._size).data)
-        self._size += len(arena)
-        self.n_rows += len(ends)
+            text_ends.write((ends + self.n_bytes).data)
+        self.n_bytes += len(arena)
 
     def _flush(self) -> tuple[BinaryIO, BinaryIO]:
         """Write what is held; returns the two files."""
@@ -233,7 +230,7 @@ class TextWriter:
             with explain_os_errors(writing=self._paths[0].parent):
                 for file in self._flush():
                     file.flush()
-            arena = np.memmap(self._paths[0], np.uint8, "r") if self._size else np.zeros(0, np.uint8)
+            arena = np.memmap(self._paths[0], np.uint8, "r") if self.n_bytes else np.zeros(0, np.uint8)
             ends = np.fromfile(self._paths[1], np.int64)
         return TextColumn(np.concatenate([np.zeros(1, np.int64), ends]), arena)
 

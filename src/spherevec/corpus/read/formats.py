@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
@@ -178,8 +178,8 @@ def _folder_items(folder: Path, prefix: str, notes: list[str]) -> list[Item]:
     chosen = [(name, path) for name, path in found if _holds_one_document(formats[path])]
     for _, path in found:
         if ending(path) in REFUSED:
-            others = sorted({ending(path) for _, path in chosen})
-            way = f", or give the others as '{folder}/**/*{others[0]}'" if others else ""
+            endings = sorted({ending(path) for _, path in chosen})
+            way = f", or give the others as '{folder}/**/*{endings[0]}'" if endings else ""
             raise CorpusError(f"{path}: {ending(path)} files are not read; {REFUSED[ending(path)]}{way}")
     tables = [path for path, one in formats.items() if one is not None and not _holds_one_document(one)]
     if tables:
@@ -188,9 +188,11 @@ def _folder_items(folder: Path, prefix: str, notes: list[str]) -> list[Item]:
             f"{folder}: holds {mixed} such as {tables[0].name}; "
             f"give the files of one kind, '{folder}/*{ending(tables[0])}'"
         )
-    if chosen:
-        _note_skipped(folder, [path for path, one in formats.items() if one is None], notes)
-    elif not found:
+    others = Counter(ending(path) or "no ending" for path, one in formats.items() if one is None and chosen)
+    if others:
+        listed = ", ".join(f"{count:,} with {end}" for end, count in others.most_common(5))
+        notes.append(f"{folder}: left out {others.total():,} files that are not text ({listed})")
+    if not found:
         raise CorpusError(f"{folder}: holds no text files; put one document a file there, or give a file")
     with guarded(folder):
         return [
@@ -208,13 +210,6 @@ def _format_in_folder(path: Path) -> Format | None:
 def _holds_one_document(format: Format | None) -> bool:
     """Whether files of a format are one document each in a folder; lines of a text file are none there."""
     return format is not None and (format.one_document or format is TEXT)
-
-
-def _note_skipped(folder: Path, skipped: Iterable[Path], notes: list[str]) -> None:
-    counts = Counter(ending(path) or "no ending" for path in skipped)
-    if counts:
-        listed = ", ".join(f"{count:,} with {end}" for end, count in counts.most_common(5))
-        notes.append(f"{folder}: left out {sum(counts.values()):,} files that are not text ({listed})")
 
 
 def _visible_files(folder: Path) -> Iterator[Path]:

@@ -45,8 +45,8 @@ class UnreadableError(CorpusError):
 
 
 @contextmanager
-def guarded(name: str | Path) -> Iterator[None]:
-    """Turn whatever goes wrong while `name` is read into one line: the disk, a decompressor, a parser."""
+def guarded(name: str | Path, format: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong while `name` is read into one line: the disk, a decompressor, a parser of a format."""
     with explain_os_errors(reading=name, kind=CorpusError):
         try:
             yield
@@ -63,7 +63,8 @@ def guarded(name: str | Path) -> Iterator[None]:
                     f"{name}: not a valid {Path(str(name)).suffix} file ({reason}); copy it again, or rename it if it "
                     "is not compressed"
                 ) from None
-            raise UnreadableError(f"{name}: cannot be read ({kind}: {reason}); correct the file") from error
+            what = f"cannot be read as {format}" if format else "cannot be read"
+            raise UnreadableError(f"{name}: {what} ({kind}: {reason}); correct it, or copy it again") from error
 
 
 class DecompressionLimit:

@@ -21,7 +21,7 @@ from spherevec.errors import CorpusError
 
 LONGEST_FILE = 1 << 26
 LONGEST_MAIL = 1 << 24
-EMAIL_FIELDS = ("path", "subject", "from", "to", "cc", "date", "message-id")
+EMAIL_FIELDS = ("subject", "from", "to", "cc", "date", "message-id")
 _SILENT = {"script", "style", "template", "noscript", "svg", "head"}
 _RAW = {"script", "style"}  # what they hold is no markup
 # Tags that do not part words.
@@ -171,11 +171,9 @@ def _mails(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _email_row(file: InputFile, content: bytes, name: str, place: str | None = None, number: int = 1) -> Row:
-    message = email.message_from_bytes(_bounded(content, place or str(file.path)), policy=_policy())
+    message = email.message_from_bytes(_bounded(content, place or str(file.path)), policy=email.policy.default)
     assert isinstance(message, EmailMessage)
-    headers: dict[str, Any] = {"path": name}
-    for field in EMAIL_FIELDS[1:]:
-        headers[field] = _header(message, field)
+    headers: dict[str, Any] = {"path": name, **{field: _header(message, field) for field in EMAIL_FIELDS}}
     if headers["date"]:
         try:
             headers["date"] = parsedate_to_datetime(headers["date"])
@@ -226,10 +224,6 @@ def _body(message: EmailMessage) -> str:
         return ""
     text = _decoded(payload, part.get_content_charset() or "utf-8", "replace")
     return html_text(text)[1] if part.get_content_subtype() == "html" else text
-
-
-def _policy() -> Any:
-    return email.policy.default
 
 
 def _decoded(content: bytes, encoding: str, errors: str) -> str:

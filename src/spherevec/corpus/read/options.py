@@ -48,11 +48,8 @@ def option(
         of_tables: only a source with fields can serve it.
         remembered: an update of the model reads its text with the same value.
     """
-    shown = {"metavar": metavar, "choices": choices, "parse": parse}
-    return field(
-        default=default,
-        metadata={"help": help, "role": role, "of_tables": of_tables, "remembered": remembered, **shown},
-    )
+    shown = {"help": help, "metavar": metavar, "choices": choices, "parse": parse}
+    return field(default=default, metadata={**shown, "role": role, "of_tables": of_tables, "remembered": remembered})
 
 
 def _split(text: str) -> list[str]:
@@ -180,7 +177,8 @@ class ReadOptions:
             for kind in self.keep.values():
                 check_kind(kind)
             return [KeptField(name, kind) for name, kind in self.keep.items()]
-        return [KeptField(*split_kind(name)) for name in self.keep]
+        split = [(name, *name.rpartition(":")) for name in self.keep]  # created:date
+        return [KeptField(at, kind) if colon and kind in KINDS else KeptField(name) for name, at, colon, kind in split]
 
     @cached_property
     def names(self) -> list[str]:
@@ -251,12 +249,6 @@ def takes_reading_options(verb: Verb) -> Verb:
     lines = "".join(f"        {spec.name}: {spec.metadata['help']}\n" for spec in PUBLIC)
     verb.__doc__ = (verb.__doc__ or "").replace("        **options:", f"{lines}        **options:")
     return verb
-
-
-def split_kind(name: str) -> tuple[str, str | None]:
-    """`created:date` as the field `created` of kind "date"; one that ends with no kind has none."""
-    before, colon, kind = name.rpartition(":")
-    return (before, kind) if colon and kind in KINDS else (name, None)
 
 
 def check_kind(kind: str | None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,21 +19,19 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.formats import TEXT, Item, format_by_ending, format_named, format_of, items_of
+from spherevec.corpus.read.formats import TEXT, format_by_ending, format_named, format_of, items_of
 from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.options import AUTO
 from spherevec.corpus.read.readers import paths_of
 from spherevec.corpus.read.streams import BLOCK_SIZE, COMPRESSED, STDIN, found_encoding
-from spherevec.corpus.table.records import text_arrays
+from spherevec.corpus.table.records import schema_of, source_arrays
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 from spherevec.storage.os_errors import explain_os_errors
-from spherevec.storage.text_column import TextColumn
 
 # Parts for each worker. A text is often sorted, by topic or by date: many parts, dealt out in turns, give each worker
 # some of everything.
 PARTS_A_WORKER = 16
 LEAST_PART = 1 << 18  # bytes: a smaller one is not worth its own reading
-_WHOLE_ENCODINGS = ("utf16", "utf32", "utf_16", "utf_32", "utf-16", "utf-32")
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,6 @@ class Piece:
         return "://" in self.place
 
 
-def addresses_of(source: Any) -> list[str] | None:
-    """The paths and addresses that a source is; None where it is something else, which this process must read."""
-    if isinstance(source, list | tuple) and source and all(isinstance(one, str) and "://" in one for one in source):
-        return list(source)
-    paths = paths_of(source)
-    return None if paths is None else [os.fspath(path) for path in paths]
-
-
 def find_parts(
     source: Any, workers: int, encoding: str, notes: list[str], *, small: bool = False
 ) -> list[list[Piece]] | None:
@@ -86,8 +77,9 @@ def find_parts(
     Args:
         small: workers read small texts, too, and what they cannot read is refused.
     """
-    addresses = addresses_of(source)
-    if addresses is None or any(Path(one) == STDIN for one in addresses):
+    remote_list = isinstance(source, list | tuple) and all(isinstance(one, str) and "://" in one for one in source)
+    addresses = [os.fspath(path) for path in (source if remote_list else paths_of(source)) or ()]
+    if not addresses or any(Path(one) == STDIN for one in addresses):
         if small:
             raise CorpusError("workers read files, not standard input; give files, or leave out --ray")
         return None
@@ -110,15 +102,13 @@ def find_parts(
 def _local(address: str, given: int, notes: list[str]) -> list[Piece]:
     path = Path(address)
     tables = sorted(path.rglob("*.parquet")) if path.is_dir() else []
-    items = items_of(tables or [path], notes)
     prefix = "" if given == 1 or not path.is_dir() or tables else f"{path.as_posix()}/"
-    return [_of_item(item, prefix) for item in items]
-
-
-def _of_item(item: Item, prefix: str) -> Piece:
-    if item.size is None:
-        raise CorpusError(f"{item.path}: its size is not known; give a plain file")
-    return Piece(str(item.path.absolute()), prefix + item.name, item.format.name, item.whole, item.size)
+    pieces = []
+    for item in items_of(tables or [path], notes):
+        if item.size is None:
+            raise CorpusError(f"{item.path}: its size is not known; give a plain file")
+        pieces.append(Piece(str(item.path.absolute()), prefix + item.name, item.format.name, item.whole, item.size))
+    return pieces
 
 
 def _remote(address: str) -> list[Piece]:
@@ -165,7 +155,7 @@ def filesystem(address: str) -> tuple[Any, str]:
 
 
 def _splits(piece: Piece, encoding: str) -> bool:
-    if piece.whole or encoding.lower().startswith(_WHOLE_ENCODINGS):
+    if piece.whole or re.match("utf[-_]?(16|32)", encoding.lower()):
         return False
     split = format_named(piece.kind).split
     if split != "lines":
@@ -195,8 +185,7 @@ def _cut(pieces: Sequence[Piece], count: int, total: int, encoding: str) -> list
             for number, (start, stop) in enumerate(pairwise(edges), first):
                 parts[number].append(replace(piece, start=start, stop=stop, size=stop - start, marked=marked))
         done += piece.size
-    filled = [part for part in parts if part]
-    return filled
+    return [part for part in parts if part]
 
 
 _COPIED = 1 << 22  # bytes at a time
@@ -281,14 +270,9 @@ def _staged(piece: Piece, folder: Path, number: int) -> Path | None:
 @contextmanager
 def _open_piece(place: str) -> Iterator[BinaryIO]:
     """A file to read and to seek in, wherever it is."""
-    if "://" not in place:
-        path = Path(place)
-        with guarded(path), path.open("rb") as file:
-            yield file
-        return
     with guarded(place):
-        system, inside = filesystem(place)
-        with system.open(inside, "rb") as file:
+        system, inside = filesystem(place) if "://" in place else (None, place)
+        with system.open(inside, "rb") if system else Path(inside).open("rb") as file:
             yield cast(BinaryIO, file)
 
 
@@ -301,19 +285,11 @@ def _copy_lines(source: BinaryIO, piece: Piece, target: Path) -> None:
         source.seek(position - 1)
         position = position - 1 + len(source.readline())
     with target.open("wb") as copy:
-        left = piece.stop - position
-        last = b"\n"
-        while left > 0:
-            data = source.read(min(left, _COPIED))
-            if not data:
-                break
-            if piece.marked and not copy.tell() and not data.startswith(codecs.BOM_UTF8):
+        while position < piece.stop and (line := source.readline()):
+            if piece.marked and not copy.tell() and not line.startswith(codecs.BOM_UTF8):
                 copy.write(codecs.BOM_UTF8)
-            copy.write(data)
-            left -= len(data)
-            last = data[-1:]
-        if left <= 0 and last != b"\n" and piece.stop > position:
-            copy.write(source.readline())
+            copy.write(line)
+            position += len(line)
 
 
 def _copy_row_groups(source: BinaryIO, piece: Piece, target: Path) -> None:
@@ -341,13 +317,18 @@ def _copy_row_groups(source: BinaryIO, piece: Piece, target: Path) -> None:
         writer.close()
 
 
-def source_columns(pieces: Sequence[Sequence[Piece]], rows: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
-    """Where documents come from, by which they are told apart where they have no ids; none of a single file.
+def source_columns(
+    columns: Mapping[str, NDArray[Any]], pieces: Sequence[Sequence[Piece]], rows: Sequence[Sequence[int]]
+) -> dict[str, NDArray[Any]]:
+    """Where documents come from, by which they are told apart where they have no ids.
 
     Args:
+        columns: of the table of documents.
         pieces: of each part.
         rows: how many documents each piece has.
     """
+    if any(column["role"] == "id" for column in schema_of(columns)["columns"]):
+        return {}
     sources: list[tuple[str, int, bool]] = []
     row = 0
     for part, counts in zip(pieces, rows, strict=True):
@@ -355,11 +336,4 @@ def source_columns(pieces: Sequence[Sequence[Piece]], rows: Sequence[Sequence[in
             if not sources or sources[-1][0] != piece.name:
                 sources.append((piece.name, row, piece.whole))
             row += count
-    if len(sources) == 1 and not sources[0][2]:
-        return {}
-    names = text_arrays(TextColumn.of(name for name, _, _ in sources))
-    return {
-        **{f"sources.{part}": array for part, array in names.items()},
-        "sources.rows": np.array([first for _, first, _ in sources], np.int64),
-        "sources.whole": np.array([whole for _, _, whole in sources], np.uint8),
-    }
+    return source_arrays(sources)

@@ -346,7 +346,7 @@ def _item_pieces(item: Item, file: InputFile, builder: RecordBuilder | None) -> 
         format = next((one for one in formats.FORMATS if one.begins and sign == one.begins), CSV)
         file.notes.append(f"standard input: read as {format.name}")
     if format.read is not None:
-        with guarded(file.path):
+        with guarded(file.path, format.name):
             rows = _recorded(format.read(file), builder, f"{file.path}, {format.row} ", format.spelled)
             yield from map(_piece_of, rows)
         return

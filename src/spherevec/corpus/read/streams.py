@@ -26,7 +26,6 @@ _LONGEST_MARKUP = LONGEST_TAG + 64  # bytes of a tag with its name
 STDIN = Path("-")  # a file of that name is given as ./-
 _PACKED_CHUNK = 1 << 10  # compressed bytes at a time: each of zstd's may unfold to 32 KB
 _XZ_MEMORY = 1 << 28  # four times what `xz -9` asks for
-WIDE_ENCODINGS = ("utf-16", "utf-32")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -265,7 +264,7 @@ class _Decoder:
         name = codecs.lookup(encoding).name
         if beginning.startswith(b"%PDF-"):
             raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
-        if b"\0" in beginning and not name.startswith(WIDE_ENCODINGS):
+        if b"\0" in beginning and not name.startswith(("utf-16", "utf-32")):
             raise CorpusError(
                 f"{path}: looks binary, not text; if it is text, name its encoding (encoding=NAME, say utf-16)"
             )

@@ -6,18 +6,18 @@ import csv
 import json
 import re
 from codecs import iterdecode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from spherevec.corpus.read.guard import DecompressionLimit, guarded
+from spherevec.corpus.read.guard import DecompressionLimit
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
 from spherevec.corpus.read.streams import InputFile, unchanged
 from spherevec.corpus.table.field_types import is_missing
 from spherevec.corpus.table.records import Row
-from spherevec.errors import CorpusError, MissingExtraError, SpherevecError
+from spherevec.errors import CorpusError, MissingExtraError
 from spherevec.process import LONGEST_CELL, long_csv_cells
 
 LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be many times as large
@@ -33,9 +33,17 @@ def jsonl_rows(file: InputFile) -> Iterator[Row]:
     def records() -> Iterator[tuple[int, Any]]:
         for number, line in enumerate(file.lines(LONGEST_RECORD), 1):
             if line.strip():
-                yield number, _parsed(line, f"{file.path}, line {number}")
+                try:
+                    yield number, json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    place = f"{file.path}, line {number}"
+                    raise CorpusError(f"{place}: not JSON ({_reason(error)}); correct or remove the line") from None
 
     return record_rows(records(), file.options, f"{file.path}, line ", str(file.path))
+
+
+def _reason(error: Exception) -> str:
+    return error.msg if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def json_rows(file: InputFile) -> Iterator[Row]:
@@ -123,8 +131,7 @@ def _array_items(chunks: Iterable[str], path: Path) -> Iterator[Any]:
                 break
             except (ValueError, RecursionError) as error:
                 if not more():
-                    reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-                    raise CorpusError(f"{path}, record {number + 1}: not JSON ({reason}); correct it") from None
+                    raise CorpusError(f"{path}, record {number + 1}: not JSON ({_reason(error)}); correct it") from None
         number += 1
         yield item
     at += 1
@@ -232,7 +239,12 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
                 if len(row) != len(header) and (row or len(header) > 1) and any(row[len(header) :] or [True]):
                     odd += 1
                     if options.ragged == "error":
-                        raise _ragged(row, header, f"{path}, line {number()}")
+                        begins = ", ".join(f"{cell!r:.30}" for cell in row[:3])
+                        raise CorpusError(
+                            f"{path}, line {number()}: {len(row)} cells, but the header has {len(header)}; it begins "
+                            f"with {begins}. Quote cells that hold what separates them (delimiter=X), or choose "
+                            "ragged='skip' or ragged='pad'"
+                        )
                     if options.ragged == "skip":
                         continue
                 cells = {name: row[place] if place < len(row) else "" for name, place in places}
@@ -242,14 +254,6 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
                 file.notes.append(f"{path}: {odd:,} rows with more or fewer cells than the header were {done}")
         except csv.Error as error:
             raise CorpusError(f"{path}, line {number()}: not CSV ({error}); correct the line") from None
-
-
-def _ragged(row: Sequence[str], header: Sequence[str], where: str) -> CorpusError:
-    begins = ", ".join(f"{cell!r:.30}" for cell in row[:3])
-    return CorpusError(
-        f"{where}: {len(row)} cells, but the header has {len(header)}; it begins with {begins}. Quote cells that hold "
-        "what separates them (delimiter=X), or choose ragged='skip' or ragged='pad'"
-    )
 
 
 def _found_delimiter(header: str, file: InputFile) -> str:
@@ -262,12 +266,9 @@ def _found_delimiter(header: str, file: InputFile) -> str:
         headers = {one: next(csv.reader([header], delimiter=one), []) for one in DELIMITERS}
     except csv.Error as error:
         raise CorpusError(f"{path}, line 1: not CSV ({error}); correct the line") from None
-    if wanted:
-        fitting = [one for one in DELIMITERS if wanted <= set(headers[one])]
-    else:
-        fitting = [one for one in DELIMITERS if len(headers[one]) > 1]
+    several = [one for one in DELIMITERS if len(headers[one]) > 1]
+    fitting = [one for one in DELIMITERS if wanted <= set(headers[one])] if wanted else several
     if usual in fitting or not fitting:
-        several = [one for one in DELIMITERS if len(headers[one]) > 1]
         return several[0] if not fitting and len(headers[usual]) == 1 and len(several) == 1 else usual
     if len(fitting) > 1:
         found = ", ".join(DELIMITERS[one] for one in fitting)
@@ -284,38 +285,24 @@ def parquet_rows(file: InputFile) -> Iterator[Row]:
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError("reading Parquet files", "parquet") from None
-    with guarded(path):
-        path.open("rb").close()  # a file that cannot be opened is no damaged one
-    before = meter.done
+    path.open("rb").close()  # a file that cannot be opened is no damaged one
+    before, number = meter.done, 0
     try:
         with unchanged(path), pyarrow.parquet.ParquetFile(path) as table:
             options.check_fields(table.schema_arrow.names, str(path))
             size, limit = path.stat().st_size, DecompressionLimit(path)
             groups = range(table.metadata.num_row_groups)
             DecompressionLimit(path).add(sum(table.metadata.row_group(i).total_byte_size for i in groups), size)
-            rows_done = 0
             for batch in table.iter_batches(batch_size=_ROWS, columns=options.names):
                 cells = {name: batch.column(name).to_pylist() for name in options.names}
                 for i in range(len(batch)):
-                    number = rows_done + i + 1
+                    number += 1
                     values = {name: column[i] for name, column in cells.items()}
                     row = make_row(options, values, f"{path}, row ", number)
                     if len(row.text) > LONGEST_RECORD:
                         raise CorpusError(f"{path}, row {number}: longer than {LONGEST_RECORD >> 20} MB; split it")
                     limit.add(len(row.text), size)
                     yield row
-                rows_done += len(batch)
-                meter.done = before + size * rows_done // max(table.metadata.num_rows, 1)
-    except (SpherevecError, MemoryError, GeneratorExit):
-        raise
-    except Exception as error:  # of many kinds, depending on where the damage is
-        reason = " ".join(str(error).split())[:200]
-        raise CorpusError(f"{path}: not a valid Parquet file ({reason}); copy it again") from None
-
-
-def _parsed(line: bytes, where: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise CorpusError(f"{where}: not JSON ({reason}); correct or remove the line") from None
+                meter.done = before + size * number // max(table.metadata.num_rows, 1)
+    except OSError as error:  # what pyarrow raises of damaged files, too
+        raise ValueError(error) from None

@@ -97,7 +97,7 @@ def date_as(text: str, form: str) -> int | None:
     if form == ISO:
         return as_microseconds(text, months=True)
     if form in (DAY_FIRST, MONTH_FIRST):
-        return _moment(*_day_and_time(text, form))
+        return as_microseconds(_as_iso(text.strip(), form))
     try:
         if form == EXCEL:
             return as_microseconds(_EXCEL_EPOCH + timedelta(days=float(text)))
@@ -106,25 +106,20 @@ def date_as(text: str, form: str) -> int | None:
         return None
 
 
-def _day_and_time(text: str, form: str) -> tuple[str, str]:
-    """The day of a date that is not ISO 8601 as 2024-2-25, and its time; empty where it is none."""
-    text = text.strip()
+def _as_iso(text: str, form: str) -> str:
+    """A date with the day or the month first in ISO 8601; '' where it is none."""
     if match := _DIGITS.match(text):
         first, sign, second, year, time = match.groups()
         if sign == "." and form == MONTH_FIRST:  # nobody writes points so
-            return "", ""
+            return ""
         day, month = (first, second) if form == DAY_FIRST else (second, first)
     elif match := _DAY_FIRST.match(text) or _NAME_FIRST.match(text):
         day, name, year, time = match.groups()
         day, name = (day, name) if day.isdigit() else (name, day)
         month = str(_MONTHS.index(name[:3].lower()) + 1) if name[:3].lower() in _MONTHS else "0"
     else:
-        return "", ""
-    return f"{year}-{int(month):02}-{int(day):02}", time or ""
-
-
-def _moment(day: str, time: str) -> int | None:
-    return as_microseconds(f"{day} {time:0>5}" if time.count(":") == 1 else f"{day} {time:0>8}" if time else day)
+        return ""
+    return f"{year}-{int(month):02}-{int(day):02}" + (f" {time:0>{8 if time.count(':') == 2 else 5}}" if time else "")
 
 
 class KindFinder:
@@ -155,7 +150,6 @@ class KindFinder:
         return "." if "." in self._decimals else ","
 
     def date(self, text: str) -> int | None:
-        """A date of this field."""
         return date_as(text, min(self._forms)) if self._forms else None
 
     def text_of(self, value: Any, spelled: bool) -> str:
@@ -173,17 +167,13 @@ class KindFinder:
             return ""
         text = written(value)
         self.n_filled += 1
-        if self.declared:
-            self._check_declared(text)
-        else:
+        if self.declared is None:
             self._look(value, text, spelled)
-        return text
-
-    def _check_declared(self, text: str) -> None:
         if self.declared == "number" and not self._narrow_numbers(text):
             raise ValueError(f"{text!r:.40} is not a number")
         if self.declared == "date" and not self._narrow_dates(text):
             raise ValueError(f"{text!r:.40} is not a date as in 2024-11-30, 30.11.2024 or 30 Nov 2024; set date_format")
+        return text
 
     def _narrow_numbers(self, text: str) -> bool:
         """Keep the ways in which the number can be read; false if there is none."""
@@ -235,9 +225,7 @@ class KindFinder:
             return "number"
         if self._forms:
             return "date"
-        if self._distinct is None:
-            return "text"
-        different = len(self._distinct)
+        different = self.n_filled if self._distinct is None else len(self._distinct)
         few = different <= FEW_CATEGORIES and different < self.n_filled
         return "category" if few or 2 * different <= self.n_filled else "text"
 
@@ -247,8 +235,6 @@ def written(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{value} is no number that can be kept")

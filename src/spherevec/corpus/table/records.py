@@ -30,7 +30,6 @@ from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
 TABLE_ROLES = (*ROLES, "text", "field")  # of the columns of a table, in their order
-_ROWS_CONVERTED = 1 << 14
 _NEWLINE = 0x0A
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -45,34 +44,7 @@ class Row(NamedTuple):
     number: int = 0  # of the line or row in its source, for messages
 
 
-class _SparseTexts:
-    """A column of texts that is there if any row has one.
-
-    Args:
-        writer: of the column.
-    """
-
-    def __init__(self, writer: TextWriter) -> None:
-        self.writer, self.any, self._skipped = writer, False, 0
-
-    def add(self, value: Any) -> None:
-        if is_missing(value) or value == "":
-            self.skip(1)
-            return
-        self.writer.extend(np.zeros(0, np.uint8), np.zeros(self._skipped, np.int64))
-        self.writer.append(" ".join(str(value).split()))
-        self.any, self._skipped = True, 0
-
-    def skip(self, rows: int) -> None:
-        self._skipped += rows
-
-    def column(self) -> TextColumn:
-        self.writer.extend(np.zeros(0, np.uint8), np.zeros(self._skipped, np.int64))
-        self._skipped = 0
-        return self.writer.column()
-
-
-class RecordBuilder:
+class RecordBuilder(ExitStack):
     """Takes documents one by one, or lines of text by the block, and writes their table.
 
     Args:
@@ -81,26 +53,22 @@ class RecordBuilder:
     """
 
     def __init__(self, folder: Path, options: ReadOptions) -> None:
+        super().__init__()
         self.options = options
-        self._stack = ExitStack()
         self._n_rows = 0
         self._taken = 0  # characters of the line that the last block of text ended in
         self._sources: list[tuple[str, int, bool]] = []
 
         def writer(name: str) -> TextWriter:
-            return self._stack.enter_context(TextWriter(folder, f"record-{name}"))
+            return self.enter_context(TextWriter(folder, f"record-{name}"))
 
         self._ids = writer("id") if options.id_field is not None or options.has_ids else None
-        self._roles = {role: _SparseTexts(writer(role)) for role in ROLES if role != "id"}
+        self._roles = {role: writer(role) for role in ROLES if role != "id"}
         self._texts = writer("text") if options.keep_text else None
         self._fields = [
             (kept, writer(f"field-{i}"), KindFinder(kept.kind, options.date_format, options.decimal))
             for i, kept in enumerate(options.kept)
         ]
-
-    @property
-    def n_rows(self) -> int:
-        return self._n_rows
 
     def begin_source(self, name: str, whole: bool = False) -> None:
         """What comes next is from this source, which is one document or many."""
@@ -111,12 +79,15 @@ class RecordBuilder:
         if self._ids is not None:
             self._ids.append(_id_text(row.roles.get("id"), self.options.id_field, place))
         for role, column in self._roles.items():
-            column.add(row.roles.get(role))
+            value = row.roles.get(role)
+            column.append("" if is_missing(value) else " ".join(str(value).split()))
         if self._texts is not None:
-            text, title = row.text, row.roles.get("title")
-            if isinstance(text, str) and isinstance(title, str):
+            text, title, length = row.text, row.roles.get("title"), self.options.keep_text
+            if not isinstance(text, str):
+                text = " ".join(text[:length])
+            elif isinstance(title, str):
                 text = text.removeprefix(title).lstrip()  # the title has a column of its own
-            self._texts.append(self._beginning(text))
+            self._texts.append(" ".join(text[: 4 * length].split())[:length])
         for (kept, writer, finder), value in zip(self._fields, row.values, strict=True):
             try:
                 writer.append(finder.text_of(value, spelled))
@@ -135,14 +106,8 @@ class RecordBuilder:
             filled, self._taken = line_beginnings(data, self.options.keep_text, self._taken, out, ends)
             self._texts.extend(out[:filled], ends)
         for column in self._roles.values():
-            column.skip(len(ends))
+            column.extend(np.zeros(0, np.uint8), np.zeros(len(ends), np.int64))
         self._n_rows += len(ends)
-
-    def _beginning(self, text: str | Sequence[str]) -> str:
-        length = self.options.keep_text
-        if not isinstance(text, str):
-            return " ".join(text[:length])[:length]
-        return " ".join(text[: 4 * length].split())[:length]
 
     def write(self, path: Path) -> None:
         """Write the table; ids that occur twice are refused."""
@@ -158,15 +123,12 @@ class RecordBuilder:
 
         if self._ids is not None:
             ids = self._ids.column()
-            self._check_unique(ids)
+            _check_unique(ids, f"field {self.options.id_field!r}" if self.options.id_field else "ids")
             put("id", self.options.id_field or "id", "text", text_arrays(ids))
-        elif self._named_sources():
-            names = TextColumn.of(name for name, _, _ in self._sources)
-            tensors.update({f"sources.{part}": array for part, array in text_arrays(names).items()})
-            tensors["sources.rows"] = np.array([row for _, row, _ in self._sources], np.int64)
-            tensors["sources.whole"] = np.array([whole for _, _, whole in self._sources], np.uint8)
+        else:
+            tensors |= source_arrays(self._sources)
         for role, column in self._roles.items():
-            if column.any:
+            if column.n_bytes:
                 put(role, self.options.roles.get(role, role), "text", text_arrays(column.column()))
         if self._texts is not None:
             put("text", "text", "text", text_arrays(self._texts.column()))
@@ -176,29 +138,6 @@ class RecordBuilder:
             except ValueError as error:
                 raise CorpusError(f"field {kept.name!r}: {error}") from None
         write_tensors(path, {"schema": schema_array(self._n_rows, schema), **tensors})
-
-    def _named_sources(self) -> bool:
-        """Whether rows are told apart by their sources: a single file of many documents needs no name."""
-        return len(self._sources) > 1 or any(whole for _, _, whole in self._sources)
-
-    def _check_unique(self, ids: TextColumn) -> None:
-        twins = ids.first_duplicate()
-        if twins:
-            first, second = twins
-            source = f"field {self.options.id_field!r}" if self.options.id_field else "ids"
-            raise CorpusError(
-                f"{source}: {ids[second]!r:.60} is the id of two documents, {first} and {second} (counted from 0); "
-                "ids must be unique: choose another field, or remove one of the two"
-            )
-
-    def close(self) -> None:
-        self._stack.close()
-
-    def __enter__(self) -> RecordBuilder:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def schema_array(n_rows: int, columns: Sequence[dict[str, str]]) -> NDArray[np.uint8]:
@@ -213,6 +152,28 @@ def schema_of(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 def text_arrays(column: TextColumn) -> dict[str, NDArray[Any]]:
     return {"offsets": column.offsets, "bytes": column.arena}
+
+
+def source_arrays(sources: Sequence[tuple[str, int, bool]]) -> dict[str, NDArray[Any]]:
+    """The names of sources, their first rows and whether each is one document; none of a single file of many."""
+    if not sources or (len(sources) == 1 and not sources[0][2]):
+        return {}
+    names, rows, whole = zip(*sources, strict=True)
+    return {
+        **{f"sources.{part}": array for part, array in text_arrays(TextColumn.of(names)).items()},
+        "sources.rows": np.array(rows, np.int64),
+        "sources.whole": np.array(whole, np.uint8),
+    }
+
+
+def _check_unique(ids: TextColumn, source: str) -> None:
+    twins = ids.first_duplicate()
+    if twins:
+        first, second = twins
+        raise CorpusError(
+            f"{source}: {ids[second]!r:.60} is the id of two documents, {first} and {second} (counted from 0); "
+            "ids must be unique: choose another field, or remove one of the two"
+        )
 
 
 def category_arrays(cells: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -240,27 +201,17 @@ def _id_text(value: Any, name: str | None, place: str) -> str:
 
 def _typed(raw: TextColumn, finder: KindFinder) -> dict[str, NDArray[Any]]:
     """A column of text as the arrays of its kind."""
-    kind, cells = finder.kind, _cells(raw)
+    kind = finder.kind
     if kind == "text":
         return text_arrays(raw)
     if kind == "category":
-        return category_arrays(cells)
+        return category_arrays(raw)
     if kind == "date":
-        dates: Iterator[Any] = (finder.date(cell) if cell else MISSING_DATE for cell in cells)
+        dates: Iterator[Any] = (finder.date(cell) if cell else MISSING_DATE for cell in raw)
         return {"values": np.fromiter(dates, np.int64, len(raw))}
     whole = finder.whole and finder.n_filled == len(raw)
-    numbers: Iterator[Any] = (as_number(cell, finder.decimal) if cell else np.nan for cell in cells)
+    numbers: Iterator[Any] = (as_number(cell, finder.decimal) if cell else np.nan for cell in raw)
     return {"values": np.fromiter(numbers, np.int64 if whole else np.float64, len(raw))}
-
-
-def _cells(column: TextColumn) -> Iterator[str]:
-    for start in range(0, len(column), _ROWS_CONVERTED):
-        yield from column[start : start + _ROWS_CONVERTED]
-
-
-def columns_role(columns: Arrays, number: int) -> str:
-    described = schema_of(columns)["columns"]
-    return str(described[number]["role"]) if number < len(described) else ""
 
 
 def column_arrays(table: Arrays, number: int) -> dict[str, NDArray[Any]]:
@@ -308,11 +259,8 @@ def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptFiel
         kind, arrays = _joined(name, declared.get(name, "text") if role == "field" else "text", parts)
         joined.update({f"{len(schema)}.{part}": array for part, array in arrays.items()})
         schema.append({"role": role, "name": name, "kind": kind})
-        if role == "id" and (twins := TextColumn(arrays["offsets"], arrays["bytes"]).first_duplicate()):
-            raise CorpusError(
-                f"field {name!r}: documents {twins[0]} and {twins[1]} (counted from 0) have the same id; "
-                "ids must be unique: choose another field, or remove one of the two"
-            )
+        if role == "id":
+            _check_unique(TextColumn(arrays["offsets"], arrays["bytes"]), f"field {name!r}")
     return {"schema": schema_array(sum(rows for rows, _ in tables), schema), **joined}
 
 

@@ -207,7 +207,7 @@ class TestTables:
             ("t.jsonl", b'{"text": 5}\n', "text", "t.jsonl, line 1, field 'text': holds int '5', not text"),
             ("t.jsonl", b"[" * 100_000, "text", "t.jsonl, line 1: not JSON"),
             ("t.jsonl", b"\n", "text", "t.jsonl: is empty"),
-            ("t.parquet", b"no parquet", "text", "t.parquet: not a valid Parquet file"),
+            ("t.parquet", b"no parquet", "text", "t.parquet: cannot be read as Parquet"),
             ("t.txt", b"x", "text", "t.txt: text_field 'text' needs a table"),
         ],
     )
@@ -221,7 +221,7 @@ class TestTables:
         assert "(text_field=NAME); there are 'id', 'body'" in fails(path, tmp_path)
         assert "row 1, field 'id': holds int '1', not text" in fails(path, tmp_path, text_field="id")
         path.write_bytes(path.read_bytes()[:-20])
-        assert "t.parquet: not a valid Parquet file" in fails(path, tmp_path, text_field="body")
+        assert "t.parquet: cannot be read as Parquet" in fails(path, tmp_path, text_field="body")
 
 
 class TestBadFiles:
