@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spherevec.config import INFERENCE_STEPS
 from spherevec.corpus.tokenize import characters
 from spherevec.corpus.tokenize.cleaning import TAG_NAMES
+from spherevec.corpus.tokenize.function_words import FUNCTION_WORDS
 from spherevec.corpus.tokenize.phrases import LONGEST
 from spherevec.corpus.tokenize.tokenizer import WHITESPACE, WORDS, Tokenizer
 from spherevec.engine.sampling import UNIGRAM_POWER, keep_probabilities
@@ -221,6 +222,7 @@ def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
         "options": options,
         "ranges": None if options is None else _RANGES,
         "tags": None if options is None else {name.decode(): shown.decode() for name, shown in TAG_NAMES.items()},
+        "particles": None if options is None else "".join(word for word in sorted(FUNCTION_WORDS) if len(word) == 1),
         "longest": LONGEST if phrases else 1,
     }
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus.tokenize.characters import UNSPACED_RANGES
+from spherevec.corpus.tokenize.function_words import FUNCTION_WORDS
 from spherevec.errors import MissingExtraError
 
 LONGEST_TAG = 1000  # bytes between the name of a tag and its >
@@ -172,8 +173,18 @@ def segmented_block(block: bytes) -> bytes:
 
 
 def _divided(match: re.Match[str]) -> str:
-    # Also at both ends: what stands there in another script is another word.
-    return SEPARATOR.join(("", *_breaker()(match[0], "en"), ""))
+    words, alone = [""], ""  # also at both ends: what stands there in another script is another word
+    for word in (*_breaker()(match[0], "en"), ""):
+        if len(word) == 1 and "\u3400" <= word <= "\u9fff" and word not in FUNCTION_WORDS:
+            alone += word
+            continue
+        # Ideographs that stand alone are parts of words that the dictionary lacks, most of which have two of them.
+        while alone:
+            size = 3 if len(alone) == 3 else 2
+            words.append(alone[:size])
+            alone = alone[size:]
+        words.append(word)
+    return SEPARATOR.join(words)
 
 
 @cache

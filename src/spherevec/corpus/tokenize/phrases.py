@@ -63,12 +63,9 @@ def count_runs(
     from spherevec.corpus.tokenize import phrases_kernel as kernel
 
     size = _power_of_two(min(len(ids), _LARGEST_SKETCH))
-    kind: type[np.unsignedinteger] = (
-        np.uint8 if least <= np.iinfo(np.uint8).max else np.uint32
-    )  # counts stop at `least`
+    kind = np.min_scalar_type(least)  # counts stop at `least`
     pairs, runs = np.zeros(size, kind), np.zeros(size, kind)
-    borders = [size * part // threads for part in range(threads + 1)]
-    ranges = list(pairwise(borders))
+    ranges = list(pairwise(size * part // threads for part in range(threads + 1)))
 
     def counted(part: tuple[int, int]) -> npt.NDArray[np.int64] | None:
         here = slice(*part)
@@ -79,9 +76,9 @@ def count_runs(
             if cursor[kernel.N_RUNS] > most:
                 return None
             old, table = table, np.zeros((2 * len(table), 3), np.int64)
-            kernel.move_runs(old, table)
+            kernel.put_runs(old, table)
         counted_runs.append(int(cursor[kernel.N_RUNS]))
-        return table[table[:, kernel.COUNT] >= least]
+        return table[table[:, kernel.VALUE] >= least]
 
     counted_runs: list[int] = []
     with ThreadPoolExecutor(threads) as pool:
@@ -100,10 +97,22 @@ def count_runs(
 
 
 def _power_of_two(least: int) -> int:
-    size = _SMALLEST_TABLE
-    while size < least:
-        size *= 2
-    return size
+    return max(_SMALLEST_TABLE, 1 << (least - 1).bit_length())
+
+
+def _keys(words: Ids) -> npt.NDArray[np.int64]:
+    """Runs of words, (n, LONGEST), as two numbers each, (n, 2), as the kernel has them."""
+    wide = words.astype(np.int64)
+    return np.stack([wide[:, 0] << 31 | wide[:, 1], wide[:, 2] + 1 << 31 | wide[:, 3] + 1], axis=1)
+
+
+def _run_table(words: Ids, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Runs of words, (n, LONGEST), and a value above 0 for each, as a table for the kernel."""
+    from spherevec.corpus.tokenize import phrases_kernel as kernel
+
+    table = np.zeros((_power_of_two(2 * len(words) + 1), 3), np.int64)
+    kernel.put_runs(np.column_stack([_keys(words), values]).astype(np.int64), table)
+    return table
 
 
 def find_phrases(
@@ -128,64 +137,40 @@ def find_phrases(
     runs = count_runs(ids, offsets, word_roles, least, threads)
     if not len(runs.counts):
         return []
-    sound = np.flatnonzero(_sound_ends(runs, word_roles))
+    # Each at both ends a word that may be there.
+    lasts = runs.words[np.arange(len(runs.words)), (runs.words >= 0).sum(axis=1) - 1]
+    sound = (word_roles[runs.words[:, 0]] == 0) & (word_roles[lasts] == 0)
     candidates = Runs(runs.words[sound], runs.counts[sound])
-    keep = _held_together(candidates, _RunCounts(runs, word_counts), len(ids), threshold)
+    keep = _held_together(candidates, _run_table(*runs), word_counts, len(ids), threshold)
     return [tuple(word for word in run if word >= 0) for run in candidates.words[keep].tolist()]
 
 
-def _sound_ends(runs: Runs, word_roles: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
-    last = (runs.words >= 0).sum(axis=1) - 1
-    ends = runs.words[np.arange(len(runs.words)), last]
-    return np.asarray((word_roles[runs.words[:, 0]] == 0) & (word_roles[ends] == 0))
+def _held_together(
+    runs: Runs,
+    table: npt.NDArray[np.int64],
+    word_counts: npt.NDArray[np.int64],
+    n_tokens: int,
+    threshold: float,
+) -> npt.NDArray[np.bool_]:
+    """Which runs hold together at every joint; `table` has the counts of all runs."""
+    from spherevec.corpus.tokenize import phrases_kernel as kernel
 
+    def counts(words: Ids) -> npt.NDArray[np.float64]:
+        """Of some words, (n, LONGEST), -1 behind the last; a run not counted occurs as good as never."""
+        found = np.empty(len(words), np.int64)
+        kernel.look_up(_keys(words), table, found)
+        return np.where(words[:, 1] < 0, word_counts[words[:, 0]], np.maximum(found, 1)).astype(np.float64)
 
-def _held_together(runs: Runs, known: _RunCounts, n_tokens: int, threshold: float) -> npt.NDArray[np.bool_]:
-    """Which runs hold together at every joint."""
     lengths = (runs.words >= 0).sum(axis=1)
     keep = np.ones(len(lengths), np.bool_)
     for joint in range(1, LONGEST):
         here = np.flatnonzero(lengths > joint)
-        whole = runs.counts[here].astype(np.float64)
-        left = known.of(runs.words[here, :joint])
-        tails = np.full((len(here), LONGEST), -1, np.int32)
-        tails[:, : LONGEST - joint] = runs.words[here, joint:]
-        right = known.of(tails)
+        words, whole = runs.words[here], runs.counts[here].astype(np.float64)
+        left = counts(np.where(np.arange(LONGEST) < joint, words, np.int32(-1)))
+        right = counts(np.pad(words[:, joint:], ((0, 0), (0, joint)), constant_values=-1))
         mutual = np.log(whole * n_tokens / (left * right)) / -np.log(whole / n_tokens)
         keep[here] &= (mutual >= threshold) & (likelihood_ratio(whole, left, right, n_tokens) >= LEAST_RATIO)
     return keep
-
-
-class _RunCounts:
-    """How often runs and single words occur, looked up many at a time; a run not counted occurs as good as never."""
-
-    def __init__(self, runs: Runs, word_counts: npt.NDArray[np.int64]) -> None:
-        first, second = _halves(runs.words)
-        self._firsts, first_rank = np.unique(first, return_inverse=True)
-        self._seconds, second_rank = np.unique(second, return_inverse=True)
-        self._keys = first_rank * len(self._seconds) + second_rank  # sorted, as the runs are
-        self._counts, self._word_counts = runs.counts, word_counts
-
-    def of(self, words: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Counts (n,) of words (n, up to `LONGEST`), -1 behind the last."""
-        padded = np.full((len(words), LONGEST), -1, np.int32)
-        padded[:, : words.shape[1]] = words
-        counts = self._word_counts[padded[:, 0]].astype(np.float64)
-        several = padded[:, 1] >= 0
-        first, second = _halves(padded[several])
-        first_rank = np.minimum(np.searchsorted(self._firsts, first), len(self._firsts) - 1)
-        second_rank = np.minimum(np.searchsorted(self._seconds, second), len(self._seconds) - 1)
-        key = first_rank * len(self._seconds) + second_rank
-        place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        met = (self._keys[place] == key) & (self._firsts[first_rank] == first) & (self._seconds[second_rank] == second)
-        counts[several] = np.where(met, self._counts[place], 1)
-        return counts
-
-
-def _halves(words: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The first two words of each run as one number, and the other two, (n,) each."""
-    wide = words.astype(np.int64) + 1
-    return wide[:, 0] << 31 | wide[:, 1], wide[:, 2] << 31 | wide[:, 3]
 
 
 def likelihood_ratio(
@@ -221,20 +206,12 @@ class PhraseFinder:
     """
 
     def __init__(self, phrases: Sequence[tuple[int, ...]], numbers: Sequence[int], n_words: int) -> None:
-        from spherevec.corpus.tokenize import phrases_kernel as kernel
-
-        words = np.array([word for phrase in phrases for word in phrase], np.int32)
-        starts = np.cumsum([0, *map(len, phrases)]).astype(np.int64)
-        size = 16
-        while size < 2 * (len(words) + 1):
-            size *= 2
-        self._keys, self._children = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        self._phrase_of = np.full(len(words) + 1, -1, np.int64)
-        kernel.grow_trie(
-            words, starts, self._keys, self._children, self._phrase_of, np.asarray(numbers, np.int64).reshape(-1)
-        )
-        self._begins = np.zeros(n_words, np.bool_)
-        self._begins[[phrase[0] for phrase in phrases]] = True
+        words = np.full((len(phrases), LONGEST), -1, np.int32)
+        self._longest = np.ones(n_words, np.uint8)
+        for row, phrase in enumerate(phrases):
+            words[row, : len(phrase)] = phrase
+            self._longest[phrase[0]] = max(self._longest[phrase[0]], len(phrase))
+        self._table = _run_table(words, np.asarray(numbers, np.int64) + 1)
         self._size = max([n_words, *(number + 1 for number in numbers)])
 
     def apply(
@@ -256,9 +233,7 @@ class PhraseFinder:
         new_ids = np.empty(len(ids) + len(ids) // 2 + 1, np.int32)
         new_offsets = np.empty_like(offsets)
         met = np.zeros(self._size, np.int64)
-        n_new = kernel.apply_phrases(
-            ids, offsets, self._begins, self._keys, self._children, self._phrase_of, numbers, new_ids, new_offsets, met
-        )
+        n_new = kernel.apply_phrases(ids, offsets, self._longest, self._table, numbers, new_ids, new_offsets, met)
         return new_ids[:n_new], new_offsets, met
 
 

@@ -14,7 +14,7 @@ NEVER = 2  # the role of a word that is in no phrase
 # Fields of `cursor`.
 POSITION, DOCUMENT, N_RUNS = 0, 1, 2
 
-COUNT = 2  # the column of counts in a table of runs
+VALUE = 2  # the column of values, above 0, in a table of runs; the other two hold the run
 
 
 @njit(nogil=True, cache=True)
@@ -61,6 +61,16 @@ def _run(ids, i, size):
         return first, 0
     second = int(ids[i + 2] & ID_MASK) + 1 << 31
     return first, second | int(ids[i + 3] & ID_MASK) + 1 if size == LONGEST else second
+
+
+@njit(nogil=True, cache=True)
+def _find_run(table, first, second, code):
+    """The row of a run, whose hash is `code`, in an open-addressing table, or the free row where it belongs."""
+    mask = len(table) - 1
+    place = code & mask
+    while table[place, VALUE] != 0 and (table[place, 0] != first or table[place, 1] != second):
+        place = (place + 1) & mask
+    return place
 
 
 @njit(nogil=True, cache=True)
@@ -120,10 +130,10 @@ def count_runs(ids, offsets, roles, low, high, least, pairs, runs, table, cursor
     Args:
         low, high: the hashes to look at, of as many as `pairs` and `runs` have.
         pairs, runs: what the two passes above made of the text.
-        table: int64 (2 ** k, 3), an open-addressing table of runs and their counts; a count of 0 is a free place.
+        table: int64 (2 ** k, 3), runs and their counts; a count of 0 is a free place.
         cursor: int64 (3,), where to go on, and how many runs there are.
     """
-    sketch_mask, mask = len(runs) - 1, len(table) - 1
+    sketch_mask = len(runs) - 1
     i, document, n_runs = int(cursor[POSITION]), int(cursor[DOCUMENT]), int(cursor[N_RUNS])
     while document < len(offsets) - 1:
         end = int(offsets[document + 1])
@@ -144,13 +154,10 @@ def count_runs(ids, offsets, roles, low, high, least, pairs, runs, table, cursor
                     break  # a longer run is no more frequent
                 if code & sketch_mask < low or code & sketch_mask >= high:
                     continue
-                place = code & mask
-                while table[place, COUNT] != 0 and (table[place, 0] != first or table[place, 1] != second):
-                    place = (place + 1) & mask
-                if table[place, COUNT] == 0:
-                    table[place, 0], table[place, 1] = first, second
-                    n_runs += 1
-                table[place, COUNT] += 1
+                place = _find_run(table, first, second, code)
+                n_runs += table[place, VALUE] == 0
+                table[place, 0], table[place, 1] = first, second
+                table[place, VALUE] += 1
             i += 1
         document += 1
     cursor[POSITION], cursor[DOCUMENT], cursor[N_RUNS] = i, document, n_runs
@@ -158,66 +165,31 @@ def count_runs(ids, offsets, roles, low, high, least, pairs, runs, table, cursor
 
 
 @njit(nogil=True, cache=True)
-def move_runs(old, table):
-    """Move every run to the larger, empty table."""
-    mask = len(table) - 1
-    for row in range(len(old)):
-        if old[row, COUNT] != 0:
-            place = _mix(old[row, 0], old[row, 1]) & mask
-            while table[place, COUNT] != 0:
-                place = (place + 1) & mask
-            table[place, 0], table[place, 1], table[place, COUNT] = old[row, 0], old[row, 1], old[row, COUNT]
+def put_runs(runs, table):
+    """Put runs and their values, int64 (n, 3), into a table that has room for them; a value of 0 is no run."""
+    for row in range(len(runs)):
+        first, second, value = runs[row, 0], runs[row, 1], runs[row, VALUE]
+        if value != 0:
+            place = _find_run(table, first, second, _mix(first, second))
+            table[place, 0], table[place, 1], table[place, VALUE] = first, second, value
 
 
 @njit(nogil=True, cache=True)
-def _child(node, word, keys, children):
-    """The node that `word` leads to from `node`, or -1."""
-    mask = len(keys) - 1
-    key = (node << 31 | word) + 1
-    place = _mix(key, 0) & mask
-    while keys[place] != 0:
-        if keys[place] == key:
-            return children[place]
-        place = (place + 1) & mask
-    return -1
+def look_up(runs, table, values):
+    """The value of each run, int64 (n, 2), in a table; 0 for those that are not there."""
+    for row in range(len(runs)):
+        first, second = runs[row, 0], runs[row, 1]
+        values[row] = table[_find_run(table, first, second, _mix(first, second)), VALUE]
 
 
 @njit(nogil=True, cache=True)
-def grow_trie(words, starts, keys, children, phrase_of, phrases):
-    """Fill a trie; returns the number of nodes.
-
-    Args:
-        words: int32 (all,), the words of the phrases, one after another; starts: int64 (phrases + 1,).
-        keys, children: int64 (2 ** k,), zero and any; an open-addressing table of `node << 31 | word, + 1`.
-        phrase_of: int64 (>= all + 1,), filled with -1: the phrase that ends at a node.
-        phrases: int64 (phrases,), what to put there.
-    """
-    n_nodes, mask = 1, len(keys) - 1
-    for phrase in range(len(starts) - 1):
-        node = 0
-        for i in range(int(starts[phrase]), int(starts[phrase + 1])):
-            child = _child(node, int(words[i]), keys, children)
-            if child < 0:
-                child = n_nodes
-                n_nodes += 1
-                key = (node << 31 | int(words[i])) + 1
-                place = _mix(key, 0) & mask
-                while keys[place] != 0:
-                    place = (place + 1) & mask
-                keys[place], children[place] = key, child
-            node = child
-        phrase_of[node] = phrases[phrase]
-    return n_nodes
-
-
-@njit(nogil=True, cache=True)
-def apply_phrases(ids, offsets, begins, keys, children, phrase_of, numbers, new_ids, new_offsets, met):
+def apply_phrases(ids, offsets, longest, table, numbers, new_ids, new_offsets, met):
     """Add the phrases of a text behind their words, the longest first, from the left; returns how many ids are written.
 
     Args:
         ids: int32 (n,), with break marks; offsets: int64 (documents + 1,), from 0 to n.
-        begins: bool (words,), whether any phrase begins with a word.
-        keys, children, phrase_of: the trie.
+        longest: uint8 (words,), how many words the longest phrase has that begins with a word; 1 for none.
+        table: int64 (2 ** k, 3), the phrases and their numbers, + 1.
         numbers: int32 (words + phrases,), the new id of each, -1 to leave it out.
         new_ids: int32 (>= 3 n / 2 + 1,), new_offsets: int64 (documents + 1,), written.
         met: int64 (words + phrases,), how often each phrase was met, added to.
@@ -227,17 +199,13 @@ def apply_phrases(ids, offsets, begins, keys, children, phrase_of, numbers, new_
     for document in range(len(offsets) - 1):
         i, end = int(offsets[document]), int(offsets[document + 1])
         while i < end:
-            word = int(ids[i] & ID_MASK)
-            phrase, size = -1, 1
-            if begins[word]:
-                node, j = int(_child(0, word, keys, children)), i + 1
-                while j < end and ids[j] & BREAK_BIT == 0:
-                    node = int(_child(node, int(ids[j]), keys, children))
-                    if node < 0:
-                        break
-                    j += 1
-                    if phrase_of[node] >= 0:
-                        phrase, size = int(phrase_of[node]), j - i
+            phrase, size, most = -1, 1, int(longest[ids[i] & ID_MASK])
+            while size < most and i + size < end and ids[i + size] & BREAK_BIT == 0:
+                size += 1
+            while size > 1 and phrase < 0:
+                first, second = _run(ids, i, size)
+                phrase = int(table[_find_run(table, first, second, _mix(first, second)), VALUE]) - 1
+                size -= phrase < 0
             for j in range(i, i + size):
                 new_ids[k] = numbers[ids[j] & ID_MASK]
                 k += new_ids[k] >= 0

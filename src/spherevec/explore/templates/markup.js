@@ -21,7 +21,7 @@ function entityOf(name) {
 // tags: {name: what stands for it}, those of the model's tokenizer.
 export function withoutMarkup(text, tags) {
   return text.replace(MARKUP, (found, tag, decimal, hexadecimal, entity) => {
-    if (tag) return tags[tag.toLowerCase()] ?? found;
+    if (tag) return tags[tag.toLowerCase()] ?? found[0] + withoutMarkup(found.slice(1), tags); // unknown: no tag
     if (entity) return entityOf(entity);
     if (decimal || hexadecimal) return characterOf(parseInt(decimal ?? hexadecimal, decimal ? 10 : 16));
     return "\u001e";

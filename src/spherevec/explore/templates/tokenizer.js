@@ -27,12 +27,27 @@ function splitWords(text) {
   return words;
 }
 
+// Ideographs that the dictionary leaves alone, function words apart, are parts of words of two, or of three at the end.
+function withoutLoneIdeographs(words, functionWords) {
+  const found = [];
+  let alone = "";
+  for (const word of [...words, ""]) {
+    if (word.length === 1 && word >= "\u3400" && word <= "\u9fff" && !functionWords.includes(word)) {
+      alone += word;
+      continue;
+    }
+    for (; alone; alone = alone.slice(found.at(-1).length)) found.push(alone.slice(0, alone.length === 3 ? 3 : 2));
+    found.push(word);
+  }
+  return found;
+}
+
 // Scripts without spaces: a zero-width space around each word that the browser's dictionary finds.
-function segmented(text, ranges) {
+function segmented(text, { ranges, particles }) {
   const codes = ranges.unspaced.map(([low, high]) => `\\u{${low.toString(16)}}-\\u{${high.toString(16)}}`).join("");
   const words = new Intl.Segmenter("en", { granularity: "word" });
   return text.replace(new RegExp(`[${codes}]+`, "gu"),
-    (run) => ["", ...[...words.segment(run)].map(({ segment }) => segment), ""].join("\u200b"));
+    (run) => ["", ...withoutLoneIdeographs([...words.segment(run)].map(({ segment }) => segment), particles)].join("\u200b"));
 }
 
 // Whether a text has words that only a dictionary finds: the browser's need not be the model's.
@@ -42,10 +57,11 @@ export function needsDictionary(text, { options, ranges }) {
 }
 
 // The tokens of a text: [{word, broken}], broken where punctuation stands before the word.
-function tokensOf(text, { name, options, ranges, tags }) {
+function tokensOf(text, description) {
+  const { name, options, ranges, tags } = description;
   if (options) {
     const clean = (options.html ? withoutMarkup(text, tags) : text).normalize("NFC");
-    return scan(options.unspaced === "segment" && Intl.Segmenter ? segmented(clean, ranges) : clean, options, ranges);
+    return scan(options.unspaced === "segment" && Intl.Segmenter ? segmented(clean, description) : clean, options, ranges);
   }
   const words = name === "whitespace" ? text.split(/[ \t\n\r\f\v]+/).filter((word) => word) : splitWords(text);
   return words.map((word) => ({ word, broken: false }));

@@ -71,6 +71,14 @@ def test_unspaced_scripts_are_divided_into_words():
     assert tokenizer_of("words").options.unspaced == "segment"
 
 
+def test_ideographs_that_the_dictionary_leaves_alone_make_words():
+    pytest.importorskip("icu4py")
+    words = tokenizer_of("words:unspaced=segment").words
+    assert words("挂载文件系统到内核的目录") == ["挂载", "文件", "系统", "到", "内核", "的", "目录"]
+    assert words("内核模块在加载时分配内存") == ["内核", "模块", "在", "加载", "时", "分配", "内存"]
+    assert words("コアを核とする") == ["コア", "を", "核", "と", "する"]
+
+
 @settings(max_examples=100)
 @given(NASTY)
 def test_blocks_are_divided_as_texts_are(text):
