@@ -136,6 +136,7 @@ def email_rows(file: InputFile) -> Iterator[Row]:
 def mbox_rows(file: InputFile) -> Iterator[Row]:
     """A mailbox file, one document a mail. A mail that cannot be read is skipped, or refused by `strict`."""
     skipped: list[str] = []
+    number, before = 0, file.meter.done
     with guarded(file.path), open_stream(file.path, file.meter) as stream:
         for number, mail in enumerate(_mails(stream), 1):
             place = f"{file.path}, mail {number}"
@@ -148,6 +149,8 @@ def mbox_rows(file: InputFile) -> Iterator[Row]:
                 if file.options.strict:
                     raise
                 skipped.append(str(error))
+    if not number and file.meter.done > before:
+        raise CorpusError(f"{file.path}: holds no mails, each of which begins with a line 'From …'")
     if skipped:
         file.notes.append(f"{len(skipped):,} mails were skipped; the first: {skipped[0]}")
 

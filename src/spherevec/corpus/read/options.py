@@ -227,6 +227,9 @@ class ReadOptions:
         if missing or not (self.text_fields or text_known):
             raise no_text_field(missing[0] if missing else None, there, where)
         asked = {name: f"{role}_field" for role, name in self.roles.items()}
+        twice = next((name for name in self.names if there.count(name) > 1), None)
+        if twice is not None:
+            raise CorpusError(f"{where}: has {there.count(twice)} fields {twice!r:.60}; rename one of them")
         for name, option in {**asked, **{kept.name: "keep" for kept in self.kept}}.items():
             if name not in there:
                 before, _, kind = name.rpartition(":")

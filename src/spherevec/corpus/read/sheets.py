@@ -33,7 +33,7 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
         sheets: list[str] = next(rows, [])
         wanted = sheets[0] if options.sheet is None and sheets else options.sheet
         if wanted not in sheets:
-            raise CorpusError(f"{path}: no sheet {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
+            raise CorpusError(f"{path}: holds no sheet named {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
         if options.sheet is None and len(sheets) > 1:
             others = listed(sheets[1:])
             file.notes.append(f"{path}: read its first sheet, {wanted!r}, not {others}; sheet=NAME chooses another")

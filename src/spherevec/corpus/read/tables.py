@@ -208,14 +208,14 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
     if first is None:
         return
     delimiter = options.delimiter or (told[1].decode() if told else _found_delimiter(first.decode(), file))
-    held = 0  # bytes since the last complete row: a quoted cell goes on over lines
+    held, begun = 0, 1 + before  # bytes since the last complete row, and its line: a quoted cell goes on over lines
 
     def decoded() -> Iterator[str]:
         nonlocal held
         for line in chain([first], source):
             held += len(line)
             if held > LONGEST_RECORD:
-                raise CorpusError(f"{path}, line {number()}: a row of over {LONGEST_RECORD >> 20} MB; split it")
+                raise CorpusError(f"{path}, line {begun}: a row of over {LONGEST_RECORD >> 20} MB; split it")
             yield line.decode()
 
     def number() -> int:
@@ -226,10 +226,10 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
         try:
             header = next(rows, [])
             options.check_fields(header, str(path))
-            places = [(name, header.index(name)) for name in options.names]
+            places, begun = [(name, header.index(name)) for name in options.names], number() + 1
             blank = odd = 0  # lines since the last row, which are rows only where others follow; rows of another length
             for row in rows:
-                held = 0
+                held, begun = 0, number() + 1
                 if not row and len(header) > 1:
                     blank += 1
                     continue
@@ -253,7 +253,8 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
                 done = "skipped" if options.ragged == "skip" else "padded or cut"
                 file.notes.append(f"{path}: {odd:,} rows with more or fewer cells than the header were {done}")
         except csv.Error as error:
-            raise CorpusError(f"{path}, line {number()}: not CSV ({error}); correct the line") from None
+            hint = "is a quote never closed?" if "end of data" in str(error) else "correct the line"
+            raise CorpusError(f"{path}, line {begun}: not CSV ({error}); {hint}") from None
 
 
 def _found_delimiter(header: str, file: InputFile) -> str:

@@ -18,11 +18,15 @@ MISSING_DATE = int(np.iinfo(np.int64).min)  # NumPy's "not a time"
 MOST_CATEGORIES, FEW_CATEGORIES = 10_000, 20
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?\Z")
-_COMMA_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,2}(\.[0-9]{3})+|[1-9][0-9]*)(,[0-9]+)?\Z")
+# Numbers whose thousands may be parted, by what stands before the decimals.
+_GROUPED = {
+    ".": re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?\Z"),
+    ",": re.compile(r"[+-]?(0|[1-9][0-9]{0,2}(\.[0-9]{3})+|[1-9][0-9]*)(,[0-9]+)?\Z"),
+}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?\Z", re.DOTALL)
 _MONTH = re.compile(r"[12][0-9]{3}(-[0-9]{2})?\Z")
 # What a day looks like where it is not ISO 8601: 25.02.2024, 2/25/2024, 25 Feb 2024, February 25, 2024; then a time.
-_TIME = r"(?:,?\s+(\d{1,2}:\d{2}(?::\d{2})?))?\Z"
+_TIME = r"(?:,?\s+(\d{1,2})(:\d{2}(?::\d{2})?)(?:\s?([AaPp])\.?[Mm]\.?)?)?\Z"
 _DIGITS = re.compile(r"(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4})" + _TIME)
 _DAY_FIRST = re.compile(r"(\d{1,2})\.?[\s-]([A-Za-z]{3,9})\.?,?[\s-](\d{4})" + _TIME)
 _NAME_FIRST = re.compile(r"([A-Za-z]{3,9})\.?\s(\d{1,2})(?:st|nd|rd|th)?,?\s(\d{4})" + _TIME)
@@ -42,17 +46,15 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def as_number(text: str, decimal: str = ".") -> float | int | None:
+def as_number(text: str, decimal: str | None = None) -> float | int | None:
     """The number that a text spells, or None. Leading zeros make a code, not a number; so does one that is too large.
 
     Args:
-        decimal: "." or ",", which then groups of three digits may part by points: 1.234,5.
+        decimal: "." or ",": the other sign may part groups of three digits, 1,234.5 or 1.234,5; None for plain numbers.
     """
-    if decimal == ",":
-        if not _COMMA_NUMBER.match(text):
-            return None
-        text = text.replace(".", "").replace(",", ".")
-    elif not _NUMBER.match(text):
+    if decimal is not None and _GROUPED[decimal].match(text):
+        text = text.replace("," if decimal == "." else ".", "").replace(decimal, ".")
+    elif decimal == "," or not _NUMBER.match(text):
         return None
     number = int(text) if len(text) < 300 and text.lstrip("+-").isdigit() else float(text)
     return number if math.isfinite(number) else None
@@ -109,17 +111,21 @@ def date_as(text: str, form: str) -> int | None:
 def _as_iso(text: str, form: str) -> str:
     """A date with the day or the month first in ISO 8601; '' where it is none."""
     if match := _DIGITS.match(text):
-        first, sign, second, year, time = match.groups()
+        first, sign, second, year, *time = match.groups()
         if sign == "." and form == MONTH_FIRST:  # nobody writes points so
             return ""
         day, month = (first, second) if form == DAY_FIRST else (second, first)
     elif match := _DAY_FIRST.match(text) or _NAME_FIRST.match(text):
-        day, name, year, time = match.groups()
+        day, name, year, *time = match.groups()
         day, name = (day, name) if day.isdigit() else (name, day)
         month = str(_MONTHS.index(name[:3].lower()) + 1) if name[:3].lower() in _MONTHS else "0"
     else:
         return ""
-    return f"{year}-{int(month):02}-{int(day):02}" + (f" {time:0>{8 if time.count(':') == 2 else 5}}" if time else "")
+    date = f"{year}-{int(month):02}-{int(day):02}"
+    hour, minutes, half = time
+    if hour is None:
+        return date
+    return f"{date} {int(hour) % 12 + 12 * (half in 'pP') if half else int(hour):02}{minutes}"
 
 
 class KindFinder:
@@ -133,30 +139,31 @@ class KindFinder:
 
     def __init__(self, kind: str | None, date_format: str | None = None, decimal: str | None = None) -> None:
         check_kind(kind)
-        self.declared = kind
+        self.declared, self._date_format = kind, date_format
         # The ways in which all values so far can be read. Excel's dates are numbers, so they must be declared.
         self._forms = set(_FOUND_FORMS) if date_format is None else {date_format}
         if date_format == EXCEL and kind != "date":
             self._forms = set()
         self._decimals = {".", ","} if decimal is None else {decimal}
-        self._comma = decimal == ","  # a comma stands where it parts no thousands
+        self._commas = decimal == ","  # there are commas
         self._example = ""  # a date that may be read in two ways
+        self.example_at = ""  # where it stands
         self.whole = True
         self._distinct: set[str] | None = set()
         self.n_filled = 0
 
-    @property
-    def decimal(self) -> str:
-        return "." if "." in self._decimals else ","
+    def number(self, text: str) -> float | int | None:
+        return as_number(text, "." if "." in self._decimals else ",")
 
     def date(self, text: str) -> int | None:
         return date_as(text, min(self._forms)) if self._forms else None
 
-    def text_of(self, value: Any, spelled: bool) -> str:
+    def text_of(self, value: Any, spelled: bool, place: str = "") -> str:
         """How a value is written down until its kind is known; '' where it is missing.
 
         Args:
             spelled: the source knows no types (CSV), so that text may spell a number.
+            place: where the value stands, for messages.
 
         Raises:
             ValueError: the value is not of the declared kind, or of no kind at all; says what it is.
@@ -172,14 +179,19 @@ class KindFinder:
         if self.declared == "number" and not self._narrow_numbers(text):
             raise ValueError(f"{text!r:.40} is not a number")
         if self.declared == "date" and not self._narrow_dates(text):
-            raise ValueError(f"{text!r:.40} is not a date as in 2024-11-30, 30.11.2024 or 30 Nov 2024; set date_format")
+            way = "as in 2024-11-30, 30.11.2024 or 30 Nov 2024; say how dates are written (date_format='%d/%m/%Y')"
+            if self._date_format is not None:
+                way = f"written as {self._date_format!r:.40}; correct date_format, or leave it out"
+            raise ValueError(f"{text!r:.40} is not a date {way}")
+        if self._example and not self.example_at:
+            self.example_at = place
         return text
 
     def _narrow_numbers(self, text: str) -> bool:
         """Keep the ways in which the number can be read; false if there is none."""
         self._decimals = {sign for sign in self._decimals if as_number(text, sign) is not None}
-        number = as_number(text, self.decimal) if self._decimals else None
-        self._comma = self._comma or ("," in text and len(text.rpartition(",")[2]) != 3)
+        number = self.number(text) if self._decimals else None
+        self._commas = self._commas or "," in text
         self.whole = self.whole and isinstance(number, int) and abs(number) < 2**63
         return number is not None
 
@@ -210,18 +222,22 @@ class KindFinder:
         """What the values are; `ValueError` says so where they are dates that may be read in two ways."""
         kind = self.declared or self._found_kind()
         if kind == "date" and {DAY_FIRST, MONTH_FIRST} <= self._forms and self._example:
+            readings = (np.datetime64(date_as(self._example, form), "us") for form in (DAY_FIRST, MONTH_FIRST))
+            one, other = (str(moment.astype("datetime64[D]")) for moment in readings)
             raise ValueError(
-                f"{self._example!r:.40} may be day or month first: say which, date_format='{DAY_FIRST}' or "
-                f"'{MONTH_FIRST}', or keep it as text"
+                f"{self._example!r:.40} may be day or month first: {one} (date_format='{DAY_FIRST}') or {other} "
+                f"(date_format='{MONTH_FIRST}'); say which, or keep it as text"
             )
-        if kind == "number" and self.decimal == "," and not self._comma:
-            raise ValueError("its commas may part decimals or thousands; say decimal=',' or keep it as text")
+        if kind == "number" and len(self._decimals) > 1 and self._commas:
+            raise ValueError(
+                "its commas may part decimals or thousands; say decimal=',' or decimal='.', or keep it as text"
+            )
         return kind
 
     def _found_kind(self) -> str:
         if self.n_filled == 0:
             return "text"
-        if "." in self._decimals or (self._decimals and self._comma):
+        if self._decimals == {"."} or (self._decimals and self._commas == ("." not in self._decimals)):
             return "number"
         if self._forms:
             return "date"

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.read.options import ROLES, KeptField, ReadOptions
-from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, as_number, is_missing
+from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, is_missing
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
@@ -90,7 +90,7 @@ class RecordBuilder(ExitStack):
             self._texts.append(" ".join(text[: 4 * length].split())[:length])
         for (kept, writer, finder), value in zip(self._fields, row.values, strict=True):
             try:
-                writer.append(finder.text_of(value, spelled))
+                writer.append(finder.text_of(value, spelled, f"{place}, "))
             except ValueError as error:
                 raise CorpusError(f"{place}, field {kept.name!r}: {error}") from None
         self._n_rows += 1
@@ -136,7 +136,15 @@ class RecordBuilder(ExitStack):
             try:
                 put("field", kept.name, finder.kind, _typed(writer.column(), finder))
             except ValueError as error:
-                raise CorpusError(f"field {kept.name!r}: {error}") from None
+                raise CorpusError(f"{finder.example_at}field {kept.name!r}: {error}") from None
+        kinds = [one["kind"] for one in schema if one["role"] == "field"]
+        form = self.options.date_format
+        if form is not None and kinds and "date" not in kinds and all(finder.n_filled for *_, finder in self._fields):
+            names = ", ".join(kept.name for kept in self.options.kept)
+            raise CorpusError(
+                f"date_format '{form:.40}' fits no field that is kept ({names}); correct it, leave it out, or say "
+                f"which field holds dates (keep='{self.options.kept[0].name}:date')"
+            )
         write_tensors(path, {"schema": schema_array(self._n_rows, schema), **tensors})
 
 
@@ -210,7 +218,7 @@ def _typed(raw: TextColumn, finder: KindFinder) -> dict[str, NDArray[Any]]:
         dates: Iterator[Any] = (finder.date(cell) if cell else MISSING_DATE for cell in raw)
         return {"values": np.fromiter(dates, np.int64, len(raw))}
     whole = finder.whole and finder.n_filled == len(raw)
-    numbers: Iterator[Any] = (as_number(cell, finder.decimal) if cell else np.nan for cell in raw)
+    numbers: Iterator[Any] = (finder.number(cell) if cell else np.nan for cell in raw)
     return {"values": np.fromiter(numbers, np.int64 if whole else np.float64, len(raw))}
 
 

@@ -93,7 +93,7 @@ def test_one_sheet_is_read(written):
     assert list(source.all()) == ["one"]
     assert source.notes == [f"{path}: read its first sheet, 'first', not 'second'; sheet=NAME chooses another"]
     assert list(read_documents(path, text_field="text", sheet="second")) == ["two"]
-    with pytest.raises(CorpusError, match="no sheet 'third'; choose sheet=NAME among 'first', 'second'"):
+    with pytest.raises(CorpusError, match="no sheet named 'third'; choose sheet=NAME among 'first', 'second'"):
         list(read_documents(path, text_field="text", sheet="third"))
 
 

@@ -55,9 +55,23 @@ def test_dates_with_times_and_gaps(tmp_path):
     )  # fmt: skip
 
 
+def test_times_with_twelve_hours(tmp_path):
+    found = column(["2/25/2024 12:05 AM", "2/25/2024 3:05:10 pm", "2/25/2024 12:00 p.m."], tmp_path)[1]
+    assert found == ["2024-02-25 00:05:00", "2024-02-25 15:05:10", "2024-02-25 12:00:00"]
+
+
+@pytest.mark.parametrize("date_format", ["%Y/%m/%d", "excel"])
+def test_a_format_that_fits_no_field_is_refused(tmp_path, date_format):
+    with pytest.raises(CorpusError, match=rf"'{date_format}' fits no field that is kept \(d\); .*keep='d:date'"):
+        column(["2024-02-25", "2024-03-01"], tmp_path, date_format=date_format)
+    with pytest.raises(CorpusError, match=rf"line 2, field 'd': '2024-02-25' is not a date written as '{date_format}'"):
+        column(["2024-02-25"], tmp_path, "d:date", date_format=date_format)
+
+
 def test_day_and_month_that_cannot_be_told_apart_are_refused_with_both_readings(tmp_path):
-    with pytest.raises(CorpusError, match=r"field 'd': '02/03/2024' may be day or month first: .*%d/%m/%Y.*%m/%d/%Y"):
-        column(["02/03/2024", "05/06/2024"], tmp_path)
+    both = r"2024-03-02 \(date_format='%d/%m/%Y'\) or 2024-02-03 \(date_format='%m/%d/%Y'\)"
+    with pytest.raises(CorpusError, match=rf"t.csv, line 3, field 'd': '02/03/2024' may be day or month first: {both}"):
+        column(["01/01/2024", "02/03/2024", "05/06/2024"], tmp_path)
     assert column(["02/03/2024"], tmp_path, date_format="%d/%m/%Y")[1] == ["2024-03-02 00:00:00"]
 
 
@@ -85,6 +99,10 @@ def test_a_wrong_format_is_refused():
         (["3.14", "1.234"], "number", ["3.14", "1.234"]),
         (["1,000", "1,000", "2,000"], "category", ["1,000", "1,000", "2,000"]),  # thousands, or decimals?
         (["1", "22"], "number", ["1", "22"]),
+        (["1,000", "1,234.5"], "number", ["1000.0", "1234.5"]),
+        (["1,000", "1,234,567"], "number", ["1000", "1234567"]),
+        (["1,000", "2,5"], "number", ["1.0", "2.5"]),
+        (["1.2.3", "1.234.567"], "text", ["1.2.3", "1.234.567"]),
         (["007", "007"], "category", ["007", "007"]),
     ],
 )
@@ -96,6 +114,7 @@ def test_commas_that_may_part_thousands_must_be_declared(tmp_path):
     with pytest.raises(CorpusError, match="commas may part decimals or thousands; say decimal=','"):
         column(["1,000", "2,500"], tmp_path, "d:number")
     assert column(["1,000", "2,500"], tmp_path, "d:number", decimal=",") == ("number", ["1.0", "2.5"])
+    assert column(["1,000", "2,500"], tmp_path, decimal=".") == ("number", ["1000", "2500"])
 
 
 class TestExtremes:
