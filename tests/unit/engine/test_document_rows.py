@@ -167,7 +167,6 @@ def test_words_are_counted_first(corpus, tmp_path, monkeypatch):
 
 @linux
 def test_the_file_has_no_name_and_all_its_blocks(tmp_path):
-    before = os.statvfs(tmp_path).f_bfree
     size = 64 << 20
     with files.unnamed_file(tmp_path, size) as file:
         about = os.fstat(file.fileno())
@@ -175,7 +174,6 @@ def test_the_file_has_no_name_and_all_its_blocks(tmp_path):
         assert about.st_size == size and about.st_blocks * 512 >= size
         with mmap.mmap(file.fileno(), size) as mapped:
             assert mapped[:10] == bytes(10) == mapped[-10:]
-        assert before - os.statvfs(tmp_path).f_bfree > 0.5 * size / os.statvfs(tmp_path).f_frsize
 
 
 def test_where_blocks_cannot_be_reserved_they_are_written(tmp_path, monkeypatch):
@@ -217,7 +215,8 @@ def test_a_killed_process_leaves_nothing(tmp_path):
 
 # Document vectors of 98 MB, with padding, where the process may have 64 MB more than it has. The limit counts
 # addresses: 8 MB for the stack of each thread, and the arena that malloc gives it. How many there are depends on
-# timing, so stacks are small here, and there is one arena (`steady_memory`).
+# timing, so stacks are small here, and there is one arena (`steady_memory`). OpenBLAS maps 32 MB for every product that
+# finds its other buffers in use, and keeps them, so each thread has made one before.
 BOUNDED = """
     import resource, sys, threading
     threading.stack_size(1 << 20)
@@ -234,6 +233,12 @@ BOUNDED = """
     small.write_text("a b c\\n" * 20)
     for deterministic in (False, True):
         spherevec.train(small, **settings, deterministic=deterministic)  # all libraries, and all kernels
+    square = np.ones((500, 500))
+    products = [threading.Thread(target=lambda: [square @ square for _ in range(20)]) for _ in range(3)]
+    for thread in products:
+        thread.start()
+    for thread in products:
+        thread.join()
     memory.give_memory_back()
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (used + (64 << 20),) * 2)
