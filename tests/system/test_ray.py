@@ -186,7 +186,7 @@ spherevec.train(texts(), ray={cluster.address!r}, workers=2, cluster=CLUSTER, ch
                 checkpoint_every="2e", **SETTINGS | {{"progress": die}})
 """
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=900)
     assert done.returncode == -signal.SIGKILL, done.stderr
     how = {"checkpoint": tmp_path / "run", "resume": True, "cluster": CLUSTER}
     model = spherevec.train(texts(), ray="auto", workers=2, **how, **SETTINGS)
@@ -228,7 +228,7 @@ def test_the_command_line_reads_trains_and_infers_on_workers(cluster, files, tmp
     small = ("--vector-size", 20, "--epochs", 2, "--seed", 3, "--quiet")
     asked = ("train", (files / "text.txt").as_uri(), "--out", model, *address, *small)
     command = [sys.executable, "-m", "spherevec", *map(str, asked)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     loaded = spherevec.load(model)
     assert len(loaded.docs) == 2400
@@ -305,7 +305,7 @@ except SpherevecError as error:
     print("told:", error)
 """
         )
-        done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=200)
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=900)
     assert "told: " in done.stdout and "Ray's object store is full" in done.stdout, done.stderr
 
 
@@ -335,7 +335,7 @@ with connected("local", 1) as ray:
 """
     )
     around = {**os.environ, "HOME": str(home), "TMPDIR": temporary}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, env=around)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=900, env=around)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["mode"] == "token" and found["stranger"] != 0

@@ -214,5 +214,5 @@ def test_it_closes_when_asked_to(model: Path, number: signal.Signals) -> None:
     with serving(model) as (address, process):
         assert get(f"{address}/search?q=cat").status_code == 200
         process.send_signal(number)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=900) == 0
         assert process.stderr is not None and process.stderr.read() == ""

@@ -325,5 +325,5 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
         command = [sys.executable, "-c", MEMORY, str(path), str(tmp_path / f"{megabytes}"), "whitespace"]
         peaks.append(int(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
         path.unlink()
-    assert peaks[1] < peaks[0] + 10_000, f"peaks in kB: {peaks}"
+    assert peaks[1] < peaks[0] + 25_000, f"peaks in kB: {peaks}"  # ids alone would be 60 MB more
     assert peaks[1] < 60_000, f"peaks in kB: {peaks}"
