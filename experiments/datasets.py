@@ -115,7 +115,7 @@ def _class_numbers(file: Path, classes: int) -> list[int]:
     lines = read_lines(file)
     for number, line in enumerate(lines, 1):
         if not line.isdecimal() or int(line) > classes:
-            raise CorpusError(f"{file}, line {number}: expected a class number below {classes}, not {line!r}")
+            raise CorpusError(f"{file}, line {number}: expected a class number below {classes}, not {line[:80]!r}")
     labels = [int(line) for line in lines]
     if classes not in labels:
         return labels

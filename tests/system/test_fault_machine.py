@@ -30,7 +30,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import spherevec
 from spherevec.cli import main
@@ -57,9 +64,9 @@ def records(documents):
 READING: dict[str, Any] = {"text_field": "t", "id_field": "id", "keep": ["kind:category"]}
 
 
-def titles_of(model):
-    """The titles of the topics that a model keeps."""
-    return None if model.kept_topics is None else [topic["title"] for topic in model.kept_topics.about["topics"]]
+def topics_of(model):
+    """The numbers and titles of the topics that a model keeps."""
+    return None if model.kept_topics is None else {t["number"]: t["title"] for t in model.kept_topics.about["topics"]}
 
 
 def a_model(generation):
@@ -72,6 +79,8 @@ def a_model(generation):
 class Machine(RuleBasedStateMachine):
     expected: Any = None  # the bits of a training that nothing disturbs
     expected_update: Any = None  # those of an update
+    begun: Any = None  # a folder with a trained model, an updated one, and that with its topics
+    found: Any = None  # those topics
     endings: ClassVar[Counter[str]] = Counter()
 
     def __init__(self):
@@ -79,7 +88,16 @@ class Machine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="machine-"))
         self.model, self.file, self.trained, self.generation = None, None, False, 0
         self.documents: dict[str, list[str]] | None = None  # what the updated model holds
-        self.titles: list[str | None] | None = None  # of the topics that it keeps
+        self.topics: dict[int, str | None] | None = None  # that it keeps
+
+    @initialize(begun=st.sampled_from(["with-topics", "updated", ""]))
+    def begin(self, begun):
+        """Most sequences have models from the start: what comes after them needs more room."""
+        if begun:
+            shutil.copytree(f"{type(self).begun}/trained", self.folder / "t")
+            shutil.copytree(f"{type(self).begun}/{begun}", self.folder / "u")
+            self.trained, self.documents = True, {**WORDS, **NEW_WORDS}
+            self.topics = type(self).found if begun == "with-topics" else None
 
     def teardown(self):
         shutil.rmtree(self.folder)
@@ -118,7 +136,8 @@ class Machine(RuleBasedStateMachine):
         code = os.waitstatus_to_exitcode(status)
         undisturbed = (DONE, REFUSED) if may_refuse else (DONE,)
         assert code in (undisturbed if calls < 0 or action == HALF_A_WRITE else ENDINGS), code
-        type(self).endings[f"{inspect.stack()[1].function} {ENDINGS[code]}"] += 1
+        step = next(frame.function for frame in inspect.stack()[1:] if frame.function != "commanded")
+        type(self).endings[f"{step} {ENDINGS[code]}"] += 1
         return code
 
     @rule(calls=CALLS, action=ACTIONS)
@@ -176,23 +195,23 @@ class Machine(RuleBasedStateMachine):
             Model.load(self.folder / "t").update(records(NEW_WORDS), workdir=self.folder, threads=1, **saving)
 
         code = self.forked(work, calls, action)
-        self.becomes({**WORDS, **NEW_WORDS}, [None], code)
+        self.becomes({**WORDS, **NEW_WORDS}, lambda topics: topics is None, code)
 
-    def becomes(self, documents, titles, code):
+    def becomes(self, documents, fits, code):
         """The updated model holds what it should after a step, or what it held before if the step did not succeed.
 
         Args:
-            titles: what the titles of its topics may be.
+            fits: whether the topics that it keeps may be these.
         """
         if not (self.folder / "u").exists():
             assert code != DONE and self.documents is None
             return
         model = Model.load(self.folder / "u", verify=True)
-        ids, now = set(model.documents.ids), titles_of(model)
-        if code != DONE and self.documents is not None and (ids, now) == (set(self.documents), self.titles):
+        ids, now = set(model.documents.ids), topics_of(model)
+        if code != DONE and self.documents is not None and (ids, now) == (set(self.documents), self.topics):
             return
-        assert ids == set(documents) and now in titles, (ids, now, titles)
-        self.documents, self.titles = documents, now
+        assert ids == set(documents) and fits(now), (ids, now, self.topics)
+        self.documents, self.topics = documents, now
 
     @precondition(lambda self: self.documents)
     @rule(calls=CALLS, action=ACTIONS, luck=st.randoms(use_true_random=False))
@@ -204,33 +223,36 @@ class Machine(RuleBasedStateMachine):
             Model.load(self.folder / "u").remove([id]).save(self.folder / "u", overwrite=True)
 
         code = self.forked(work, calls, action)
-        self.becomes({key: words for key, words in self.documents.items() if key != id}, [self.titles], code)
+        left = {key: words for key, words in self.documents.items() if key != id}
+        self.becomes(left, lambda topics: topics == self.topics, code)
 
     @precondition(lambda self: self.documents)
     @rule(calls=CALLS, action=ACTIONS, k=st.integers(2, 3))
     def find_topics(self, calls, action, k):
         code = self.commanded(["topics", "--k", str(k), "--keep"], calls, action)
-        self.becomes(self.documents, [[None] * k], code)
+        self.becomes(self.documents, lambda topics: list(topics) == list(range(k)), code)
 
-    @precondition(lambda self: self.titles)
+    @precondition(lambda self: self.topics)
     @rule(calls=CALLS, action=ACTIONS, edit=st.sampled_from(["rename", "merge", "drop", "split"]))
     def edit_topics(self, calls, action, edit):
-        last = len(self.titles) - 1
-        if edit == "rename":
-            self.generation += 1
-            title = f"title {self.generation}"
-            change, titles = f"{last}={title}", [*self.titles[:-1], title]
-        else:
-            change = f"0,{last}" if edit == "merge" else str(last)
-            titles = None
+        """Topics that an edit does not name stay as they are."""
+        first, *_, last = (min(self.topics), *self.topics)
+        self.generation += 1
+        title = f"title {self.generation}"
+        changes = {"rename": f"{last}={title}", "merge": f"{first},{last}", "drop": str(last), "split": str(last)}
+        named = {first, last} if edit == "merge" else {last}
+        others = {number: title for number, title in self.topics.items() if number not in named}
+
+        def fits(topics):
+            more = {number: title for number, title in topics.items() if others.get(number, title) != title}
+            new = set(topics) - set(others)
+            counts = {"rename": 1, "merge": 1, "drop": 0, "split": 2}
+            renamed = edit != "rename" or topics.get(last) == title
+            return not more and set(others) <= set(topics) and len(new) == counts[edit] and renamed
+
         may_refuse = edit != "rename"  # of one topic, or one document
-        code = self.commanded(["topics", f"--{edit}", change, "--keep"], calls, action, may_refuse=may_refuse)
-        now = titles_of(Model.load(self.folder / "u"))
-        if titles is None and now != self.titles:
-            assert len(now) == len(self.titles) + (1 if edit == "split" else -1)
-            assert set(now) <= {*self.titles, None}
-            titles = now
-        self.becomes(self.documents, [titles], code if titles is not None else REFUSED)
+        code = self.commanded(["topics", f"--{edit}", changes[edit], "--keep"], calls, action, may_refuse=may_refuse)
+        self.becomes(self.documents, fits, code)
 
     @precondition(lambda self: self.documents)
     @rule(word=st.integers(0, 9))
@@ -284,7 +306,7 @@ class Machine(RuleBasedStateMachine):
             model = Model.load(self.folder / "u", verify=True)
             assert np.array_equal(model.words.vectors, type(self).expected_update)
             assert set(model.documents.ids) == set(self.documents)
-            assert titles_of(model) == self.titles and len(model.docs) == len(model.documents)
+            assert topics_of(model) == self.topics and len(model.docs) == len(model.documents)
             # Words of documents that found no room while the model was trained are warned about and left out.
             assert model.terms is None or model.terms.n_documents == len(model.docs)
         for name in ("t.checkpoint", "u.checkpoint"):
@@ -342,11 +364,17 @@ if __name__ == "__main__":
     Machine.expected = np.array(undisturbed.words.vectors)
     updated = undisturbed.update(records(NEW_WORDS), threads=1)
     Machine.expected_update = np.array(updated.words.vectors)
-    with tempfile.TemporaryDirectory() as scratch:  # compiles what the steps run
-        updated.topics(k=2, threads=1)
-        updated.search("w1")
+    with tempfile.TemporaryDirectory() as scratch:
+        undisturbed.save(f"{scratch}/trained")
+        updated.save(f"{scratch}/updated")
+        updated.search("w1")  # compiles what the steps run
         updated.explore(f"{scratch}/page.html")
-    if "COUNTS" in os.environ:
-        run_campaign(Path(os.environ["COUNTS"]), 60 * float(os.environ.get("MINUTES", "7")))
-    else:
-        run_sequences(20, derandomize=True)
+        updated.topics(k=3, threads=1).keep()
+        updated.save(f"{scratch}/with-topics")
+        Machine.begun, Machine.found = scratch, topics_of(updated)
+        if "COUNTS" in os.environ:
+            run_campaign(Path(os.environ["COUNTS"]), 60 * float(os.environ.get("MINUTES", "7")))
+        else:
+            run_sequences(40, derandomize=True)
+            steps = {"train", "update", "save", "write", "remove_document", "find_topics", "edit_topics", "explore"}
+            assert {f"{step} done" for step in steps} <= set(Machine.endings), Machine.endings

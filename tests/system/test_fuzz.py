@@ -29,6 +29,7 @@ from benchmarks.fuzz.models import model_files
 from benchmarks.fuzz.targets import TARGETS, feed
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
+from spherevec.evaluation.files import read_analogies, read_pairs, read_split
 from spherevec.io import import_vectors
 from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
@@ -281,6 +282,9 @@ def test_messages_stay_short(tmp_path):
     for call in (
         lambda: list(read_documents(tmp_path / "t.jsonl", text_field="text")),
         lambda: import_vectors(tmp_path / "v", "glove"),
+        lambda: read_pairs(tmp_path / "v"),
+        lambda: read_analogies(tmp_path / "v"),
+        lambda: read_split(tmp_path / "v"),
     ):
         with pytest.raises(SpherevecError) as caught:
             call()

@@ -65,7 +65,8 @@ def read_split(file: PathLike) -> NDArray[np.str_] | None:
     if found == {"all"}:
         return None
     if found != {"train", "test"}:
-        raise CorpusError(f"{file}: expected lines 'train' and 'test', or 'all' throughout, not {sorted(found)[:5]}")
+        shown = [line[:80] for line in sorted(found)[:5]]
+        raise CorpusError(f"{file}: expected lines 'train' and 'test', or 'all' throughout, not {shown}")
     return np.array(marks)
 
 
@@ -89,7 +90,7 @@ def read_pairs(file: PathLike) -> list[tuple[str, str, float]]:
         if score is not None and words[0] and words[1]:
             pairs.append((words[0], words[1], score))
         elif number > 1 or len(words) < 3:
-            raise CorpusError(f"{file}, line {number}: expected two words and a score, not {line!r}")
+            raise CorpusError(f"{file}, line {number}: expected two words and a score, not {line[:80]!r}")
     return pairs
 
 
@@ -110,7 +111,7 @@ def read_analogies(file: PathLike) -> list[AnalogySection]:
             case [a, b, c, d] if sections:
                 sections[-1][1].append((a, b, c, d))
             case _:
-                raise CorpusError(f"{file}, line {number}: expected ': section' or four words, not {line!r}")
+                raise CorpusError(f"{file}, line {number}: expected ': section' or four words, not {line[:80]!r}")
     return [AnalogySection(name, tuple(questions)) for name, questions in sections]
 
 

@@ -70,6 +70,7 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
     )
     try:
         listener = config.bind_socket()
+        listener.listen(config.backlog)  # who reads the line below may ask at once
     except SystemExit:  # uvicorn has said why on standard error
         raise ConfigError(f"cannot listen at {host}, port {port}; choose another --port") from None
     if not quiet:
