@@ -279,12 +279,13 @@ def test_a_parquet_file_of_a_thousand_bytes_takes_no_gigabytes(tmp_path, monkeyp
 def test_messages_stay_short(tmp_path):
     (tmp_path / "t.jsonl").write_text("{" + ", ".join(f'"{"k" * 100}{i}": 1' for i in range(5000)) + "}\n")
     (tmp_path / "v").write_text("x" * 60_000 + " nan 1\n")
+    (tmp_path / "lines").write_text("x" * 60_000 + "\n")
     for call in (
         lambda: list(read_documents(tmp_path / "t.jsonl", text_field="text")),
         lambda: import_vectors(tmp_path / "v", "glove"),
-        lambda: read_pairs(tmp_path / "v"),
-        lambda: read_analogies(tmp_path / "v"),
-        lambda: read_split(tmp_path / "v"),
+        lambda: read_pairs(tmp_path / "lines"),
+        lambda: read_analogies(tmp_path / "lines"),
+        lambda: read_split(tmp_path / "lines"),
     ):
         with pytest.raises(SpherevecError) as caught:
             call()
