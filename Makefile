@@ -1,11 +1,12 @@
 # For a fresh clone: `make demo`, `make check` while you work, `make test` before a change lands.
 PYTHON ?= python3
 BIN := .venv/bin
+RELEASE := .venv-release/bin
 CODE := src tests benchmarks experiments
 # Two processes take the test files in turn; each keeps what the tests of a file share.
 PARALLEL := -n 2 --dist loadfile
 
-.PHONY: help docs demo check test test-oldest audit coverage lint format types bench reproduce build clean
+.PHONY: help docs demo check test test-oldest coverage lint format types bench reproduce lock audit build release clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -22,10 +23,6 @@ test: .venv/installed-dev  ## run the tests; PYTEST_ARGS="tests/unit -k search" 
 
 test-oldest: .venv-oldest/installed  ## run the unit tests with the oldest versions of dependencies that are allowed
 	.venv-oldest/bin/python -m pytest $(or $(PYTEST_ARGS),tests/unit)
-
-audit: .venv/installed-dev  ## known weaknesses of what is installed (asks the network)
-	$(BIN)/python -m pip install --quiet pip-audit
-	$(BIN)/python -m pip_audit --skip-editable
 
 coverage: .venv/installed-dev  ## run the tests and report which lines they reach
 	$(BIN)/python -m coverage run -m pytest $(PYTEST_ARGS)
@@ -53,8 +50,30 @@ reproduce: .venv/installed-dev  ## measure the paper's tables: ARGS="--quick --d
 docs: .venv/installed-dev  ## build the documentation into build/site; a warning fails
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/site
 
-build: .venv/installed-dev  ## build the wheel and the source archive into dist/
-	$(BIN)/python -m build
+lock: .venv-release/installed  ## pin what development and releases install, with hashes; ARGS=--upgrade for newer versions
+	$(RELEASE)/uv pip compile $(COMPILE) $(ARGS) --extra dev pyproject.toml --output-file requirements-dev.txt
+	$(RELEASE)/uv pip compile $(COMPILE) $(ARGS) --group release --output-file requirements-release.txt
+COMPILE := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
+
+audit: .venv-release/installed  ## known weaknesses of what is pinned (asks the network)
+	$(RELEASE)/pip-audit --disable-pip --requirement requirements-dev.txt --requirement requirements-release.txt
+
+build: .venv-release/installed  ## build wheel, source archive and bill of materials into dist/
+	rm -rf dist build/plain
+	$(RELEASE)/python -m build --no-isolation
+	$(PYTHON) -m venv --without-pip build/plain
+	$(RELEASE)/python -m pip --python build/plain/bin/python install --quiet dist/*.whl
+	$(RELEASE)/cyclonedx-py environment build/plain/bin/python --pyproject pyproject.toml --mc-type library \
+		--output-reproducible --output-file build/bill.json
+	$(RELEASE)/python tests/release.py --bill build/bill.json
+
+release: build .venv/installed-dev  ## build, check and try what is to be uploaded: PYTHONS="python3.11 python3.12"
+	$(RELEASE)/twine check --strict dist/*.whl dist/*.tar.gz
+	$(RELEASE)/check-wheel-contents dist/*.whl
+	rm -rf build/unpacked
+	$(BIN)/python -m pip install --quiet --no-deps --target build/unpacked dist/*.whl
+	PYTHONPATH=$(CURDIR)/build/unpacked $(BIN)/python -m pytest $(PARALLEL) tests/unit
+	$(PYTHON) tests/release.py $(PYTHONS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -69,9 +88,16 @@ build: .venv/installed-dev  ## build the wheel and the source archive into dist/
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-.venv/installed-dev: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+# The build backend is among what is pinned, so nothing else is fetched.
+.venv/installed-dev: pyproject.toml requirements-dev.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@ .venv/installed
 
+.venv-release/installed: requirements-release.txt
+	$(PYTHON) -m venv .venv-release
+	$(RELEASE)/python -m pip install --quiet --require-hashes --requirement requirements-release.txt
+	touch $@
+
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-oldest build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest .venv-release build dist htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
