@@ -177,7 +177,6 @@ EXTRAS: dict[str, Callable[[], None]] = {
 
 def main(extras: list[str]) -> None:
     import click
-
     from spherevec.cli.group import cli
 
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
