@@ -177,7 +177,8 @@ EXTRAS: dict[str, Callable[[], None]] = {
 
 def main(extras: list[str]) -> None:
     import click
-    from spherevec.cli.group import cli
+
+    from spherevec.cli import cli
 
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         every_command()
