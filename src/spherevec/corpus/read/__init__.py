@@ -1,6 +1,6 @@
 """From files, folders, tables, data frames and Python objects to documents.
 
 `readers` opens any source, files or Python objects, and gives one stream of text; `options` says what a user may
-choose. `formats` finds the files and the format of each; `tables`, `sheets` and `markup` read them. `streams`
+choose. `formats` finds the files and the format of each; `tables` and `markup` read them. `streams`
 decompresses and decodes, `pieces` divides a source among machines, and `guard` bounds what foreign data may cost.
 """

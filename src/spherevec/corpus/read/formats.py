@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
-from spherevec.corpus.read import markup, sheets, tables
+from spherevec.corpus.read import markup, tables
 from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.streams import COMPRESSED, STDIN, InputFile
 from spherevec.corpus.table.records import Row
@@ -53,7 +53,7 @@ FORMATS = [
     Format("JSON lines", (".jsonl", ".ndjson"), tables.jsonl_rows, begins=b"{", split="lines"),
     Format("JSON", (".json",), tables.json_rows, "record", begins=b"["),
     Format("Parquet", (".parquet",), tables.parquet_rows, "row", split="row groups"),
-    Format("spreadsheet", (".xlsx", ".ods"), sheets.sheet_rows, "row"),
+    Format("spreadsheet", (".xlsx", ".ods"), tables.sheet_rows, "row"),
     Format("HTML", (".html", ".htm", ".xhtml"), markup.html_rows, "page", one_document=True),
     EMAIL,
     Format("mbox", (".mbox",), markup.mbox_rows, "mail"),
@@ -124,11 +124,17 @@ class Item:
     whole: bool
     size: int | None
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
 
 def items_of(paths: Sequence[str | os.PathLike[str]], notes: list[str]) -> list[Item]:
     """The files behind paths, folders and patterns, in the order given; within a folder or pattern, by name."""
     items: list[Item] = []
     for given in paths:
+        if isinstance(given, Item):
+            items.append(given)
+            continue
         for path in _expanded(given):
             if path == STDIN:
                 items.append(Item(STDIN, "-", TEXT, False, None))

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.formats import TEXT, format_by_ending, format_named, format_of, items_of
+from spherevec.corpus.read.formats import TEXT, Item, format_by_ending, format_named, format_of, items_of
 from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.options import AUTO
 from spherevec.corpus.read.readers import paths_of
@@ -196,7 +196,7 @@ class Stage(NamedTuple):
 
     pieces: Sequence[Piece]
     paths: list[Path | None]  # of each; None where it is empty
-    given: list[Path]  # what to read, in their order
+    given: list[Item]  # what to read, in their order
 
     def rows(self, columns: Mapping[str, NDArray[Any]], documents: int) -> list[int]:
         """How many documents each piece has; all are the first one's where that is not known, nor asked for.
@@ -226,28 +226,16 @@ def staged_pieces(pieces: Sequence[Piece], folder: Path) -> Iterator[Stage]:
     stage = Stage(pieces, [], [])
     try:
         for number, piece in enumerate(pieces):
-            stage.paths.append(_staged(piece, place, number))
-        stage.given.extend(_given(pieces, stage.paths, place))
+            path = _staged(piece, place, number)
+            stage.paths.append(path)
+            if path is not None:
+                format, size = format_named(piece.kind), path.stat().st_size
+                stage.given.append(Item(path, piece.name, format, piece.whole, size))
         yield stage
     except CorpusError as error:
         raise CorpusError(stage.renamed(str(error))) from None
     finally:
         shutil.rmtree(place, ignore_errors=True)
-
-
-def _given(pieces: Sequence[Piece], paths: Sequence[Path | None], stage: Path) -> list[Path]:
-    """Files of many documents as they are; those that are one document each in a folder, which says so."""
-    given: list[Path] = []
-    for number, (piece, path) in enumerate(zip(pieces, paths, strict=True)):
-        if path is None or not piece.whole:
-            given += [] if path is None else [path]
-            continue
-        if not given or given[-1].parent != stage or not given[-1].is_dir():
-            given.append(stage / f"folder-{number:09}")
-            given[-1].mkdir()
-        packed = path.suffix.lower() if path.suffix.lower() in COMPRESSED else ""
-        (given[-1] / f"{number:09}{format_named(piece.kind).endings[0]}{packed}").symlink_to(path.absolute())
-    return given
 
 
 def _staged(piece: Piece, folder: Path, number: int) -> Path | None:

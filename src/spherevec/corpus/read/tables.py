@@ -1,21 +1,28 @@
-"""The rows of CSV, JSON and Parquet files: a text, and whatever is kept beside it. A missing cell is an empty text."""
+"""The rows of tables (CSV, JSON, Parquet, spreadsheets): a text, and what is kept beside it.
+
+A missing cell is an empty text.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
+import subprocess
+import sys
 from codecs import iterdecode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from spherevec.corpus.read.guard import DecompressionLimit
+from spherevec.corpus.read.guard import DecompressionLimit, UnreadableError
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
 from spherevec.corpus.read.streams import InputFile, unchanged
-from spherevec.corpus.table.field_types import is_missing
+from spherevec.corpus.table.field_types import is_missing, written
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError
 from spherevec.process import LONGEST_CELL, long_csv_cells
@@ -23,7 +30,8 @@ from spherevec.process import LONGEST_CELL, long_csv_cells
 LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be many times as large
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SEPARATOR_LINE = re.compile(rb'"?sep=([^\r\n])"?\r?\n')  # what Excel may write before the header
-_NOT_SPACE = re.compile(r"[^ \t\n\r]")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_SHEET_PROCESS = Path(__file__).with_name("sheet_process.py")
 _ROWS = 32  # of Parquet at a time: a few bytes of a file can stand for a long text in each
 
 
@@ -92,15 +100,10 @@ def _array_items(chunks: Iterable[str], path: Path) -> Iterator[Any]:
 
     def skip_space() -> str:
         """Go to the next character that is no white space, and return it; '' at the end."""
-        nonlocal held, at
-        while True:
-            match = _NOT_SPACE.search(held, at)
-            if match:
-                at = match.start()
-                return held[at]
-            held, at = "", 0
-            if not more():
-                return ""
+        nonlocal at
+        while (space := _SPACE.match(held, at)) and (at := space.end()) == len(held) and more():
+            pass
+        return held[at : at + 1]
 
     def more() -> bool:
         """Double what is held, so that a long element is parsed a few times only."""
@@ -307,3 +310,61 @@ def parquet_rows(file: InputFile) -> Iterator[Row]:
                 meter.done = before + size * number // max(table.metadata.num_rows, 1)
     except OSError as error:  # what pyarrow raises of damaged files, too
         raise ValueError(error) from None
+
+
+def sheet_rows(file: InputFile) -> Iterator[Row]:
+    """The rows of one sheet, the first of which names its columns; empty rows are left out.
+
+    They are read by a process of their own: the native reader may ask for any amount of memory.
+    """
+    path, options = file.path, file.options
+    if find_spec("python_calamine") is None:
+        raise MissingExtraError("reading spreadsheets", "sheets")
+    path.open("rb").close()  # a file that cannot be opened is no damaged one
+    with unchanged(path):
+        rows = _sheet_cells(file)
+        sheets: list[str] = next(rows, [])
+        wanted = sheets[0] if options.sheet is None and sheets else options.sheet
+        if wanted not in sheets:
+            raise CorpusError(f"{path}: holds no sheet named {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
+        if options.sheet is None and len(sheets) > 1:
+            others = listed(sheets[1:])
+            file.notes.append(f"{path}: read its first sheet, {wanted!r}, not {others}; sheet=NAME chooses another")
+        header = [written(cell) for cell in next(rows, [])]
+        if not header:
+            return
+        options.check_fields(header, str(path))
+        places = [(name, header.index(name)) for name in options.names]
+        for number, row in enumerate(rows, 2):
+            if any(cell != "" for cell in row):
+                cells = {name: row[place] for name, place in places}
+                cells |= {name: written(cells[name]) for name in options.text_fields}
+                yield make_row(options, cells, f"{path}, row ", number)
+
+
+def _sheet_cells(file: InputFile) -> Iterator[Any]:
+    """What the process prints: the names of the sheets, then lists of cells."""
+    path, size = file.path, file.path.stat().st_size
+    limit = DecompressionLimit(path)
+    command = [sys.executable, "-P", str(_SHEET_PROCESS), str(path.absolute()), file.options.sheet or "", str(size)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            while line := process.stdout.readline(LONGEST_RECORD + 1):
+                if len(line) > LONGEST_RECORD:
+                    raise CorpusError(f"{path}: a row of over {LONGEST_RECORD >> 20} MB; split it")
+                limit.add(len(line), size)
+                yield json.loads(line, object_hook=lambda cell: datetime.fromisoformat(cell["date"]))
+            raise_reason(process.stderr, path, process.wait())
+        finally:
+            process.kill()
+    file.meter.done += size
+
+
+def raise_reason(errors: IO[bytes], path: Path, status: int) -> None:
+    """Raise `UnreadableError` where the process failed: by its last line, or by a limit that ended it."""
+    last = errors.read()[-2000:].decode(errors="replace").strip().rpartition("\n")[2]
+    if status < 0 or "MemoryError" in last:
+        raise UnreadableError(f"{path}: needs more memory or time than its size allows; save the sheet as .csv")
+    if status:
+        raise UnreadableError(f"{path}: not a valid spreadsheet ({last[:200]}); copy it again")

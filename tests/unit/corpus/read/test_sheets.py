@@ -109,7 +109,7 @@ def test_an_empty_sheet(written):
 
 def test_the_extra_is_named(written, monkeypatch):
     path = written({"posts": ROWS})
-    monkeypatch.setattr("spherevec.corpus.read.sheets.find_spec", lambda name: None)
+    monkeypatch.setattr("spherevec.corpus.read.tables.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"spherevec\[sheets\]"):
         list(read_documents(path, text_field="text"))
 
