@@ -222,8 +222,6 @@ class ClusterBackend:
         return cosines, seen, direction
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
-        if first == last:
-            return  # compiled by `warm_up`
         sent = self._pool.put(plan)
         runs: dict[int, list[tuple[int, int]]] = {number: [] for number in range(self._pool.workers)}
         for run in self._layout.between(first, last):

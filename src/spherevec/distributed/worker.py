@@ -26,13 +26,13 @@ from spherevec.engine.base import Biases, Block, Floats
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
 from spherevec.engine.figures import Sums
-from spherevec.engine.fit import FitPlan, blank_tables
+from spherevec.engine.fit import FitPlan
 from spherevec.engine.initial import random_rows
 from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
 from spherevec.process import usable_cores
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import available_memory
-from spherevec.training.run import refit_plan, with_biases
+from spherevec.training.run import with_biases
 from spherevec.training.runtime import training_data
 from spherevec.training.workers import train_blocks
 
@@ -132,13 +132,10 @@ class Shard:
         return self._backend.read(table, start, stop)
 
     def warm_up(self) -> None:
-        """Compile all kernels of a run."""
+        """Compile what trains and exchanges vectors."""
         self._backend.warm_up()
         if self._agreed:
             self.absorb(merged([self._slices()[0]] * 2, 0.0))
-        if self._config.documents and self._config.refit:
-            blank = blank_tables(self._data.words, self._config)
-            self.refit_documents([(0, 0)], refit_plan(self._config, self._biases, blank))
 
     def train(self, task: Task) -> tuple[Report | Slice, ...]:
         """Train up to the next exchange; returns a report and what has moved, a slice for each worker to add up."""

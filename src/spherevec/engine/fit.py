@@ -129,11 +129,3 @@ def negative_moments(inputs: Floats, counts: NDArray[np.int64], threads: int = 1
             mean += first
             second += products
     return mean.astype(np.float32), (second - np.outer(mean, mean)).astype(np.float32)
-
-
-def blank_tables(words: int, config: TrainConfig) -> FitTables | None:
-    """Tables of the right shapes for so many words that say nothing, to compile a fit with; None as in `FitPlan`."""
-    if not config.objective_info.likelihood:
-        return None
-    dim = config.vector_size
-    return FitTables(np.ones(words, np.float32), np.zeros(dim, np.float32), np.zeros((dim, dim), np.float32))

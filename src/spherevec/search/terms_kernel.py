@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from spherevec.compiling import njit
+from spherevec.engine.cpu.fit_kernels import sort_words
 
 
 @njit(nogil=True, cache=True)
@@ -20,7 +19,11 @@ def count_words(ids: Any, offsets: Any, words: Any, counts: Any, ends: Any) -> A
     """
     filled = 0
     for document in range(len(ends)):
-        own = np.sort(ids[offsets[document] : offsets[document + 1]])
+        start, length = offsets[document], offsets[document + 1] - offsets[document]
+        own = words[filled : filled + length]  # there is room: a document has no more words than tokens
+        for place in range(length):
+            own[place] = ids[start + place]
+        sort_words(own, length)
         previous = -1
         for word in own:
             if word == previous:

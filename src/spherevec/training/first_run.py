@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -44,8 +45,14 @@ def compiled_meanwhile(config: TrainConfig) -> Iterator[Callable[[], object]]:
     if child is None:
         yield lambda: None
         return
+
+    def wait() -> None:
+        """Until what trains is compiled; the child goes on with what comes after that."""
+        while child.poll() is None and not _is_compiled(config):
+            time.sleep(0.05)
+
     try:
-        yield child.wait
+        yield wait
     finally:
         child.kill()
         child.wait()
@@ -70,10 +77,14 @@ def _is_first(config: TrainConfig) -> bool:
         return False
     if not sys.executable or getattr(sys, "frozen", False):
         return False
+    return not _is_compiled(config)
+
+
+def _is_compiled(config: TrainConfig) -> bool:
     from spherevec.compiling import is_compiled
     from spherevec.engine.cpu.backend import kernel_of, scratch_of
 
-    return not is_compiled(kernel_of(config), scratch_of(config))
+    return is_compiled(kernel_of(config), scratch_of(config))
 
 
 def _started(config: TrainConfig) -> subprocess.Popen[bytes] | None:

@@ -17,7 +17,7 @@ from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.engine.base import Biases, Block, Floats, Training, table_rows
 from spherevec.engine.figures import reported
-from spherevec.engine.fit import FitPlan, FitTables, blank_tables
+from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.errors import TrainingError
 from spherevec.model import Model
 from spherevec.training import checkpoint as checkpoints
@@ -116,7 +116,7 @@ class Run:
         return model
 
     def begin(self) -> None:
-        """Bring the vectors to where the run begins or goes on, and compile what it needs."""
+        """Bring the vectors to where the run begins or goes on, and compile what trains it."""
         resumed, self._resumed = self._resumed, None  # lets go of its file
         if resumed:
             resumed.restore(self.backend, self.biases)
@@ -124,10 +124,6 @@ class Run:
             self.initialise()
         self._report(Progress("compiling"))
         self.backend.warm_up()
-        if self.refits:
-            # Of no document, to have it compiled.
-            blank = blank_tables(len(self._corpus.vocabulary), self._config)
-            self.backend.refit_documents(0, 0, refit_plan(self._config, self.biases, blank))
         if resumed:
             epoch = min(self.position.epoch + 1, self._config.epoch_count)
             self._report(Progress("resuming", self.done, epoch, self._config.epochs))

@@ -12,6 +12,7 @@ import pytest
 
 import oracle
 from helpers import run_on, train_block
+from spherevec.compiling import njit
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
@@ -28,6 +29,11 @@ DIMENSIONS = (2, 3, 15, 16, 17, 100, 300)
 STEP_ERROR = 1e-6
 # The kernels' logistic function is right to 3e-5 (see vector_ops); a step multiplies it by alpha * kappa.
 LOGISTIC_ERROR = 3e-5
+
+
+@njit(cache=False)
+def read_unit(unit, corpus, key, window, kept):
+    return kernel.read_unit(unit, corpus, key, window, kept)
 
 
 def corpus_of(data, keep_probability):
@@ -285,7 +291,7 @@ def test_windows_cross_the_borders_of_pieces_as_if_there_were_none():
             corpus = corpus_of(data, keep_probability)
             found, raw = [], 0
             for unit in range(data.units):
-                document, count, first, last, size = kernel.read_unit(unit, corpus, key, window, kept)
+                document, count, first, last, size = read_unit(unit, corpus, key, window, kept)
                 raw += size
                 for center in range(first, last):
                     low, high = max(0, center - window), min(count, center + window + 1)
@@ -391,7 +397,7 @@ for settings in (dict(negative=7, batch=5), dict(objective="hinge", batch=1), di
     assert backend.sums().tokens == sum(lengths)
 try:
     for unit in (0, 4):
-        kernel.read_unit(unit, corpus_of(data, data.keep_probability[:1]), np.uint64(1), 1, np.zeros(0, np.int32))
+        read_unit(unit, corpus_of(data, data.keep_probability[:1]), np.uint64(1), 1, np.zeros(0, np.int32))
 except IndexError:
     print("checked")
 """

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import spherevec
 from helpers import digest, random_documents
@@ -15,7 +21,7 @@ from spherevec.compiling import njit
 from spherevec.corpus import encode
 from spherevec.engine import schedule
 from spherevec.engine.base import PIECE, SETTLING, Block, TrainingData
-from spherevec.engine.cpu import rounds
+from spherevec.engine.cpu import kernels, rounds
 from spherevec.engine.cpu.deterministic import DeterministicCpuBackend
 from spherevec.engine.cpu.kernels import PEERS
 from spherevec.engine.cpu.rounds import COMMON, SHARDS
@@ -85,6 +91,65 @@ def test_from_text_to_model_threads_change_no_bit(tmp_path):
         told(spherevec.train(documents, **SETTINGS, deterministic=True, threads=threads)) for threads in (1, 3)
     )
     assert one == three
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [" ".join(words) for words in random_documents(120, words=60, longest=20)]
+
+
+@pytest.fixture(scope="module")
+def by_default(texts):
+    """The bits of a default training of these texts, as a list, on one thread."""
+    return digest(spherevec.train(texts, epochs=2, threads=1, progress=False))
+
+
+def test_by_default_the_number_of_threads_changes_no_bit(texts, by_default):
+    for threads in (2, 3, 5, 16):
+        assert digest(spherevec.train(texts, epochs=2, threads=threads, progress=False)) == by_default
+
+
+@pytest.mark.parametrize("form", ["file", "csv", "gzip", "generator"])
+def test_the_form_of_the_text_changes_no_bit(texts, by_default, form, tmp_path):
+    lines = "".join(f"{text}\n" for text in texts)
+    table = "text,number\n" + "".join(f"{text},{number}\n" for number, text in enumerate(texts))
+    path = tmp_path / {"file": "t.txt", "csv": "t.csv", "gzip": "t.txt.gz"}.get(form, "t")
+    content = {"file": lines.encode(), "csv": table.encode(), "gzip": gzip.compress(lines.encode())}.get(form)
+    if content is not None:
+        path.write_bytes(content)
+    fields = {"text_field": "text"} if form == "csv" else {}
+    source = path if content is not None else (text for text in texts)
+    assert digest(spherevec.train(source, epochs=2, threads=2, progress=False, **fields)) == by_default
+
+
+@pytest.mark.process
+def test_another_process_changes_no_bit(texts, by_default, tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("".join(f"{text}\n" for text in texts))
+    script = (
+        "import sys, spherevec; from helpers import digest\n"
+        "print(digest(spherevec.train(sys.argv[1], epochs=2, threads=3, progress=False)))"
+    )
+    tests = str(Path(__file__).parents[2])
+    around = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])}
+    done = [
+        subprocess.run([sys.executable, "-c", script, path], env=around, capture_output=True, text=True) for _ in "ab"
+    ]
+    assert [one.stdout.strip() for one in done] == [by_default] * 2, done[0].stderr
+
+
+def test_nothing_in_a_round_can_fail_for_want_of_memory():
+    """A thread that raised an error would leave the others waiting for ever."""
+
+    @njit(**kernels._OPTIONS)
+    def allocate():
+        return np.empty(3).size
+
+    with pytest.raises(NumbaError, match="Only accept returning of array passed"):
+        allocate()
+    for module in (kernels, rounds):
+        used = [one for one in vars(module).values() if hasattr(one, "targetoptions")]
+        assert len(used) > 10 and all(one.targetoptions["_nrt"] is False for one in used)
 
 
 def test_a_seed_still_matters(corpus):

@@ -27,7 +27,7 @@ def first(monkeypatch):
 def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, monkeypatch):
     monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 0))
     with first_run.compiled_meanwhile(TrainConfig.recipe("paper")) as wait:
-        assert wait() == 0
+        wait()
     told = json.loads((tmp_path / "told").read_text())
     assert told == {"objective": "hinge", "batch": 1, "deterministic": False, "documents": True}
 

@@ -45,8 +45,8 @@ from spherevec.engine.cpu.vector_ops import (
 from spherevec.engine.figures import SLOTS
 from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 
-# No exceptions: threads of a round wait for one another.
-_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": set(FASTMATH), "error_model": "numpy"}
+# No exceptions and, without Numba's runtime, no allocated memory: threads of a round wait for one another.
+_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": set(FASTMATH), "error_model": "numpy", "_nrt": False}
 compiled = njit(cache=True, **_OPTIONS)
 inner = njit(inner=True, **_OPTIONS)
 
@@ -69,7 +69,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # --- randomness -------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def mix(x):
     """Scramble 64 bits (the finaliser of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -77,7 +77,7 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@compiled
+@inner
 def visited_unit(position, count, key):
     """The unit at `position` of a random order of `count` units: a keyed permutation that needs no memory.
 
@@ -99,7 +99,7 @@ def visited_unit(position, count, key):
             return np.int64(value)
 
 
-@compiled
+@inner
 def sample_negative(random, corpus):
     """One word from the alias table: the upper half of `random` picks the slot, the lower half decides within it."""
     slot = np.int64(((random >> np.uint64(32)) * np.uint64(corpus.alias_word.size)) >> np.uint64(32))
@@ -121,7 +121,7 @@ def draw_negative(random, corpus, peers):
     return word
 
 
-@compiled
+@inner
 def sample_window(random, window, batch, extra):
     """How many words before and after a word are its context, 1..window each.
 
@@ -136,7 +136,7 @@ def sample_window(random, window, batch, extra):
     return before, smallest + batch * np.int64((random & np.uint64(0xFFFFFFFF)) % np.uint64(choices))
 
 
-@compiled
+@inner
 def is_kept(word, place, key, keep_probability):
     """Whether the token at `place` of the corpus survives the subsampling of frequent words this epoch."""
     return (mix(key + np.uint64(place) * _GOLDEN) >> np.uint64(32)) <= np.uint64(keep_probability[word])
@@ -158,7 +158,7 @@ def alpha_at(span, position):
     return np.float32(span.alpha_first + (span.alpha_last - span.alpha_first) * progress)
 
 
-@compiled
+@inner
 def read_unit(unit, corpus, key, window, kept):
     """Copy the surviving words of a unit, and up to `window` of its neighbours on each side, into `kept`.
 

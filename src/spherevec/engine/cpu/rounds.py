@@ -245,7 +245,10 @@ def deal_big(round_, units, mean):
         round_.order[place] = i
         big += 1
     for i in round_.order[:big]:
-        shard = np.argmin(round_.loads)
+        shard = 0
+        for other in range(1, SHARDS):
+            if round_.loads[other] < round_.loads[shard]:
+                shard = other
         round_.units[i, SHARD] = shard
         round_.loads[shard] += round_.units[i, COUNT]
 
@@ -460,7 +463,7 @@ def end_round(round_, bias_rate):
 def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, scratch, plan, settings, rate):
     """Train blocks as rounds, as one of several threads that all call this, until they are done or STOP is set.
 
-    Nothing in here allocates memory: a thread that failed would leave the others waiting.
+    A thread that failed would leave the others waiting: nothing in here raises, or allocates memory (see `_OPTIONS`).
     """
     cells = round_.cells
     for block in range(plan.edges.shape[0]):

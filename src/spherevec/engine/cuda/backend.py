@@ -22,7 +22,6 @@ from spherevec.engine.cuda.build import (
     compiled_module,
     compiler_options,
     cupy_with_gpu,
-    inference_macros,
     macros,
     one_by_one,
 )
@@ -272,9 +271,6 @@ class CudaBackend:
         return fit_tables(self.host_inputs(), self._data, counts, self._config)
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
-        if first == last:
-            compiled_module(compiler_options(inference_macros(plan.config)))  # to have it compiled
-            return
         self._normalise_all()
         with self._training:
             ids, shift = self._corpus.documents(first, last)
