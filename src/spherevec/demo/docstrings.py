@@ -40,7 +40,9 @@ _NOT_PROSE = re.compile(
     r"\s*(>>>|\.\. |:\w+|[-+=|*]{3,}|\$ |@|\w+ ?= |[\w.]+\([^)]*\)\s*(->.*)?$|(Args|Returns|Raises|Usage|Example)s?:)"
 )
 _MARKUP = re.compile(r":math:`[^`]*`|:\w+(?::\w+)?:`~?(?:[\w.]*\.)?([^`<]*?)(?:\s*<[^>]*>)?`_?|[`*]")
-_CODE = re.compile(r"[_=(){}\[\]\\@^<>|~%/+]|\w\.\w|--")  # within what only programs read: n_samples, a.b, f(x)
+# Within what only programs read: n_samples, a.b, f(x), fileObject.
+_CODE = re.compile(r"[_=(){}\[\]\\@^<>|~%/+]|\w\.\w|--|[a-z][A-Z]")
+_BOILERPLATE = re.compile(r"Read more in the User Guide\.|See the glossary entry\.")
 
 
 class Docstring(NamedTuple):
@@ -50,6 +52,11 @@ class Docstring(NamedTuple):
     package: str
     module: str
     text: str
+
+    @property
+    def title(self) -> str:
+        """The name within its module; that of a module is its own."""
+        return self.name.removeprefix(f"{self.module}.")
 
 
 def collect_docstrings() -> list[Docstring]:
@@ -94,7 +101,8 @@ def prose(text: str) -> str:
         code = paragraph.rstrip().endswith("::") or paragraph.lstrip().startswith("..")
         if not _NOT_PROSE.match(paragraph):
             paragraphs.append(re.sub(r"::$", ".", paragraph.rstrip()))
-    words = _MARKUP.sub(lambda found: found[1] or "", " ".join(paragraphs)).split()
+    plain = _MARKUP.sub(lambda found: found[1] or "", " ".join(paragraphs))
+    words = _BOILERPLATE.sub("", " ".join(plain.split())).split()
     return " ".join(word for word in words if not _CODE.search(word.strip("()[]\"'.,;:!?")))
 
 

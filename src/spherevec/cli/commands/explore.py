@@ -105,10 +105,9 @@ def _trained(corpus: Path | None, text_field: str | None, console: Console) -> M
         from spherevec.demo.docstrings import collect_docstrings
 
         console.tell("collecting the documentation of Python, numpy, scipy and scikit-learn")
-        source = [one._asdict() for one in collect_docstrings()]
+        source = [{**one._asdict(), "title": one.title} for one in collect_docstrings()]
         console.tell(f"{len(source):,} documents")
-        options = {"text_field": "text", "id_field": "name", "title_field": "name", "keep": ["package", "module"]}
-        options |= {"epochs": 15, "alpha": 0.02}  # fewer, longer steps keep the tour short
+        options = {"text_field": "text", "id_field": "name", "title_field": "title", "keep": ["package", "module"]}
     with console.progress() as progress:
         model = train(source, progress=progress, **options)
     console.tell(display.summary(model))
