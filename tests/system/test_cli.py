@@ -520,6 +520,11 @@ def test_help_lists_the_promised_commands():
     assert "[word2vec|word2vec-bin|" in succeed("export", "--help").stdout
 
 
+def test_a_misspelled_command_is_named():
+    done = run("serch", "m", "x")
+    assert done.returncode == 2 and "did you mean 'search'?" in done.stderr
+
+
 PRINTING = sorted(set(cli.list_commands(click.Context(cli))) - {"serve"})  # which answers over HTTP
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spherevec.cli import main
 from warm import run_command as run
 
 WORDS = {
@@ -50,6 +51,18 @@ def test_found_topics_are_printed_and_written(folder: Path) -> None:
     assert [*rows[0]] == ["id", "topic", "name", "probability", "second", "parent", "parent_name"] and len(rows) == 180
     assert run("topics", folder / "model", "--out", out).returncode == 2
     assert run("topics", folder / "model", "--out", out, "--force", "--quiet", "--k", 2).returncode == 0
+
+
+@pytest.mark.parametrize("width", [120, 80, 44])
+def test_numbers_are_shown_however_narrow_the_terminal_is(
+    folder: Path, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spherevec.cli.display._WIDTH", width)
+    assert main(["topics", str(folder / "model"), "--k", "3", "--quiet", "--threads", "1"]) == 0
+    heads, *rows, _ = capsys.readouterr().out.splitlines()
+    assert heads.split()[:3] == ["topic", "documents", "name"] and ("further words" in heads) == (width > 60)
+    assert [row.split()[:2] for row in rows] == [[str(number), "60"] for number in range(3)]
+    assert max(map(len, rows)) <= width
 
 
 def test_names_classify(folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -22,7 +23,7 @@ _COMPLETION = "_SPHEREVEC_COMPLETE"  # set by the shell functions that click wri
 
 # In the order of the help: the file of each command, spherevec/cli/commands/<file>.py, and one line about it.
 _COMMANDS = {
-    "demo": ("explore", "A one-minute tour: train, then search, show topics and words, and draw a map."),
+    "demo": ("explore", "A one-minute tour: train, search, topics, words and a map."),
     "train": ("training", "Learn vectors from text."),
     "update": ("training", "More documents and new words for a model."),
     "tokenize": ("info", "What the tokenizer makes of a text, before any training."),
@@ -49,6 +50,9 @@ class _LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
+            near = get_close_matches(cmd_name, _COMMANDS, n=1)
+            if near:
+                raise click.UsageError(f"No such command {cmd_name!r:.60}; did you mean {near[0]!r}?", ctx)
             return None
         file, _ = _COMMANDS[cmd_name]
         name = "import_" if cmd_name == "import" else cmd_name

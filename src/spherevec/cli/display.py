@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,12 +34,16 @@ def tell(message: str) -> None:
         click.echo(visible(message), err=True)
 
 
+def columns() -> int:
+    """How wide a table may be."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+
+
 def show(*parts: Any) -> None:
     """Tables and texts of rich; their cells have gone through `visible`."""
     from rich.console import Console
 
-    columns = None if sys.stdout.isatty() else _WIDTH
-    Console(file=sys.stdout, width=columns, markup=False, emoji=False, highlight=False).print(*parts, sep="\n")
+    Console(file=sys.stdout, width=columns(), markup=False, emoji=False, highlight=False).print(*parts, sep="\n")
 
 
 def echo(line: str = "") -> None:

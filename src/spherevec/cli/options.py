@@ -44,7 +44,9 @@ def given_settings(**values: Any) -> dict[str, Any]:
 
 
 model_argument = click.argument("folder", metavar="MODEL", type=PATH)
-top_option = click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many answers.")
+top_option = click.option(
+    "--top", type=click.IntRange(1), metavar="N", default=10, show_default=True, help="How many answers."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 quiet_option = click.option(
     "--quiet", is_flag=True, help="No progress and no advice, only results, warnings and errors."
@@ -183,16 +185,20 @@ training_settings = option_group("settings", given_settings, *map(_setting_optio
 
 _POSITIVE = click.FloatRange(0, min_open=True)
 _MACHINES: dict[str, Any] = {"cls": SettingOption, "group": "Several machines (--ray)"}  # `train --help-all` shows it
-# --ray and what belongs to it, as `ray`: arguments of `spherevec.train`.
-ray_options = option_group(
-    "ray",
-    _ray_settings,
+_RAY = (
     click.option(
         "--ray",
         metavar="local|auto|ADDRESS",
         help="Use workers of a Ray cluster: of this machine, of the cluster it belongs to, or at an address.",
     ),
     click.option("--workers", type=click.IntRange(1, 1024), metavar="N", help="Workers of --ray. Default: 1."),
+)
+# --ray and what belongs to it, as `ray`: for `infer`, and with the exchanges of training as arguments of `train`.
+ray_options = option_group("ray", _ray_settings, *_RAY)
+ray_training_options = option_group(
+    "ray",
+    _ray_settings,
+    *_RAY,
     click.option(
         "--exchange-tokens",
         type=click.IntRange(1),

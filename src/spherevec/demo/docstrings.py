@@ -24,6 +24,7 @@ _REFERENCE = "language"  # pydoc_data/topics.py: chapters of the language refere
 _SKIPPED = {
     *("test", "tests", "idlelib", "turtledemo", "site-packages", "dist-packages", "lib2to3", "ensurepip", "distutils"),
     *("encodings", "externals", "_vendor", "__pycache__", "f2py", "_pyrepl", "array_api_compat", "conftest.py"),
+    *("hermite.py", "hermite_e.py", "laguerre.py", "legendre.py"),  # say of others what chebyshev.py says
 }
 _FEWEST_WORDS = 8  # a shorter text says too little to place a document
 
@@ -42,7 +43,7 @@ _NOT_PROSE = re.compile(
 _MARKUP = re.compile(r":math:`[^`]*`|:\w+(?::\w+)?:`~?(?:[\w.]*\.)?([^`<]*?)(?:\s*<[^>]*>)?`_?|[`*]")
 # Within what only programs read: n_samples, a.b, f(x), fileObject.
 _CODE = re.compile(r"[_=(){}\[\]\\@^<>|~%/+]|\w\.\w|--|[a-z][A-Z]")
-_BOILERPLATE = re.compile(r"Read more in the User Guide\.|See the glossary entry\.")
+_BOILERPLATE = re.compile(r"[^.]*\b(?:[Rr]ead more|refer to|[Ss]ee) [^.]*\b(?:Guide|Glossary|entry)\b[^.]*\.")
 
 
 class Docstring(NamedTuple):

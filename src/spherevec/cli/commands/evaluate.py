@@ -127,7 +127,7 @@ _TASKS = {
 
 
 @click.command()
-@click.argument("task", type=click.Choice(list(_TASKS)))
+@click.argument("task", metavar="TASK", type=click.Choice(list(_TASKS)))
 @model_argument
 @option_group(
     "files",
@@ -141,9 +141,9 @@ _TASKS = {
 def evaluate(task: str, folder: Path, files: dict[str, Path], console: Console) -> None:
     """Measure a model against human judgement or labels.
 
-    similarity compares cosines with the scores that people gave to pairs of words; analogy answers a : b = c : ?;
-    clustering and classification compare the documents with their labels; topics judges the words of the topics by the
-    documents, and the topics by the labels, if given.
+    TASK is one of these: similarity compares cosines with the scores that people gave to pairs of words; analogy
+    answers a : b = c : ?; clustering and classification compare the documents with their labels; topics judges the
+    words of the topics by the documents, and the topics by the labels, if given.
     """
     chosen = _TASKS[task]
     for name in files:

@@ -28,7 +28,7 @@ _open_option = click.option("--open", "open_page", is_flag=True, help="Show the 
     "--words", type=click.IntRange(0), metavar="N", help="Words to search with. Default: as many as fit into 6 MB."
 )
 @click.option("--title", help="Title of the page.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", default=1, show_default=True, help="Random seed.")
 @threads_option
 @_open_option
 @force_option
@@ -51,10 +51,10 @@ def explore(folder: Path, out: Path, open_page: bool, force: bool, console: Cons
         click.launch(str(out.absolute()))
 
 
-_QUERIES = ("wait until all threads have finished", "fit a curve to noisy data")
+_QUERIES = ("wait until all threads have finished", "test whether two samples have the same mean")
 _WORDS = ("file", "thread", "probability", "matrix", "socket", "date")
 _FEWEST_DOCUMENTS = 4  # for topics
-_SHOWN = 5  # answers to a query, and words near a word
+_SHOWN, _WORDS_SHOWN = 5, 6  # answers to a query and to a word; words
 _TITLE = "The documentation of Python, numpy, scipy and scikit-learn"
 
 
@@ -124,7 +124,10 @@ def _show_tour(model: Model, topics: Topics | None, own: bool, page: Path, conso
         queries = [" ".join(topic.words[:3]) for topic in named[:1]]
         words = list(dict.fromkeys(topic.words[0] for topic in named)) or list(model.words.names or ())
     results: SearchResults | list[Any] = model.search(queries, topn=_SHOWN) if queries else []
-    near = {word: [str(key) for key, _ in model.words.most_similar(word, topn=_SHOWN)] for word in words[:_SHOWN]}
+    near = {
+        word: [str(family.key) for family in model.words.most_similar(word, topn=_SHOWN, families=True)]
+        for word in words[:_WORDS_SHOWN]
+    }
     breakdowns = [topics.by("package")] if own and topics is not None else []
 
     def show() -> None:

@@ -193,6 +193,8 @@ def neighbors(
         titles = {key: table.title(table.row_of(str(key))) for key, _ in answers}
         found.append(_Neighbors(identifier, answers, titles))
     if unknown and not found:
+        if not subwords:
+            unknown[0].add_note("--subwords guesses the vector of a word from its spelling")
         raise unknown[0]
     for fault in unknown:
         display.tell(str(fault))

@@ -45,8 +45,10 @@ _DOCUMENTS_OF_TOPICS = 4
 
 @click.command()
 @model_argument
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", default=8000, show_default=True, help="0 takes a free one."
+)
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--token", envvar="SPHEREVEC_TOKEN", show_envvar=True, help="What clients must send to be answered.")
 @quiet_option
 def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) -> None:

@@ -22,6 +22,7 @@ from spherevec.topics.titles import TITLES
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from spherevec.model import Model
     from spherevec.topics.breakdown import Breakdown
     from spherevec.topics.topics import Topics
 
@@ -49,7 +50,7 @@ _FURTHER_WORDS, _TYPICAL_TOPICS = 5, 3
 @click.option("--split", "splits", multiple=True, type=int, metavar="A", help="Split a topic in two.")
 @click.option("--rename", "renames", multiple=True, metavar="A=TITLE", help="Give a topic a title.")
 @click.option("--drop", "drops", multiple=True, type=int, metavar="A", help="Drop a topic.")
-@click.option("--seed", type=click.IntRange(0), help="Random seed.  [default: 1]")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed.  [default: 1]")
 @options.threads_option
 @options.guard_option
 @options.force_option
@@ -72,7 +73,10 @@ def topics(
     --names, --titles and --seed find others. Topics are changed in the order --merge, --split, --rename, --drop, and
     saved with --keep.
     """
-    edits = [(edit, given.pop(f"{edit}s")) for edit in ("merge", "split", "rename", "drop")]
+    edits: list[tuple[str, tuple[Any, ...]]] = [("merge", (_numbers("--merge", one),)) for one in given.pop("merges")]
+    edits += [("split", (one,)) for one in given.pop("splits")]
+    edits += [("rename", _renaming(one)) for one in given.pop("renames")]
+    edits += [("drop", (one,)) for one in given.pop("drops")]
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
     if "only_names" in asked and "names" not in asked:
         raise click.UsageError("--only-names needs --names FILE")
@@ -87,11 +91,14 @@ def topics(
     with outputs(force, out), owned(folder, run=True) if keep and folder.is_dir() else nullcontext():
         model = load_model(folder, memory_map=not keep)
         documents_of(model, folder)
+        asked_fields = [_field_and_unit(model, field) for field in fields]
         kept = model.kept_topics is not None and not asked
         doing = "topics kept with the model of" if kept else "looking for topics among"
         console.tell(f"{doing} {len(model.docs or ()):,} documents")
-        found = _edited(topics_of(model, threads=threads, **asked), edits)
-        breakdowns = [breakdown(found, field) for field in fields]
+        found = topics_of(model, threads=threads, **asked)
+        for edit, arguments in edits:
+            found = getattr(found, edit)(*arguments)
+        breakdowns = [found.by(name) if unit is None else found.over(name, unit) for name, unit in asked_fields]
         if out is not None:
             how = {"overwrite": force, "guard_formulas": guard_formulas}
             report = partial(write_report, found, overwrite=True)
@@ -103,20 +110,11 @@ def topics(
     console.result(described, lambda: print_topics(found, breakdowns))
 
 
-def _edited(found: Topics, edits: Sequence[tuple[str, Sequence[Any]]]) -> Topics:
-    """The topics after the changes that were asked for."""
-    for edit, values in edits:
-        for value in values:
-            if edit == "merge":
-                found = found.merge(_numbers("--merge", value))
-            elif edit == "rename":
-                topic, sign, title = value.partition("=")
-                if not sign or not title.strip():
-                    raise ConfigError(f"--rename takes a number and a title, such as 4=hockey, not {value!r:.60}")
-                found = found.rename(int(topic) if topic.strip().isdecimal() else topic.strip(), title)
-            else:
-                found = found.split(value) if edit == "split" else found.drop(value)
-    return found
+def _renaming(text: str) -> tuple[int | str, str]:
+    topic, _, title = text.partition("=")
+    if not title.strip():
+        raise ConfigError(f"--rename takes a number and a title, such as 4=hockey, not {text!r:.60}")
+    return int(topic) if topic.strip().isdecimal() else topic.strip(), title
 
 
 def _numbers(option: str, text: str) -> list[int]:
@@ -128,13 +126,21 @@ def _numbers(option: str, text: str) -> list[int]:
 
 def breakdown(found: Topics, field: str) -> Breakdown:
     """The topics by FIELD, or over time by FIELD:unit."""
+    name, unit = _field_and_unit(found.model, field)
+    return found.by(name) if unit is None else found.over(name, unit)
+
+
+def _field_and_unit(model: Model, field: str) -> tuple[str, str | None]:
+    table = model.documents
+    unit: str | None
     name, _, unit = field.rpartition(":")
-    documents = found.model.documents
-    if not name or (documents is not None and field in documents.fields):
-        return found.by(field)
-    if unit not in UNITS:
+    if not name or (table is not None and field in table.fields):
+        name, unit = field, None
+    elif unit not in UNITS:
         raise ConfigError(f"--by {field}: the unit of time is one of {', '.join(UNITS)}, not {unit!r}")
-    return found.over(name, unit)
+    if table is not None:
+        table.column(name)  # refused here if there is none, before topics are looked for
+    return name, unit
 
 
 def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
@@ -146,20 +152,24 @@ def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
     tree = list(topics.tree)
     names = [_cell("   " * depth + topic.title, "" if finest else "bold") for depth, topic, finest in tree]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("topic", justify="right", no_wrap=True, min_width=5)
-    table.add_column("documents", justify="right", no_wrap=True, min_width=9)
-    table.add_column("", no_wrap=True, min_width=_BAR)
-    longest = min(max((name.cell_len for name in names), default=4), _LONGEST_NAME)
-    table.add_column("name", no_wrap=True, overflow="ellipsis", min_width=longest)
-    table.add_column("further words", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("topic", justify="right", width=5)
+    table.add_column("documents", justify="right", width=9)
+    table.add_column("", width=_BAR)
+    # The numbers are always there; names, and then further words, have what room is left.
+    room = display.columns() - (5 + 9 + _BAR + 3 * 2)
+    longest = min(max((name.cell_len for name in names), default=4), _LONGEST_NAME, max(room, 4))
+    table.add_column("name", no_wrap=True, overflow="ellipsis", width=longest)
+    if room - longest > len("further words") + 2:
+        table.add_column("further words", no_wrap=True, overflow="ellipsis", width=room - longest - 2)
     most = max((topic.size for _, topic, _ in tree), default=1)
     for name, (_, topic, finest) in zip(names, tree, strict=True):
         bar = "█" * max(1, round(_BAR * topic.size / max(most, 1))) if topic.size else ""
         words = _cell(", ".join(further_words(topic, _FURTHER_WORDS)))
-        table.add_row(str(topic.number) if finest else "", f"{topic.size:,}", bar, name, words)
+        row = (str(topic.number) if finest else "", f"{topic.size:,}", bar, name, words)
+        table.add_row(*row[: len(table.columns)])
     for count, what in ((topics.n_other, "other"), (topics.n_unknown, "no known word")):
         if count:
-            table.add_row("-1", f"{count:,}", "", _cell(what, "italic"), "")
+            table.add_row("-1", f"{count:,}", "", _cell(what, "italic"))
     display.show(table)
     display.echo(summary(topics))
     for found in breakdowns:

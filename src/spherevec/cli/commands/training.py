@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     options.pretokenized_option,
 )
 @options.reading_options
-@options.ray_options
+@options.ray_training_options
 @options.output_options
 def train(
     corpus: tuple[Path, ...],

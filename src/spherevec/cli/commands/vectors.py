@@ -71,7 +71,7 @@ def infer(
             from spherevec.model.inference import InferenceOptions
 
             job = InferenceJob(str(folder.absolute()), InferenceOptions(**fitting), reading)
-            machines = {"ray": ray["ray"], "workers": ray.get("workers")}
+            machines = {"ray": ray["ray"], "workers": ray["workers"]}
             rows, summary = infer_files(
                 job, corpus, files.out, ids_file=files.ids_file, overwrite=files.force, **machines
             )
