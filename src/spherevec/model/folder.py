@@ -19,8 +19,7 @@ from spherevec.errors import ConfigError, FormatError
 from spherevec.model.parts import MANIFEST, PARTS, Part, folder_files
 from spherevec.storage import checksums, schema
 from spherevec.storage.checksums import Content, write_files
-from spherevec.storage.files import atomic_folder, previous_version
-from spherevec.storage.folders import OpenFolder
+from spherevec.storage.files import OpenFolder, atomic_folder, previous_version
 from spherevec.storage.locks import lock_name, resolved
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.tensors import read_tensors, tensor_bytes

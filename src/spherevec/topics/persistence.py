@@ -18,8 +18,7 @@ from spherevec.model import Model
 from spherevec.model.parts import StoredTopics
 from spherevec.storage import schema
 from spherevec.storage.csv_file import write_csv
-from spherevec.storage.files import atomic_folder
-from spherevec.storage.folders import OpenFolder
+from spherevec.storage.files import OpenFolder, atomic_folder
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.topics.breakdown import Breakdown
 from spherevec.topics.components import Assignment, Components

@@ -28,8 +28,7 @@ from spherevec.engine.figures import Sums
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import checksums, schema
-from spherevec.storage.files import atomic_folder, check_folder, previous_version
-from spherevec.storage.folders import OpenFolder
+from spherevec.storage.files import OpenFolder, atomic_folder, check_folder, previous_version
 from spherevec.storage.tensors import read_tensors, write_tensors
 
 FORMAT = "spherevec-checkpoint"

@@ -14,7 +14,7 @@ import pytest
 from spherevec.errors import FormatError
 from spherevec.model import KeyedVectors, Model
 from spherevec.storage import files
-from spherevec.storage.folders import OpenFolder
+from spherevec.storage.files import OpenFolder
 
 GENERATIONS = 60
 

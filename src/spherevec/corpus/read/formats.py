@@ -100,11 +100,6 @@ def format_of(path: Path) -> Format:
     return format_by_ending(path) or TEXT
 
 
-def format_named(name: str) -> Format:
-    """The format of that name."""
-    return next(one for one in FORMATS if one.name == name)
-
-
 _MAILDIR = {"cur", "new"}
 
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.formats import TEXT, Item, format_by_ending, format_named, format_of, items_of
+from spherevec.corpus.read.formats import TEXT, Format, Item, format_by_ending, format_of, items_of
 from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.options import AUTO
 from spherevec.corpus.read.readers import paths_of
@@ -41,7 +41,6 @@ class Piece:
     Attributes:
         place: a path or an address that fsspec understands.
         name: what its documents are called.
-        kind: the name of its format.
         whole: it is one document.
         size: bytes, about.
         start, stop: the range; None for the whole file.
@@ -50,21 +49,12 @@ class Piece:
 
     place: str
     name: str
-    kind: str
+    format: Format
     whole: bool
     size: int
     start: int | None = None
     stop: int | None = None
     marked: bool = False
-
-    @property
-    def title(self) -> str:
-        """What messages call it; lines are counted from where the range begins."""
-        return f"{self.name} (from byte {self.start:,})" if self.start else self.name
-
-    @property
-    def remote(self) -> bool:
-        return "://" in self.place
 
 
 def find_parts(
@@ -87,8 +77,7 @@ def find_parts(
     for address in addresses:
         pieces += _remote(address) if "://" in address else _local(address, len(addresses), notes)
     total = sum(piece.size for piece in pieces)
-    remote = any(piece.remote for piece in pieces)
-    if total < workers * LEAST_PART and not remote and not small:
+    if total < workers * LEAST_PART and not small and not any("://" in one for one in addresses):
         return None
     count = workers * max(1, min(PARTS_A_WORKER, total // (workers * LEAST_PART)))
     parts = _cut(pieces, count, total, encoding)
@@ -107,7 +96,7 @@ def _local(address: str, given: int, notes: list[str]) -> list[Piece]:
     for item in items_of(tables or [path], notes):
         if item.size is None:
             raise CorpusError(f"{item.path}: its size is not known; give a plain file")
-        pieces.append(Piece(str(item.path.absolute()), prefix + item.name, item.format.name, item.whole, item.size))
+        pieces.append(Piece(str(item.path.absolute()), prefix + item.name, item.format, item.whole, item.size))
     return pieces
 
 
@@ -122,23 +111,20 @@ def _remote(address: str) -> list[Piece]:
             found, whole_folder = system.find(path, detail=True), True
         else:
             found = {path: system.info(path)}
-    files = {name: info for name, info in sorted(found.items()) if not _hidden(name, path)}
+    above = len(PurePosixPath(path).parts)
+    inside = {name: PurePosixPath(name).parts[above:] for name in sorted(found)}
+    files = {name: found[name] for name, parts in inside.items() if not any(part[0] in "._" for part in parts)}
     if not files:
         raise CorpusError(f"{address}: no files there; check the spelling")
     pieces = []
     for name, info in files.items():
-        found_format = format_of(Path(name))
-        alone = found_format.one_document or (whole_folder and format_by_ending(Path(name)) is TEXT)
-        address_of_file, size = system.unstrip_protocol(name), int(info["size"] or 0)
-        pieces.append(Piece(address_of_file, name, found_format.name, alone, size))
-    if len({piece.kind for piece in pieces}) > 1:
-        raise CorpusError(f"{address}: holds {pieces[0].kind} and other files; give those of one kind, as a pattern")
+        format = format_of(Path(name))
+        alone = format.one_document or (whole_folder and format_by_ending(Path(name)) is TEXT)
+        pieces.append(Piece(system.unstrip_protocol(name), name, format, alone, int(info["size"] or 0)))
+    if len({piece.format for piece in pieces}) > 1:
+        kind = pieces[0].format.name
+        raise CorpusError(f"{address}: holds {kind} and other files; give those of one kind, as a pattern")
     return pieces
-
-
-def _hidden(name: str, folder: str) -> bool:
-    inside = PurePosixPath(name).parts[len(PurePosixPath(folder).parts) :]
-    return any(part.startswith((".", "_")) for part in inside)
 
 
 def filesystem(address: str) -> tuple[Any, str]:
@@ -157,7 +143,7 @@ def filesystem(address: str) -> tuple[Any, str]:
 def _splits(piece: Piece, encoding: str) -> bool:
     if piece.whole or re.match("utf[-_]?(16|32)", encoding.lower()):
         return False
-    split = format_named(piece.kind).split
+    split = piece.format.split
     if split != "lines":
         return split is not None
     if Path(piece.place).suffix.lower() in COMPRESSED:
@@ -181,7 +167,7 @@ def _cut(pieces: Sequence[Piece], count: int, total: int, encoding: str) -> list
             # Parquet is cut in thousandths of its rows, which the reader makes row groups of.
             edges = [max(0, -(-number * total // count) - done) for number in range(first, last + 1)]
             edges = [0, *edges[1:], piece.size]
-            marked = encoding == AUTO and format_named(piece.kind).split == "lines"
+            marked = encoding == AUTO and piece.format.split == "lines"
             for number, (start, stop) in enumerate(pairwise(edges), first):
                 parts[number].append(replace(piece, start=start, stop=stop, size=stop - start, marked=marked))
         done += piece.size
@@ -212,9 +198,10 @@ class Stage(NamedTuple):
         return rows
 
     def renamed(self, message: str) -> str:
-        """What was said of the copies, with the names of the pieces."""
+        """What was said of the copies, with the names of the pieces; lines are counted from where a range begins."""
         for piece, path in zip(self.pieces, self.paths, strict=False):
-            message = message if path is None else message.replace(str(path), piece.title)
+            title = f"{piece.name} (from byte {piece.start:,})" if piece.start else piece.name
+            message = message if path is None else message.replace(str(path), title)
         return message
 
 
@@ -229,8 +216,7 @@ def staged_pieces(pieces: Sequence[Piece], folder: Path) -> Iterator[Stage]:
             path = _staged(piece, place, number)
             stage.paths.append(path)
             if path is not None:
-                format, size = format_named(piece.kind), path.stat().st_size
-                stage.given.append(Item(path, piece.name, format, piece.whole, size))
+                stage.given.append(Item(path, piece.name, piece.format, piece.whole, path.stat().st_size))
         yield stage
     except CorpusError as error:
         raise CorpusError(stage.renamed(str(error))) from None
@@ -240,7 +226,7 @@ def staged_pieces(pieces: Sequence[Piece], folder: Path) -> Iterator[Stage]:
 
 def _staged(piece: Piece, folder: Path, number: int) -> Path | None:
     """A file of this machine with a piece of text: the file itself, or a copy in `folder`; None where it is empty."""
-    if not piece.remote and piece.start is None:
+    if "://" not in piece.place and piece.start is None:
         return Path(piece.place)
     suffixes = "".join(Path(piece.place).suffixes[-2:])
     target = folder / f"{number}{suffixes}"
@@ -248,7 +234,7 @@ def _staged(piece: Piece, folder: Path, number: int) -> Path | None:
         if piece.start is None:
             with target.open("wb") as copy:
                 shutil.copyfileobj(source, copy, _COPIED)
-        elif format_named(piece.kind).split == "row groups":
+        elif piece.format.split == "row groups":
             _copy_row_groups(source, piece, target)
         else:
             _copy_lines(source, piece, target)
