@@ -85,10 +85,9 @@ def within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(low <= code <= high for low, high in ranges)
 
 
-def lower(character: str) -> str:
-    """The lower case of one character, always one character: İ becomes i."""
-    lowered = character.lower()
-    return lowered if len(lowered) == 1 else lowered[0]
+def lower(text: str) -> str:
+    """The text with each character in lower case, always as one character: İ becomes i."""
+    return text.lower() if text.isascii() else "".join(character.lower()[0] for character in text)
 
 
 def kind_of(character: str) -> int:

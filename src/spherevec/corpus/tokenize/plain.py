@@ -1,4 +1,8 @@
-"""The rules of the tokenizer in plain Python: what the compiled scanner must agree with, and what short queries use."""
+"""The rules of the tokenizer in plain Python: what the compiled scanner must agree with, and what short queries use.
+
+A text is first written in kinds, where ASCII stands for itself, in lower case, and a capital for the kind of any other
+character. The rules are patterns of these.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spherevec.corpus.tokenize import characters as ch
-from spherevec.corpus.tokenize.cleaning import cleaned
+from spherevec.corpus.tokenize.cleaning import cleaned, segmented
 from spherevec.corpus.tokenize.options import TokenizerOptions
 
-_SCHEME = re.compile(r"(?:(?:https?|ftp)://|www\.)(?=[A-Za-z0-9])", re.IGNORECASE | re.ASCII)
-_EMAIL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.%+-]{0,63}@([A-Za-z0-9][A-Za-z0-9.-]*)")
-_NOT_IN_URLS = '<>"`{}|\\^'
-_AFTER_URLS = ".,;:!?'/*_~-"  # a URL does not end with these, whatever the sentence ends with
-_POINTED = ("net", "js")  # as in .NET, ASP.NET, node.js
+_KINDS = {
+    ch.OTHER: "O", ch.WORD: "W", ch.SPACE: " ", ch.IGNORED: "I", ch.UNSPACED: "U", ch.EMOJI: "E", ch.REGIONAL: "R",
+    ch.JOINER: "J", ch.MARK: "M", ch.APOSTROPHE: "Q", ch.HYPHEN: "H",
+}  # fmt: skip
+_SPECIAL = {ch.SKIN_TONES: "K", ch.TAGS: "T", (ch.ZERO_WIDTH_JOINER, ch.ZERO_WIDTH_JOINER): "Z"}
+_WORD, _WORDLIKE = "[a-z0-9_W]", "[a-z0-9_WM]"
+_POINTED = rf"\.(?=(?:net|js)(?!{_WORDLIKE}))"  # as in .NET, ASP.NET, node.js
+_IGNORED = f"(?:[IT]|[JZ](?!{_WORDLIKE}))"  # inside a word
 
 
 class Token(NamedTuple):
@@ -26,240 +33,122 @@ class Token(NamedTuple):
     after_break: bool
 
 
+class _KindsOfCharacters(dict[int, str]):
+    """For `str.translate`; filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        kind = chr(code).lower() if code < 0x80 else _KINDS[ch.kind_of(chr(code))]
+        self[code] = next((letter for codes, letter in _SPECIAL.items() if ch.within(code, (codes,))), kind)
+        return self[code]
+
+
+_KIND_OF = _KindsOfCharacters()
+
+
+@lru_cache
+def _rules(options: TokenizerOptions) -> re.Pattern[str]:
+    """What may stand at a place of a text, the first that fits: one named group for each."""
+    units = [f"{_WORDLIKE}++", _IGNORED, f"[JZ](?={_WORDLIKE})", f"['Q](?={_WORD})"]
+    units += {"join": [f"[-H](?={_WORD})"], "digits": ["(?<![0-9])[-H](?=[0-9])"], "split": []}[options.hyphens]
+    units += ["(?<=[0-9])[.,](?=[0-9])"] if options.numbers else []
+    units += [_POINTED, r"\+\+(?![a-z_WM+])"] if options.symbols else []  # C++ and C++17, but not a++b
+    sharp = f"[a-z]#(?!#|{_WORDLIKE})|" if options.symbols else ""  # C# and F#
+    word = f"(?:{'|'.join(units)})*"
+    letters = rf"(?:[a-z](?!{_WORDLIKE})(?:{_IGNORED}*\.[a-z](?!{_WORDLIKE}))*)?" if options.abbreviations else ""
+    prefixes = ["[#@](?=[a-z_W])"] * options.tags + [_POINTED] * options.symbols
+    patterns = {
+        "email": r"[a-z0-9_][a-z0-9_.%+-]{0,63}@(?=[a-z0-9-]*\.[.-]*[a-z0-9])"
+        r"(?P<mail_host>[a-z0-9]+(?:[.-]+[a-z0-9]+)*)",
+        "url": r"(?:(?:https?|ftp)://|www\.)(?P<host>[a-z0-9][a-z0-9_.WM-]*)[]a-z0-9!#$%&'()*+,./:;=?@[_~WM-]*",
+        "word": f"(?={_WORD})(?:{sharp}{letters}{word})",
+        "prefixed": f"(?:{'|'.join(prefixes)})(?:{sharp}{word})",
+        "pairs": "U[UMIT]*",
+        "emoji": "[EK](?:[KTI]|Z[EK])*",  # with its skin tone, and those that are joined to it
+        "flag": "RR",
+        "passed": "[ \t\n\r\f\vMITJZ]",
+        "hyphen": f"[-H](?={_WORD})",
+        "other": ".",
+    }
+    unwanted = {"email": options.emails == "split", "url": options.urls == "split", "prefixed": not prefixes}
+    wanted = [f"(?P<{name}>{pattern})" for name, pattern in patterns.items() if not unwanted.get(name)]
+    return re.compile("|".join(wanted), re.DOTALL)
+
+
 def scan(text: str, options: TokenizerOptions) -> list[Token]:
     """The tokens of one document, rule by rule; see docs/guides/tokenization.md."""
     if options.html:
         text = cleaned(text.encode("utf-8", "replace")).decode()
     text = unicodedata.normalize("NFC", text)
     if options.unspaced == "segment":
-        from spherevec.corpus.tokenize.cleaning import segmented
-
         text = segmented(text)
-    return _Scanner(text, options).tokens()
+    kinds = text.translate(_KIND_OF)
+    if not options.emoji:
+        kinds = re.sub("[EKR]", "O", kinds)
+    if options.unspaced != "bigrams":
+        kinds = kinds.replace("U", "W")
 
-
-class _Scanner:
-    def __init__(self, text: str, options: TokenizerOptions) -> None:
-        self._text, self._options = text, options
-        self._i = 0
-        self._word_end = -1  # where the last word ended
-        self._broken = True
-        self._tokens: list[Token] = []
-
-    def tokens(self) -> list[Token]:
-        while self._i < len(self._text):
-            kind = self._kind(self._i)
-            if kind == ch.WORD:
-                if not self._special():
-                    self._word("")
-            elif kind == ch.UNSPACED:
-                self._bigrams()
-            elif kind == ch.EMOJI:
-                self._emoji()
-            elif kind == ch.REGIONAL:
-                self._flag()
-            elif not self._prefixed():
-                joins = kind == ch.HYPHEN and self._i == self._word_end and self._kind(self._i + 1) == ch.WORD
-                if kind in (ch.OTHER, ch.APOSTROPHE, ch.HYPHEN) and not joins:
-                    self._broken = True
-                self._i += 1
-        return self._tokens
-
-    def _kind(self, i: int) -> int:
-        kind = _kind_of(self._text[i]) if i < len(self._text) else ch.OTHER
-        if kind in (ch.EMOJI, ch.REGIONAL) and not self._options.emoji:
-            return ch.OTHER
-        return ch.WORD if kind == ch.UNSPACED and self._options.unspaced != "bigrams" else kind
-
-    def _at(self, i: int) -> str:
-        return self._text[i] if 0 <= i < len(self._text) else ""
-
-    def _lower(self, character: str) -> str:
-        return ch.lower(character) if self._options.lowercase else character
-
-    def _emit(self, word: str, end: int) -> bool:
-        self._tokens.append(Token(word, self._broken))
-        self._broken = False
-        self._i = end
-        return True
-
-    def _special(self) -> bool:
-        """An e-mail address or a URL that begins here."""
-        email = _EMAIL.match(self._text, self._i)
-        if email and self._options.emails != "split":
-            host = email[1].rstrip(".-")
-            if "." in host:
-                return self._kept(self._options.emails, email.start(1) + len(host), host)
-        url = _SCHEME.match(self._text, self._i)
-        if url and self._options.urls != "split":
-            end = url.end()
-            while end < len(self._text) and self._in_url(end):
-                end += 1
-            while end > url.end() + 1 and (
-                self._text[end - 1] in _AFTER_URLS
-                or (self._text[end - 1] in ")]" and not set(self._text[self._i : end]) & set("(["))
-            ):
-                end -= 1
-            host_end = url.end()
-            while host_end < end and (self._text[host_end] in ".-" or self._kind(host_end) in (ch.WORD, ch.MARK)):
-                host_end += 1
-            host = self._text[url.end() : host_end].rstrip(".-")
-            if host[:4].lower() == "www." and len(host) > 4:
-                host = host[4:]
-            return self._kept(self._options.urls, end, host)
-        return False
-
-    def _kept(self, how: str, end: int, host: str) -> bool:
-        if how == "drop":
-            self._broken, self._i = True, end
-            return True
-        word = self._text[self._i : end] if how == "keep" else host
-        self._word_end = end
-        return self._emit("".join(map(self._lower, word)), end)
-
-    def _in_url(self, i: int) -> bool:
-        character = self._text[i]
-        if character.isascii():
-            return "!" <= character <= "~" and character not in _NOT_IN_URLS
-        return self._kind(i) in (ch.WORD, ch.MARK)
-
-    def _prefixed(self) -> bool:
-        """A hashtag, a mention, or a word such as .NET that begins here."""
-        character, i = self._text[self._i], self._i
-        if i == self._word_end:
-            return False
-        if character in "#@" and self._options.tags and self._kind(i + 1) == ch.WORD and self._at(i + 1) not in _DIGITS:
-            self._i += 1
-            self._word(character)
-            return True
-        if character == "." and self._options.symbols and self._pointed(i):
-            self._i += 1
-            self._word(".")
-            return True
-        return False
-
-    def _pointed(self, i: int) -> bool:
-        """Whether a point and one of the words that go with it stand here."""
-        return any(
-            self._text[i + 1 : i + 1 + len(word)].lower() == word
-            and self._text[i + 1 : i + 1 + len(word)].isascii()
-            and self._kind(i + 1 + len(word)) not in (ch.WORD, ch.MARK)
-            for word in _POINTED
-        )
-
-    def _word(self, word: str) -> None:
-        """A word from here on, with what its prefix and its joined characters make of it."""
-        options, start, begin = self._options, self._i, len(word)
-        letters = 1 if not word and self._is_letter(start) and not self._is_wordlike(start + 1) else 0
-        capital_sigma = False
-        while self._i < len(self._text):
-            i, character, kind = self._i, self._text[self._i], self._kind(self._i)
-            if kind in (ch.WORD, ch.MARK):
-                capital_sigma = ord(character) == ch.CAPITAL_SIGMA and options.lowercase and len(word) > begin
-                word += self._lower(character)
-            elif kind == ch.IGNORED:
-                pass
-            elif kind == ch.JOINER:
-                word += character if self._is_wordlike(i + 1) else ""
-            elif kind == ch.APOSTROPHE and self._kind(i + 1) == ch.WORD:
-                word += "'"
-            elif kind == ch.HYPHEN and self._hyphen_joins(i):
-                word += "-"
-            elif character in ".," and options.numbers and self._at(i - 1) in _DIGITS and self._at(i + 1) in _DIGITS:
-                word += character
-            elif (
-                character == "."
-                and options.abbreviations
-                and letters
-                and len(word) == 2 * letters - 1
-                and self._is_letter(i + 1)
-                and not self._is_wordlike(i + 2)
-            ):
-                word += "." + self._lower(self._text[i + 1])
-                letters += 1
-                self._i += 1
-            elif character == "." and options.symbols and self._pointed(i):
+    rules, tokens = _rules(options), list[Token]()
+    i, word_end, broken = 0, -1, True
+    while match := rules.match(kinds, i):
+        name, end = match.lastgroup, match.end()
+        if name == "prefixed" and i == word_end:
+            name, end = "other", i + 1
+        words: list[str] = []
+        if name in ("email", "url"):
+            words, end = _address(text, match, options)
+        elif name in ("word", "prefixed"):
+            begin = i + (name == "prefixed")
+            word = text[i:begin] + _written(text, kinds, begin, end, options)
+            if options.abbreviations and _ABBREVIATION.fullmatch(word):
                 word += "."
-            elif character == "+" and self._plus_plus(i):
-                word, capital_sigma = word + "++", False
-                self._i += 1
-            elif character == "#" and self._sharp(i, start):
-                word += "#"
-                self._i += 1
-                break
-            else:
-                break
-            self._i += 1
-        if capital_sigma:
-            word = word[:-1] + chr(ch.FINAL_SIGMA)
-        if letters > 1 and len(word) == 2 * letters - 1:
-            word += "."
-            self._i += self._at(self._i) == "."
-        self._word_end = self._i
-        self._emit(word, self._i)
-
-    def _is_letter(self, i: int) -> bool:
-        return self._at(i).isascii() and self._at(i).isalpha()
-
-    def _is_wordlike(self, i: int) -> bool:
-        return self._kind(i) in (ch.WORD, ch.MARK)
-
-    def _hyphen_joins(self, i: int) -> bool:
-        if self._options.hyphens == "digits":
-            return self._at(i + 1) in _DIGITS and self._at(i - 1) not in _DIGITS
-        return self._options.hyphens == "join" and self._kind(i + 1) == ch.WORD
-
-    def _plus_plus(self, i: int) -> bool:
-        """C++ and C++17, but not a++b."""
-        after = self._at(i + 2)
-        if not self._options.symbols or self._at(i + 1) != "+" or after == "+":
-            return False
-        return after in _DIGITS or not self._is_wordlike(i + 2)
-
-    def _sharp(self, i: int, start: int) -> bool:
-        """C# and F#: one letter before, nothing more behind."""
-        one_letter = i == start + 1 and self._is_letter(start)
-        return self._options.symbols and one_letter and self._at(i + 1) != "#" and not self._is_wordlike(i + 1)
-
-    def _bigrams(self) -> None:
-        """Overlapping pairs of the characters of a run without spaces, each with its marks; one alone if it is one."""
-        clusters: list[str] = []
-        while self._kind(self._i) in (ch.UNSPACED, ch.MARK, ch.IGNORED):
-            kind, character = self._kind(self._i), self._text[self._i]
-            if kind == ch.UNSPACED:
-                clusters.append(self._lower(character))
-            elif kind == ch.MARK:
-                clusters[-1] += self._lower(character)
-            self._i += 1
-        pairs = [left + right for left, right in pairwise(clusters)] or clusters
-        for pair in pairs:
-            self._emit(pair, self._i)
-        self._word_end = self._i
-
-    def _emoji(self) -> None:
-        """One emoji with its skin tone, and those that are joined to it."""
-        word = self._text[self._i]
-        i = self._i + 1
-        while i < len(self._text):
-            code = ord(self._text[i])
-            if ch.within(code, (ch.SKIN_TONES, ch.TAGS)):
-                word += self._text[i]
-            elif code == ch.ZERO_WIDTH_JOINER and self._kind(i + 1) == ch.EMOJI:
-                word += self._text[i : i + 2]
-                i += 1
-            elif self._kind(i) != ch.IGNORED:
-                break
-            i += 1
-        self._emit(word, i)
-
-    def _flag(self) -> None:
-        """Two regional indicators; one alone is nothing."""
-        if self._kind(self._i + 1) == ch.REGIONAL:
-            self._emit(self._text[self._i : self._i + 2], self._i + 2)
-        else:
-            self._broken = True
-            self._i += 1
+                end += kinds.startswith(".", end)
+            words = [word]
+        elif name == "pairs":
+            clusters = [_written(text, kinds, *one.span(), options) for one in _CLUSTER.finditer(kinds, i, end)]
+            words = [left + right for left, right in pairwise(clusters)] or clusters
+        elif name in ("emoji", "flag"):
+            words = ["".join(text[place] for place in range(i, end) if kinds[place] != "I")]
+        for word in words:
+            tokens.append(Token(word, broken))
+            broken = False
+        if words and name not in ("emoji", "flag"):
+            word_end = end
+        elif not words and name != "passed" and not (name == "hyphen" and i == word_end):
+            broken = True
+        i = end
+    return tokens
 
 
-_DIGITS = tuple("0123456789")
-_kind_of = lru_cache(maxsize=4096)(ch.kind_of)
+_CLUSTER, _KEPT = re.compile("U[MIT]*"), re.compile(f"(?!{_IGNORED}).", re.DOTALL)
+_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
+
+
+def _address(text: str, match: re.Match[str], options: TokenizerOptions) -> tuple[list[str], int]:
+    """What stands for an e-mail address or a URL, and where that ends."""
+    begin, end = match.span()
+    if match.lastgroup == "email":
+        how, (host, host_end) = options.emails, match.span("mail_host")
+    else:
+        closing = "" if set("([") & set(match[0]) else ")]"
+        end = begin + len(match[0].rstrip(".,;:!?'/*_~-" + closing))  # the punctuation of the sentence
+        how, host = options.urls, match.start("host")
+        host_end = host + len(match["host"][: end - host].rstrip(".-"))
+        if match["host"].startswith("www.") and host_end > host + 4:
+            host += 4
+    if how == "drop":
+        return [], end
+    word = text[begin:end] if how == "keep" else text[host:host_end]
+    return [ch.lower(word) if options.lowercase else word], end
+
+
+def _written(text: str, kinds: str, begin: int, end: int, options: TokenizerOptions) -> str:
+    """The letters of a word, without what is ignored inside it."""
+    word, sigma = text[begin:end], False
+    if not word.isascii():
+        kept = (one.start() for one in _KEPT.finditer(kinds, begin, end))
+        word = "".join({"Q": "'", "H": "-"}.get(kinds[place], text[place]) for place in kept)
+        sigma = len(word) > 1 and ord(word[-1]) == ch.CAPITAL_SIGMA
+    if not options.lowercase:
+        return word
+    word = ch.lower(word)
+    return word[:-1] + chr(ch.FINAL_SIGMA) if sigma else word

@@ -110,6 +110,7 @@ def test_unknown_tokenizers_are_refused(tokenizer):
 @given(documents=st.lists(NASTY | TEXT, max_size=5).map(lambda d: [*map(one_line, d)]), options=OPTIONS)
 @example(documents=["a'", "'b", "’", "a’b"], options=TokenizerOptions())
 @example(documents=["ΑΣ++", "U\xad.S.", "3\xad.14", "a\u200d.b"], options=TokenizerOptions())
+@example(documents=["http://a_ http://a_b-/", "a@b..c a@b.. a@-b.c a@b-.c"], options=TokenizerOptions())
 @example(documents=["x@y.z", "http://a.b/c).", "Σ'ΑΣ"], options=TokenizerOptions(urls="keep"))
 def test_scanner_equals_twin(documents, options):
     tokenizer = Tokenizer("words-0.2", options)
