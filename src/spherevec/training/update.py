@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spherevec import process
 from spherevec.config import MIN_COUNT, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
-from spherevec.corpus.count.writing import Part, rewrite
+from spherevec.corpus.count.encoded import Part, rewrite
 from spherevec.corpus.read.options import ReadOptions, listed
 from spherevec.engine.fit import FitTables
 from spherevec.engine.sampling import keep_probabilities

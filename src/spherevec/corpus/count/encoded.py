@@ -1,22 +1,30 @@
-"""A corpus as numbers on disk: word ids and document offsets, memory-mapped, with their vocabulary."""
+"""A corpus as numbers on disk: word ids and document offsets, memory-mapped, with their vocabulary.
+
+Its files are written block by block, with phrases, or again in the words of another vocabulary.
+"""
 
 from __future__ import annotations
 
 import json
 import mmap
 import os
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus.count.summary import CorpusSummary
-from spherevec.corpus.count.vocabulary import RareCounts, Vocabulary
-from spherevec.corpus.tokenize.tokenizer import stored_tokenizer
+from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, Vocabulary
+from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
+from spherevec.corpus.tokenize.phrases import LEAST_COUNT, PhraseFinder, find_phrases
+from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer
 from spherevec.errors import CorpusError, FormatError
+from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.tensors import read_tensors
+from spherevec.storage.text_column import TextColumn
 
 FORMAT = 2
 IDS, OFFSETS, BREAKS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
@@ -30,8 +38,12 @@ IDS, OFFSETS, BREAKS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
     "rare_counts.safetensors",  # described in rare.py
     "corpus.json",  # written last: a folder without it is unfinished
 )
-_CHECKED_AT_ONCE = 1 << 20
+MARKED, MARKED_OFFSETS = "marked.bin", "marked-offsets.bin"  # of the text before phrases, with marks of punctuation
+_TOKENS_AT_ONCE = 1 << 20
 ID_TYPE, OFFSET_TYPE = np.dtype("<i4"), np.dtype("<i8")
+
+Ids = npt.NDArray[np.int32]
+Ends = npt.NDArray[np.int64]
 
 
 class EncodedCorpus:
@@ -107,12 +119,12 @@ class EncodedCorpus:
         """Raise `ValueError` unless every id is that of a word and the offsets rise from 0 to the number of ids."""
         if self.offsets[0] != 0 or self.offsets[-1] != self.n_tokens:
             raise ValueError(f"{OFFSETS} does not go from 0 to {self.n_tokens}")
-        for start in range(0, self.n_documents, _CHECKED_AT_ONCE):
-            if (np.diff(self.offsets[start : start + _CHECKED_AT_ONCE + 1]) < 0).any():
+        for start in range(0, self.n_documents, _TOKENS_AT_ONCE):
+            if (np.diff(self.offsets[start : start + _TOKENS_AT_ONCE + 1]) < 0).any():
                 raise ValueError(f"{OFFSETS} goes back near document {start}")
             self.drop_pages()
-        for start in range(0, self.n_tokens, _CHECKED_AT_ONCE):
-            some = self.ids[start : start + _CHECKED_AT_ONCE]
+        for start in range(0, self.n_tokens, _TOKENS_AT_ONCE):
+            some = self.ids[start : start + _TOKENS_AT_ONCE]
             if some.min() < 0 or some.max() >= len(self.vocabulary):
                 raise ValueError(f"{IDS} holds a number that is no word's, near word {start} of the text")
             self.drop_pages()
@@ -206,3 +218,157 @@ def _still_open(array: np.memmap[Any, Any] | None) -> np.memmap[Any, Any]:
     if array is None:
         raise ValueError("this corpus has been closed; open it again with EncodedCorpus.open(folder)")
     return array
+
+
+def write_numbers(
+    folder: Path,
+    blocks: Iterable[tuple[Ids, Ends]],
+    ids_name: str = IDS,
+    offsets_name: str = OFFSETS,
+    breaks: str | None = None,
+) -> tuple[int, int]:
+    """Write blocks one after another; returns how many words and documents were written.
+
+    Args:
+        blocks: ids, and how many came before the end of each document.
+        breaks: a file for the marks of punctuation, one byte a word; without it they stay in the ids.
+    """
+    n_tokens = n_documents = 0
+    with (
+        explain_os_errors(writing=folder, kind=CorpusError),
+        (folder / breaks).open("wb") if breaks else nullcontext() as breaks_file,
+        (folder / ids_name).open("wb") as ids_file,
+        (folder / offsets_name).open("wb") as ends_file,
+    ):
+        ends_file.write(np.zeros(1, OFFSET_TYPE).data)
+        for ids, ends in blocks:
+            if breaks_file is not None:
+                breaks_file.write(((ids & BREAK_BIT) != 0).view(np.uint8).data)
+                ids = ids & ID_MASK
+            ids_file.write(ids.astype(ID_TYPE, copy=False).data)
+            ends_file.write((ends + n_tokens).astype(OFFSET_TYPE, copy=False).data)
+            n_tokens, n_documents = n_tokens + len(ids), n_documents + len(ends)
+    return n_tokens, n_documents
+
+
+def add_phrases(
+    folder: Path,
+    blocks: Iterable[tuple[Ids, Ends]],
+    vocabulary: Vocabulary,
+    min_count: int,
+    max_vocab: int | None,
+    threads: int,
+) -> tuple[Vocabulary, int, int]:
+    """Write blocks with marks of punctuation, find their phrases, and write the text with them.
+
+    Returns:
+        The vocabulary with the phrases, and how many words and documents were written.
+    """
+    n_tokens, n_documents = write_numbers(folder, blocks, MARKED, MARKED_OFFSETS)
+    try:
+        with explain_os_errors(writing=folder, kind=CorpusError):
+            ids = _mapped(folder / MARKED, ID_TYPE, n_tokens) if n_tokens else np.zeros(0, np.int32)
+            offsets = _mapped(folder / MARKED_OFFSETS, OFFSET_TYPE, n_documents + 1)
+
+        def applied(finder: PhraseFinder, numbers: Ids | None = None) -> Iterator[tuple[Ids, Ends, Ends]]:
+            for start, stop in _document_ranges(offsets):
+                begin = offsets[start]
+                yield finder.apply(ids[begin : offsets[stop]], offsets[start : stop + 1] - begin, numbers)
+
+        def met(found: list[tuple[int, ...]]) -> npt.NDArray[np.int64]:
+            """How often each phrase stands in the text, those inside longer ones left out, (phrases,)."""
+            finder = PhraseFinder(found, range(n_words, n_words + len(found)), n_words)
+            return sum((counts for _, _, counts in applied(finder)), np.zeros(n_words + len(found), np.int64))[n_words:]
+
+        n_words, least = len(vocabulary), max(min_count, LEAST_COUNT)
+        found = find_phrases(ids, offsets, vocabulary.words, vocabulary.counts, least=least, threads=threads)
+        # Part of what was counted lies inside longer phrases: what is left of it may be too little.
+        found = [phrase for phrase, count in zip(found, met(found).tolist(), strict=True) if count >= least]
+        words = [*vocabulary.words, *(" ".join(vocabulary.words[word] for word in phrase) for phrase in found)]
+        counts = np.concatenate([vocabulary.counts, met(found)])
+        order = CountedWords(TextColumn.of(words), counts).ranked(np.arange(len(words)))[:max_vocab]
+        if max_vocab is not None:  # no phrase without its words
+            kept = set(order.tolist())
+            order = order[[place < n_words or kept.issuperset(found[place - n_words]) for place in order.tolist()]]
+        numbers = np.full(len(words), -1, np.int32)
+        numbers[order] = np.arange(len(order), dtype=np.int32)
+        there = np.flatnonzero(numbers[n_words:] >= 0).tolist()
+        finder = PhraseFinder([found[phrase] for phrase in there], [n_words + phrase for phrase in there], n_words)
+        blocks = ((new_ids, bounds[1:]) for new_ids, bounds, _ in applied(finder, numbers))
+        n_tokens, n_documents = write_numbers(folder, blocks)
+    finally:
+        for name in (MARKED, MARKED_OFFSETS):
+            (folder / name).unlink(missing_ok=True)
+    return Vocabulary([words[place] for place in order.tolist()], counts[order], True), n_tokens, n_documents
+
+
+class Part(NamedTuple):
+    """Some documents of a corpus, in the order given."""
+
+    corpus: EncodedCorpus
+    numbers: Ids  # (its words,) their ids in the other vocabulary, -1 to leave a word out
+    documents: npt.NDArray[np.int64]
+
+
+def rewrite(parts: Sequence[Part], vocabulary: Vocabulary, folder: Path) -> EncodedCorpus:
+    """Documents of one or several corpora as one corpus in the words of `vocabulary`, whose counts stay as they are.
+
+    Args:
+        parts: what to take; one at least.
+        folder: where to put the corpus; new or empty.
+    """
+    from spherevec.corpus.count.word_table import in_words_of
+
+    folder.mkdir(parents=True, exist_ok=True)
+    n_raw = 0
+
+    def blocks() -> Iterator[tuple[Ids, Ends]]:
+        nonlocal n_raw
+        for corpus, numbers, documents in parts:
+            lengths = corpus.offsets[documents + 1] - corpus.offsets[documents]
+            for first, last in _document_ranges(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])):
+                ends = np.cumsum(lengths[first:last])
+                starts = corpus.offsets[documents[first:last]] - (ends - lengths[first:last])
+                places = np.repeat(starts, lengths[first:last]) + np.arange(ends[-1])
+                ids = np.asarray(corpus.ids[places])
+                if corpus.breaks is not None:
+                    ids = np.where(corpus.breaks[places], ids | BREAK_BIT, ids).astype(np.int32)
+                kept, bounds, _ = in_words_of(vocabulary, ids, ends, numbers)
+                yield kept, bounds[1:]
+                n_raw += len(ids)
+                corpus.drop_pages()
+
+    n_tokens, n_documents = write_numbers(folder, blocks())
+    first = parts[0].corpus
+    finish_corpus(folder, vocabulary, first.tokenizer, n_tokens, n_documents, first.summary.with_(tokens=n_raw))
+    return EncodedCorpus.open(folder)
+
+
+def _document_ranges(offsets: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Ranges of documents of about a million words each."""
+    start = 0
+    while start < len(offsets) - 1:
+        reached = int(np.searchsorted(offsets, offsets[start] + _TOKENS_AT_ONCE))
+        stop = min(max(reached, start + 1), len(offsets) - 1)
+        yield start, stop
+        start = stop
+
+
+def finish_corpus(
+    folder: Path, vocabulary: Vocabulary, tokenizer: Tokenizer, n_tokens: int, n_documents: int, summary: CorpusSummary
+) -> dict[str, Any]:
+    """Write the words and counts of a corpus, then what it is, which is returned."""
+    about = {
+        "format": FORMAT,
+        "tokenizer": tokenizer.description(),
+        "phrases": vocabulary.phrases,
+        "raw_tokens": summary.tokens,
+        "n_tokens": n_tokens,
+        "n_documents": n_documents,
+        "summary": summary.as_dict(),
+    }
+    with explain_os_errors(writing=folder, kind=CorpusError):
+        (folder / WORDS).write_text(json.dumps(vocabulary.words, ensure_ascii=False), "utf-8")
+        (folder / COUNTS).write_bytes(vocabulary.counts.astype(OFFSET_TYPE).tobytes())
+        (folder / ABOUT).write_text(json.dumps(about, indent=1), "utf-8")
+    return about

@@ -15,8 +15,7 @@ from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.threads import in_order
 
 if TYPE_CHECKING:
-    from spherevec.corpus.count.reading import Table
-    from spherevec.corpus.count.word_table import TokenizedBlock
+    from spherevec.corpus.count.word_table import Table, TokenizedBlock
     from spherevec.corpus.read.readers import Document
 
 _SHARED_BLOCK = 1 << 17  # bytes of a block where several threads share the work
@@ -57,18 +56,13 @@ def encode_texts(
         return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
     if isinstance(texts, list) and _are_few(texts, vocabulary, tokenizer):
         return _encode_few(texts, vocabulary, tokenizer, stand_ins)
-    from spherevec.corpus.count.reading import renumbered
+    from spherevec.corpus.count.word_table import in_words_of
 
     counted = _count(chain([first], documents), tokenizer, threads)
     numbers = _numbers(counted.tables, vocabulary, stand_ins)
     ids, ends = _joined(counted)
-    finder = vocabulary.phrase_finder
-    kept, kept_ends = renumbered(ids, ends, numbers, finder is not None)
-    bounds = np.concatenate([np.zeros(1, np.int64), kept_ends])
-    unknown = np.diff(ends, prepend=0) - np.diff(bounds)
-    if finder is not None:
-        kept, bounds, _ = finder.apply(kept, bounds)
-    return kept, bounds, unknown
+    kept, bounds, known = in_words_of(vocabulary, ids, ends, numbers)
+    return kept, bounds, np.diff(ends, prepend=0) - known
 
 
 def _are_few(texts: list[Any], vocabulary: Vocabulary, tokenizer: TokenizerLike) -> bool:
@@ -104,7 +98,7 @@ def _encode_few(
 
 
 def _count(documents: Iterable[Document], tokenizer: TokenizerLike, threads: int) -> _Counted:
-    from spherevec.corpus.count.reading import tables_and_batches
+    from spherevec.corpus.count.word_table import tables_and_batches
     from spherevec.corpus.read.readers import open_documents
     from spherevec.corpus.read.streams import BLOCK_SIZE
 

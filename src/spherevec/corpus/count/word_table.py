@@ -1,26 +1,34 @@
-"""Growing tables of distinct words, fed with blocks of UTF-8 text by the compiled tokenizer, and several as one."""
+"""Growing tables of distinct words, fed with blocks of text or with lists of words; several as one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.count.vocabulary import CountedWords, Vocabulary
 from spherevec.corpus.read.guard import newlines_in
+from spherevec.corpus.read.readers import Source
+from spherevec.corpus.read.streams import utf8
 from spherevec.corpus.tokenize import scanner_kernel as kernel
 from spherevec.corpus.tokenize.characters import ID_MASK, PADDING, character_tables, white_space_tables
 from spherevec.corpus.tokenize.cleaning import cleaned, normalise_block, segmented_block
-from spherevec.corpus.tokenize.options import TokenizerOptions
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
+from spherevec.corpus.tokenize.words import TokenizerOptions
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
 
 _FIRST_WORDS = 1 << 14
 _MOST_WORDS = ID_MASK  # ids are int32, and one bit marks punctuation
+_BYTES_A_WORD = 6  # roughly, to make batches of words about as large as blocks of text
+
+
+Ids = npt.NDArray[np.int32]
+Ends = npt.NDArray[np.int64]
 
 
 class TokenizedBlock(NamedTuple):
@@ -112,6 +120,83 @@ class WordTable:
         self._slots = slots
 
 
+class Table(Protocol):
+    """Distinct words, numbered as they come: `WordTable` is fed blocks of text, `WordLists` lists of words."""
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]: ...
+
+    def counted(self) -> CountedWords: ...
+
+    def feed(self, batch: Any) -> TokenizedBlock: ...
+
+
+class _Numbers(dict[str, int]):
+    """The number of each word, given to it when it is first asked for."""
+
+    def __missing__(self, word: object) -> int:
+        if not isinstance(word, str):
+            raise TypeError
+        whole = utf8(word).decode()
+        number = self[word] = len(self) if whole == word else self[whole]
+        return number
+
+
+class WordLists:
+    """Distinct words of documents that are lists of words; empty strings are no words."""
+
+    def __init__(self) -> None:
+        self._numbers = _Numbers()
+        self._n_documents = 0
+        self.counts = np.zeros(0, np.int64)
+
+    def counted(self) -> CountedWords:
+        """All words, with their counts."""
+        return CountedWords(TextColumn.of(self._numbers), self.counts)
+
+    def feed(self, batch: Sequence[Iterable[str]]) -> TokenizedBlock:
+        ids, ends = array("i"), array("q")
+        for document in batch:
+            self._n_documents += 1
+            try:
+                ids.extend(map(self._numbers.__getitem__, filter(None, document)))
+            except TypeError:
+                strange = next(repr(word) for word in document if not isinstance(word, str))
+                place = f"document {self._n_documents - 1} (counted from 0)"
+                raise CorpusError(f"{place}: {strange[:60]} is not a word; words are strings") from None
+            ends.append(len(ids))
+        numbers = np.frombuffer(ids, np.int32)
+        counts = np.bincount(numbers, minlength=len(self._numbers))
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
+        return TokenizedBlock(numbers, np.frombuffer(ends, np.int64), True)
+
+
+def tables_and_batches(
+    source: Source, tokenizer: Tokenizer, threads: int, size: int
+) -> tuple[list[Table], Iterator[Any]]:
+    """A table for each thread that can be of use, and what to feed them with."""
+    if source.documents is not None:
+        return [WordLists()], _batches(source.documents, size)
+    if not tokenizer.compiled:
+        function = tokenizer.needed_function()
+        return [WordLists()], _batches((list(function(text)) for text in source.texts()), size)
+    return [WordTable(tokenizer) for _ in range(threads)], source.blocks(size)
+
+
+def _batches(documents: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
+    batch: list[Sequence[str]] = []
+    n_words = 0
+    for document in documents:
+        batch.append(document)
+        n_words += 1 + len(document)
+        if n_words * _BYTES_A_WORD >= size:
+            yield batch
+            batch, n_words = [], 0
+    if batch:
+        yield batch
+
+
 _HASH_BITS = 31
 _WORTH_THREADS = 1 << 17  # words of all tables; each thread costs some megabytes
 
@@ -149,3 +234,30 @@ def merge_tables(tables: Sequence[WordTable]) -> tuple[CountedWords, list[npt.ND
     starts = [part.words.offsets[:-1] + end - len(part.words.arena) for part, end in zip(merged, ends, strict=True)]
     words = TextColumn(np.concatenate([*starts, ends[-1:]]), np.concatenate([part.words.arena for part in merged]))
     return CountedWords(words, np.concatenate([part.counts for part in merged])), places
+
+
+def renumbered(ids: Ids, ends: Ends, numbers: Ids, marks: bool) -> tuple[Ids, Ends]:
+    """Ids as their numbers, without those that have none; see the kernel."""
+    new_ids = np.empty(len(ids) + 1, np.int32)  # one more, where the kernel puts a dropped last word
+    new_ends = np.empty_like(ends)
+    return new_ids[: kernel.renumber(ids, ends, numbers, marks, new_ids, new_ends)], new_ends
+
+
+def in_words_of(vocabulary: Vocabulary, ids: Ids, ends: Ends, numbers: Ids) -> tuple[Ids, Ends, Ends]:
+    """Documents in the words of a vocabulary, with its phrases.
+
+    Args:
+        ids: (n,) words of some table, with marks of punctuation, which no phrase spans; ends: (documents,).
+        numbers: (words of the table,) their ids in the vocabulary, -1 to leave a word out.
+
+    Returns:
+        The new ids; where each document begins and the last ends, (documents + 1,); how many words each has, phrases
+        not counted, (documents,).
+    """
+    finder = vocabulary.phrase_finder
+    kept, kept_ends = renumbered(ids, ends, numbers, finder is not None)
+    bounds = np.concatenate([np.zeros(1, np.int64), kept_ends])
+    lengths = np.diff(bounds)
+    if finder is not None:
+        kept, bounds, _ = finder.apply(kept, bounds)
+    return kept, bounds, lengths

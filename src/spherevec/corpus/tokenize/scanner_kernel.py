@@ -1,4 +1,4 @@
-"""The compiled scanner: the rules of `plain`, over blocks of UTF-8, into a table of words.
+"""The compiled scanner: the rules of `words`, over blocks of UTF-8, into a table of words.
 
 A table of words is four arrays:
     slots   int64 (2 ** k,)        open addressing, `hash << 32 | word + 1`, 0 = free; at most half full

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from spherevec.corpus.tokenize.cleaning import can_segment
-from spherevec.corpus.tokenize.options import TokenizerOptions
-from spherevec.corpus.tokenize.plain import Token, scan
+from spherevec.corpus.tokenize.words import Token, TokenizerOptions, scan
 from spherevec.errors import ConfigError, FormatError
 
 Function = Callable[[str], Iterable[str]]
@@ -155,19 +154,17 @@ def tokenizer_of(given: object) -> Tokenizer:
     if callable(given):
         name = f"{getattr(given, '__module__', '')}.{getattr(given, '__qualname__', type(given).__name__)}"
         return Tokenizer(FUNCTION, function=given, function_name=name.removeprefix("."))
-    if not isinstance(given, str):
+    name, _, options = given.partition(":") if isinstance(given, str) else ("", "", "")
+    if not isinstance(given, str) or name not in NAMES:
         raise ConfigError(f"tokenizer must be {', '.join(map(repr, NAMES))} or a function, not {given!r:.60}")
-    name, _, options = given.partition(":")
-    if name not in NAMES:
-        raise ConfigError(f"tokenizer must be {', '.join(map(repr, NAMES))} or a function, not {given!r:.60}")
-    if name in ("words", WORDS):
-        try:
-            return Tokenizer(WORDS, TokenizerOptions.parse(options))
-        except ConfigError as error:
-            raise ConfigError(f"tokenizer {given!r}: {error}") from None
-    if options:
-        raise ConfigError(f"tokenizer {given!r}: {name!r} has no options")
-    return Tokenizer(name)
+    if name == WHITESPACE:
+        if options:
+            raise ConfigError(f"tokenizer {given!r}: {name!r} has no options")
+        return Tokenizer(name)
+    try:
+        return Tokenizer(WORDS, TokenizerOptions.parse(options))
+    except ConfigError as error:
+        raise ConfigError(f"tokenizer {given!r}: {error}") from None
 
 
 def stored_tokenizer(about: object) -> Tokenizer:

@@ -58,10 +58,10 @@ export function needsDictionary(text, { options, ranges }) {
 
 // The tokens of a text: [{word, broken}], broken where punctuation stands before the word.
 function tokensOf(text, description) {
-  const { name, options, ranges, tags } = description;
+  const { name, options, tags } = description;
   if (options) {
     const clean = (options.html ? withoutMarkup(text, tags) : text).normalize("NFC");
-    return scan(options.unspaced === "segment" && Intl.Segmenter ? segmented(clean, description) : clean, options, ranges);
+    return scan(options.unspaced === "segment" && Intl.Segmenter ? segmented(clean, description) : clean, description);
   }
   const words = name === "whitespace" ? text.split(/[ \t\n\r\f\v]+/).filter((word) => word) : splitWords(text);
   return words.map((word) => ({ word, broken: false }));

@@ -15,8 +15,8 @@ from spherevec.corpus.tokenize import characters as ch
 from spherevec.corpus.tokenize import cleaning, tokenize
 from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.cleaning import cleaned, combining_classes, normalise_block
-from spherevec.corpus.tokenize.options import TokenizerOptions
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
+from spherevec.corpus.tokenize.words import TokenizerOptions
 from spherevec.errors import ConfigError, FormatError, MissingExtraError
 
 # Mostly characters and pieces on which the rules turn, among any others.
