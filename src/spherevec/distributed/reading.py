@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from spherevec.config import default_min_count
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode
 from spherevec.corpus.count import encoded
+from spherevec.corpus.count.encoded import Part, finish_corpus, rewrite
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import MOST_WORDS, CountedWords, RareCounts, RareWords, choose_words
-from spherevec.corpus.count.encoded import Part, finish_corpus, rewrite
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece, find_parts, source_columns, staged_pieces
 from spherevec.corpus.table.records import Arrays, joined_columns
