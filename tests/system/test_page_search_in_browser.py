@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from browser_helpers import visit
 from helpers import fit_cases, tokenizer_cases
-from spherevec.corpus.tokenize.tokenizer import tokenizer_of
+from spherevec.corpus.tokenize.tokenizer import Tokenizer, tokenizer_of
+from spherevec.corpus.tokenize.words import TokenizerOptions
 from spherevec.explore.from_model import description
 from spherevec.explore.page import save_page
 
@@ -59,6 +61,29 @@ def test_the_cases_of_the_tokenizer_in_javascript(browser, file):
         found = one.page.evaluate("cases => cases.map(([text, how]) => spherevec.words(text, how))", given)
     for case, words in zip(cases, found, strict=True):
         assert words == case["words"], case
+
+
+def test_javascript_and_python_agree_on_any_mixture_of_the_cases(browser, file):
+    chance = random.Random(1)
+    pieces = [
+        case["text"][i : i + size] for case in tokenizer_cases() for size in (1, 3, 7) for i in range(0, 60, size)
+    ]
+    choices = {
+        name: [choice for choice in given if choice not in ("segment", "auto")]
+        for name, given in TokenizerOptions.choices().items()
+    }
+    cases = [
+        (
+            "".join(chance.choices(pieces, k=chance.randrange(12))),
+            Tokenizer("words-0.2", TokenizerOptions(**{name: chance.choice(given) for name, given in choices.items()})),
+        )
+        for _ in range(600)
+    ]
+    given = [[text, description(tokenizer, False)] for text, tokenizer in cases]
+    with visit(browser, file) as one:
+        found = one.page.evaluate("cases => cases.map(([text, how]) => spherevec.words(text, how))", given)
+    for (text, tokenizer), words in zip(cases, found, strict=True):
+        assert words == tokenizer.words(text), (text, str(tokenizer))
 
 
 TEXTS = ("Don’t stop; COVID-19 isn't C++17", "see (https://www.example.com/a_(b).html), me@host.example.com, a@b")
