@@ -265,10 +265,7 @@ def test_a_parquet_file_of_a_thousand_bytes_takes_no_gigabytes(tmp_path, monkeyp
     limit = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
     parquet.write_table(pyarrow.table({"t": rows}), path, compression="zstd", **limit)
     assert path.stat().st_size < 1500
-    message, *_ = read_elsewhere(path, "texts", "t")
-    assert len(message) == 1 and "expand to" in message[0]
-    monkeypatch.setenv("SPHEREVEC_MAX_EXPANSION", "1000000")
-    message, length, megabytes = read_elsewhere(path, "texts", "t")
+    message, length, _ = read_elsewhere(path, "texts", "t")
     assert "bytes expand to 10,000,000 and more, over 250 times as many" in message[0] and length < 20_000_000
     monkeypatch.setenv("SPHEREVEC_MAX_EXPANSION", "1000000")
     message, length, megabytes = read_elsewhere(path, "texts", "t")

@@ -179,10 +179,9 @@ class KindFinder:
         if self.declared == "number" and not self._narrow_numbers(text):
             raise ValueError(f"{text!r:.40} is not a number")
         if self.declared == "date" and not self._narrow_dates(text):
-            way = "as in 2024-11-30, 30.11.2024 or 30 Nov 2024; say how dates are written (date_format='%d/%m/%Y')"
-            if self._date_format is not None:
-                way = f"written as {self._date_format!r:.40}; correct date_format, or leave it out"
-            raise ValueError(f"{text!r:.40} is not a date {way}")
+            form = self._date_format
+            way = "as in 2024-11-30, 30.11.2024 or 30 Nov 2024" if form is None else f"written as {form!r:.40}"
+            raise ValueError(f"{text!r:.40} is not a date {way}; say how dates are written (date_format=X)")
         if self._example and not self.example_at:
             self.example_at = place
         return text
@@ -253,7 +252,7 @@ def written(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{value} is no number that can be kept")
+            raise ValueError(f"{value} is no number that can be kept; leave the cell empty")
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if isinstance(value, datetime | date):
         return value.isoformat()
