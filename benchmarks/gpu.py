@@ -28,7 +28,6 @@ from spherevec.corpus.count.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
 from spherevec.engine.cuda import backend as cuda
 from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan
-from spherevec.engine.schedule import epoch_blocks
 from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
@@ -273,8 +272,7 @@ def forced(concurrency: cuda.Concurrency) -> Iterator[None]:
 
 
 def crowd(corpora: Corpora) -> Iterator[str]:
-    """Quality against the number of teams, and how many steps are lost."""
-    from spherevec.training.runtime import prepare
+    """Quality against the number of teams."""
 
     corpus = corpora.wiki()
     rows: Rows = []
@@ -284,22 +282,13 @@ def crowd(corpora: Corpora) -> Iterator[str]:
     for teams, added in ((full, True), (full // 4, True), (full // 16, True), (full, False), (full // 16, False)):
         with forced(cuda.Concurrency(teams, added=added)):
             model = train_corpus(corpus, config)
-        inputs = prepare(corpus, config)
-        backend = cuda.CudaBackend(
-            inputs, config, concurrency=cuda.Concurrency(teams, added=added), count_lost=True
-        )  # fmt: skip
-        backend.fill()
-        for block in epoch_blocks(inputs, config, 0):
-            backend.train_block(block)
         scores = " · ".join(f"{evaluate_similarity(model.words, pairs[name]).spearman:.3f}" for name in SIMILARITY_SETS)
         rate = statistics.median(epoch["tokens_per_second"] for epoch in model.record) / 1e6
         rows.append(
-            (f"{teams:,}", "added" if added else "stored", f"{rate:.0f}", f"{backend.lost_share():.2f}",
+            (f"{teams:,}", "added" if added else "stored", f"{rate:.0f}",
              f"{model.record[-1]['loss']:.4f}", scores)
         )  # fmt: skip
-    yield table_of(
-        ("teams", "steps are", "M tokens/s", "steps lost", "loss at the end", "WordSim353 · MEN · SimLex999"), rows
-    )
+    yield table_of(("teams", "steps are", "M tokens/s", "loss at the end", "WordSim353 · MEN · SimLex999"), rows)
 
 
 def phases(corpora: Corpora) -> Iterator[str]:

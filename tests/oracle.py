@@ -30,7 +30,7 @@ from spherevec.engine.base import (
 )
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan, exponents
-from spherevec.engine.initial import random_rows
+from spherevec.engine.schedule import random_rows
 
 Array = NDArray[np.float64]
 Row = tuple[str, int]  # a table, and a row of it

@@ -389,21 +389,3 @@ def test_vectors_that_do_not_fit_are_refused_with_the_arithmetic(monkeypatch):
     monkeypatch.setattr(runtime, "memGetInfo", lambda: (2000, 4000))
     with pytest.raises(SpherevecError, match=r"8 vectors of 104 floats .* need 0.00 GiB, the GPU has 0.00 GiB free"):
         cuda.CudaBackend(data, TrainConfig())
-
-
-@needs_gpu
-def test_lost_steps_are_counted():
-    rng = np.random.default_rng(2)
-    data = plain_data([rng.integers(50, size=400).tolist() for _ in range(400)], 50)
-    config = TrainConfig(vector_size=100)
-    shares = []
-    for concurrency in (cuda.IN_ORDER, cuda.Concurrency(64)):
-        backend = cuda.CudaBackend(data, config, concurrency=concurrency, count_lost=True)
-        load_random_vectors(rng, backend)
-        backend.train_block(Block(0, 40, 3, 4, 0.01, 0.01))
-        shares.append(backend.lost_share())
-    alone, together = shares
-    # Alone, a step is lost only where a batch holds a word twice; together, where more than four write a row. Expected
-    # are 0.47 of the words' steps, 0.6 of the contexts' and none of the documents'.
-    assert alone < together
-    assert 0.3 < together < 0.7

@@ -27,8 +27,7 @@ from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
 from spherevec.engine.figures import Sums
 from spherevec.engine.fit import FitPlan
-from spherevec.engine.initial import random_rows
-from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks
+from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks, random_rows
 from spherevec.process import usable_cores
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import available_memory

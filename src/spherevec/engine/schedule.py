@@ -1,21 +1,25 @@
-"""What an epoch consists of: blocks of units in this epoch's order, and the learning rate of each."""
+"""What a run starts from, and what its epochs consist of: blocks of units in some order, with learning rates."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec import sphere
 from spherevec.config import TrainConfig
 from spherevec.devices import DEVICES
-from spherevec.engine.base import PIECE, Block, TrainingData
+from spherevec.engine.base import PIECE, Block, Floats, TrainingData
+from spherevec.threads import in_order
 
 ROUND_TOKENS = 128_000  # of a deterministic run, at most: what a shard learns the others see only after the round
 SMALLEST_EPOCH = 8  # rounds, where there are enough units: however short the text, an epoch has several
 FINAL_SHARE = 1e-4  # the learning rate never falls below this share of its start
 CHUNK_ROWS = 8192  # documents looked at in one go
 COPIED_ROWS = 1024  # vectors of which copies are held
+_TABLES = ("inputs", "contexts", "docs")
 
 
 class Schedule:
@@ -82,3 +86,16 @@ def block_edges(data: TrainingData, tokens: int, *, in_file_order: bool) -> list
     by_tokens = np.searchsorted(data.offsets, np.linspace(0, len(data.ids), count + 1)[1:-1]).tolist()
     by_pieces = range(documents, data.units, max(1, tokens // PIECE))
     return sorted({0, data.units, *by_tokens, *by_pieces})
+
+
+def random_rows(config: TrainConfig, table: str, rows: int, threads: int = 1) -> Iterator[tuple[int, Floats]]:
+    """Random directions for a table, some at a time, with the number of the first; the same for any `threads`."""
+    rng = np.random.default_rng((config.seed, _TABLES.index(table)))
+
+    def numbers() -> Iterator[tuple[int, Floats]]:
+        """They come one after another; other threads may do the rest."""
+        for start in range(0, rows, COPIED_ROWS):
+            some = min(COPIED_ROWS, rows - start)
+            yield start, rng.standard_normal((some, config.vector_size), dtype=np.float32)
+
+    return in_order(numbers(), lambda _, some: (some[0], sphere.normalize(some[1])), threads)

@@ -24,7 +24,6 @@ CONFIGURATIONS = [
     ({"vector_size": 1024, "objective": "hinge", "negative": 10, "negative_rule": "h"}, {"added": True}),
     ({"objective": "hinge", "batch": 1, "negative": 2, "negative_rule": "2h"}, {}),
     ({"objective": "joint", "vector_size": 129, "step": "exponential"}, {}),
-    ({}, {"added": True, "count_lost": True}),
 ]
 
 

@@ -23,8 +23,7 @@ from spherevec.engine.cpu.vector_ops import ANCHOR_TILE, padded_rows
 from spherevec.engine.cpu.word_weights import fit_tables
 from spherevec.engine.figures import SLOTS, Sums
 from spherevec.engine.fit import FitPlan, FitTables
-from spherevec.engine.initial import random_rows
-from spherevec.engine.schedule import CHUNK_ROWS
+from spherevec.engine.schedule import CHUNK_ROWS, random_rows
 from spherevec.objectives import NEGATIVE_RULES
 from spherevec.storage.memory import available_memory, discard
 from spherevec.threads import in_order

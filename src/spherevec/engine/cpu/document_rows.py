@@ -31,32 +31,23 @@ def document_rows(rows: int, width: int, room: float, place: str | Path | None) 
     """
     size = rows * padded_width(width) * 4
     if size <= SHARE_OF_MEMORY * room:
-        return _in_memory(rows, width)
+        return padded_rows(rows, width)
     try:
         folder = temporary_place(place)
         if lies_in_memory(folder):
             reason = f"{folder} lies in memory itself"
         else:
             with unnamed_file(folder, size) as file:
-                return _mapped(file.fileno(), rows, padded_width(width))
+                # The array holds the map, and the map the file.
+                return np.frombuffer(mmap.mmap(file.fileno(), size), np.float32).reshape(rows, -1)
     except OSError as error:
         if error.errno == errno.ENOMEM:  # addresses have run out, of which memory would take as many
             raise MemoryError from None
         reason = f"{place or 'the folder for temporary files'}: {error.strerror or error}"
     if size <= room:
-        return _in_memory(rows, width)
+        return padded_rows(rows, width)
     raise TrainingError(
         f"not enough memory for {rows:,} document vectors of dimension {width} ({size / 2**30:.1f} GiB), and no room "
         f"on disk ({reason}); free some space there or choose another folder (TMPDIR, or workdir), lower vector_size, "
         "or train with documents=False"
     )
-
-
-def _in_memory(rows: int, width: int) -> Floats:
-    table: Floats = padded_rows(rows, width)
-    return table
-
-
-def _mapped(descriptor: int, rows: int, stride: int) -> Floats:
-    # The array holds the map, and the map the file.
-    return np.frombuffer(mmap.mmap(descriptor, rows * stride * 4), np.float32).reshape(rows, stride)

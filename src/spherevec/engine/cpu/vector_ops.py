@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 LANES = 16  # numbers handled at once: one AVX-512 register, two of AVX2, four of NEON
 LINE = 64  # bytes of a cache line
@@ -35,7 +36,7 @@ def padded_width(width: int) -> int:
     return -(-width // LANES) * LANES
 
 
-def padded_rows(rows: int, width: int) -> np.ndarray:
+def padded_rows(rows: int, width: int) -> NDArray[np.float32]:
     """A zero float32 matrix whose rows start on cache lines; columns from `width` on are padding and stay zero."""
     stride = padded_width(width)
     buffer = np.zeros(rows * stride + LINE // 4, np.float32)

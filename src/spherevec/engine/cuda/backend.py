@@ -80,7 +80,6 @@ class CudaBackend:
     Args:
         concurrency: chosen by the GPU and the text when not given.
         resident_tokens: keep at most so many ids on the device; by default what its memory allows.
-        count_lost: count the steps that are lost (slow); only where several anchors move at once.
     """
 
     workers = 1  # one thread drives the GPU
@@ -92,7 +91,6 @@ class CudaBackend:
         *,
         concurrency: Concurrency | None = None,
         resident_tokens: int | None = None,
-        count_lost: bool = False,
     ) -> None:
         self._cupy = cupy = cupy_with_gpu()
         self._data, self._config = data, config
@@ -106,7 +104,7 @@ class CudaBackend:
         self._concurrency = concurrency or self._fitting_concurrency()
         # The geodesic needs a step's length, which is not known before its row is: then rows are stored.
         added = self._concurrency.added and config.step == "retraction" and not one_by_one(config)
-        self._module = compiled_module(compiler_options(macros(config, added=added, count_lost=count_lost)))
+        self._module = compiled_module(compiler_options(macros(config, added=added)))
         self._train = self._module.get_function("train")
         self._shared_size = self._shared_bytes(self._concurrency.segment)
         with self._training:
@@ -118,7 +116,6 @@ class CudaBackend:
             self._refit_sampling = replace(self._sampling, keep_probability=cupy.asarray(data.refit_keep_probability))
             self._sums = cupy.zeros(len(SLOTS), np.float64)
             self._shared = cupy.zeros(SHARED.itemsize, np.uint8)
-            self._versions = cupy.zeros(self._zero_row + 1 if count_lost else 1, np.uint32)
             # One team alone has no crowd, however often it meets a word.
             others = self._concurrency.teams - 1
             self._crowds = cupy.asarray(crowds(data, config) * np.float32(others))
@@ -128,7 +125,9 @@ class CudaBackend:
         tokens = len(data.ids)
         learns = self._concurrency.shuffled and config.objective_info.likelihood
         self._learn_every = tokens // max(1, tokens // LEARNED_TOKENS) if learns else 0
-        self._corpus = self._feed(resident_tokens)
+        if resident_tokens is None:
+            resident_tokens = int(RESIDENT_SHARE * cupy.cuda.runtime.memGetInfo()[0]) // 4
+        self._corpus = _Resident(self) if tokens <= resident_tokens else _Streamed(self)
 
     # --- the seam ----------------------------------------------------------------------------------------------------
 
@@ -160,21 +159,14 @@ class CudaBackend:
         first, total = self._starts[table], np.zeros(self._layout.width)
         for start in range(first, first + self._sizes[table], ROWS_ADDED):
             with self._reading:
-                rows = self._vectors[start : min(start + ROWS_ADDED, first + self._sizes[table])]
-                if not self._unit_rows:
-                    rows = rows.copy()
-                    self._normalise(rows)
+                rows = self._unit(self._vectors[start : min(start + ROWS_ADDED, first + self._sizes[table])])
                 total += self._cupy.asnumpy(rows.sum(axis=0, dtype=np.float64))[: self._layout.width]
         return total
 
     def read(self, table: str, start: int, stop: int) -> Floats:
         first, last = (self._starts[table] + min(row, self._sizes[table]) for row in (start, stop))
         with self._reading:
-            rows = self._vectors[first:last]
-            if not self._unit_rows:
-                rows = rows.copy()
-                self._normalise(rows)
-            read: Floats = self._cupy.asnumpy(rows[:, : self._layout.width])
+            read: Floats = self._cupy.asnumpy(self._unit(self._vectors[first:last])[:, : self._layout.width])
         return read
 
     def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
@@ -185,9 +177,7 @@ class CudaBackend:
 
     def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
         with self._reading:
-            rows = self._vectors[self._cupy.asarray(numbers + self._starts[table])]
-            if not self._unit_rows:
-                self._normalise(rows)
+            rows = self._unit(self._vectors[self._cupy.asarray(numbers + self._starts[table])])
             read: Floats = self._cupy.asnumpy(rows[:, : self._layout.width])
         return read
 
@@ -213,7 +203,7 @@ class CudaBackend:
                     (32 * self._layout.team,),
                     (
                         ids, self._offsets, segments, *self._sampling.arrays, self._vectors, self._sums,
-                        self._shared, self._versions, np.int64(count), np.uint64(shuffle_key),
+                        self._shared, np.int64(count), np.uint64(shuffle_key),
                         np.uint64(block.sample_key), np.uint32(self._sizes["inputs"]), np.uint32(self._zero_row),
                         np.int32(config.window), np.float64(block.alpha_first), np.float64(block.alpha_last),
                         np.float32(config.concentration), np.float32(config.margin),
@@ -234,6 +224,13 @@ class CudaBackend:
     def _block_tokens(self, block: Block) -> float:
         """About how many tokens a block has."""
         return len(self._data.ids) * (block.last - block.first) / max(self._data.units, 1)
+
+    def _unit(self, rows: Any) -> Any:
+        """Rows at length 1: a copy of them, where they may not be."""
+        if not self._unit_rows:
+            rows = rows.copy()
+            self._normalise(rows)
+        return rows
 
     def _normalise(self, rows: Any) -> None:
         """Bring rows to length 1. Those that several teams move at once are a little off."""
@@ -297,13 +294,6 @@ class CudaBackend:
         del self._vectors, self._corpus
         return tables
 
-    # --- figures of a debug build ------------------------------------------------------------------------------------
-
-    def lost_share(self) -> float:
-        """Share of steps that were left out, or that overwrote another's they had not seen; needs `count_lost`."""
-        shared = self._get_shared()
-        return float(shared["lost"]) / max(float(shared["steps"]), 1.0)
-
     # --- memory ------------------------------------------------------------------------------------------------------
 
     def _check_memory(self) -> None:
@@ -316,12 +306,6 @@ class CudaBackend:
                 f"{rows:,} vectors of {width} floats and the offsets of the texts need {need / 2**30:.2f} GiB, the "
                 f"GPU has {free / 2**30:.2f} GiB free; lower vector_size, raise min_count or set documents=False"
             )
-
-    def _feed(self, resident_tokens: int | None) -> _Resident | _Streamed:
-        tokens = len(self._data.ids)
-        if resident_tokens is None:
-            resident_tokens = int(RESIDENT_SHARE * self._cupy.cuda.runtime.memGetInfo()[0]) // 4
-        return _Resident(self) if tokens <= resident_tokens else _Streamed(self)
 
     def _shared_bytes(self, segment: int) -> int:
         """Shared memory of a team: what the kernel's `Team` takes, and the words of a segment."""

@@ -29,8 +29,6 @@ SHARED = np.dtype(
         ("cosine", np.float64, 2),
         ("negatives", np.float64, 2),
         ("bias", np.float32, 2),
-        ("steps", np.uint64),
-        ("lost", np.uint64),
     ]
 )
 
@@ -58,7 +56,7 @@ class Layout:
         return cls(width, team, slice_, lane, -(-team * slice_ // 8) * 8)
 
 
-def macros(config: TrainConfig, *, added: bool = False, count_lost: bool = False) -> dict[str, int]:
+def macros(config: TrainConfig, *, added: bool = False) -> dict[str, int]:
     """What the kernels are compiled for."""
     layout = Layout.of(config.vector_size)
     single = one_by_one(config)
@@ -89,7 +87,6 @@ def macros(config: TrainConfig, *, added: bool = False, count_lost: bool = False
         "ADDED": int(added),
         "SEGMENT_BYTES": SEGMENT_BYTES,
         "SHARED_BYTES": SHARED.itemsize,
-        **({"COUNT_LOST": 1} if count_lost else {}),
     }
     return settings | {"INFER": 0, "TEAM_BYTES": _team_bytes(settings)}
 

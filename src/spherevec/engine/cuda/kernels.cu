@@ -10,7 +10,6 @@
 //   CROWD       how many teams may write a row at the same time
 //   ADDED       1: steps are added atomically, so that none is lost; 0: a moved row is stored as a whole
 //   INFER       1: only the kernel that fits documents to fixed words; 0: all others
-//   COUNT_LOST  defined in a debug build: count steps that are not written, or that overwrite one they have not seen
 //
 // All vectors lie in one array of rows: V words, V contexts, the documents, and one row of zeros. Everything random is
 // the hash that cpu/kernels.py uses, so one team that takes whole units in order does what the CPU does.
@@ -51,7 +50,6 @@ struct Shared {
     u64 tokens;
     double cosine[2], negatives[2];  // words, documents
     float bias[2];
-    u64 steps, lost;  // of a debug build
 };
 
 // --- randomness ------------------------------------------------------------------------------------------------------
@@ -685,14 +683,11 @@ __device__ void measure(
 
 // Score, weigh and move the rows named in batch.rows.
 __device__ __forceinline__ void train_batch(
-    Team& team, Batch& batch, const Vectors& vectors, Shared* shared, u32* versions, const float* crowd, int rows,
-    int document_row, float alpha, float kappa, float word_bias, float document_bias,
+    Team& team, Batch& batch, const Vectors& vectors, const float* crowd, int rows, int document_row,
+    float alpha, float kappa, float word_bias, float document_bias,
     float margin, float bound, u64 random, bool measured) {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Part anchors[BATCH], tile[TILE];
-#if defined(COUNT_LOST) && !ADDED
-    u32 seen = lane < BATCH + TARGETS ? *(volatile u32*)(versions + batch.rows[lane]) : 0;
-#endif
 #pragma unroll
     for (int a = 0; a < BATCH; a++) anchors[a] = vectors.load(batch.rows[a]);
 #pragma unroll
@@ -844,24 +839,12 @@ __device__ __forceinline__ void train_batch(
             if (a < rows) vectors.store(batch.rows[a], scaled(batch.squares[a], moved[a]));
 #endif
     }
-#ifdef COUNT_LOST
-    bool negative_word = lane > BATCH && lane < BATCH + TARGETS && batch.rows[lane] != batch.rows[BATCH];
-    if (warp == 0 && (lane < rows || lane == BATCH || negative_word)) {
-#if ADDED
-        bool lost = batch.gain[lane] == 0;  // not written, since others write the row
-#else
-        bool lost = atomicAdd(versions + batch.rows[lane], 1u) != seen;
-#endif
-        atomicAdd(&shared->steps, 1ull);
-        if (lost) atomicAdd(&shared->lost, 1ull);
-    }
-#endif
 }
 
 extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
     const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
-    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
+    Shared* shared, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
     double alpha_first, double alpha_last, float kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
@@ -929,7 +912,7 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
 #endif
                 int rows = min(BATCH, total - start);
                 int last_row = DOCUMENTS && start + BATCH >= total ? neighbours - start : -1;
-                train_batch(team, batch, vectors, shared, versions, crowd, rows, last_row, alpha, kappa,
+                train_batch(team, batch, vectors, crowd, rows, last_row, alpha, kappa,
                             word_bias, document_bias, margin, bound / alpha, random, measured);
             }
         }
@@ -982,7 +965,7 @@ __device__ __forceinline__ void step_weights(float& stay, float& move, float own
 extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
     const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
-    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
+    Shared* shared, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
     double alpha_first, double alpha_last, float kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
@@ -1135,7 +1118,7 @@ static_assert(sizeof(Team) <= TEAM_BYTES, "as in cuda.py");
 extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
     const int* __restrict__ ids, const i64* __restrict__ offsets, const Segment* __restrict__ segments,
     const u32* __restrict__ keep_probability, const uint2* __restrict__ alias, float* rows_of_vectors, double* figures,
-    Shared* shared, u32* versions, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
+    Shared* shared, i64 count, u64 shuffle_key, u64 sample_key, u32 words, u32 zero_row, int window,
     double alpha_first, double alpha_last, float kappa, float margin, u64 learn_every,
     float damping, const float* __restrict__ crowds, float document_crowd, float bound) {
     Team& team = *(Team*)dynamic;
