@@ -204,7 +204,7 @@ def test_a_replaced_model_is_picked_up_without_a_dropped_request(tmp_path: Path)
             for thread in threads:
                 thread.join()
         assert not faults and len(answered) > 10
-        (folder / "manifest.json").write_text("{")  # a damaged model does not replace a sound one
+        (folder / "model.json").write_text("{")  # a damaged model does not replace a sound one
         time.sleep(1)
         assert [client.get(f"{address}/search?q=engine").status_code for _ in range(3)] == [200] * 3
 
