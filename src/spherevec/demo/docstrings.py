@@ -38,7 +38,8 @@ _TABLES = {
 _HEADING = re.compile(r"^([A-Z][A-Za-z ]+):?\n[-=~*]{3,}$", re.MULTILINE)
 # Paragraphs that are no sentences: calls, examples, directives, fields, lists of options and tables.
 _NOT_PROSE = re.compile(
-    r"\s*(>>>|\.\. |:\w+|[-+=|*]{3,}|\$ |@|\w+ ?= |[\w.]+\([^)]*\)\s*(->.*)?$|(Args|Returns|Raises|Usage|Example)s?:)"
+    r"\s*(>>>|\.\. |:\w+|[-+=|*]{3,}|\$ |@|\w+ ?= |[\w.]+\([^)]*\)\s*(->.*)?$"
+    r"|(Arg(ument)?s?|Returns?|Raises|Usage|Examples?|Alias(es)?)( \([^)]*\))?:)"
 )
 _MARKUP = re.compile(r":math:`[^`]*`|:\w+(?::\w+)?:`~?(?:[\w.]*\.)?([^`<]*?)(?:\s*<[^>]*>)?`_?|[`*]")
 # Within what only programs read: n_samples, a.b, f(x), fileObject.
@@ -56,8 +57,8 @@ class Docstring(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The name within its module; that of a module is its own."""
-        return self.name.removeprefix(f"{self.module}.")
+        """The name of the function or class itself; that of a module is whole."""
+        return self.name if self.name == self.module else self.name.rpartition(".")[2]
 
 
 def collect_docstrings() -> list[Docstring]:

@@ -55,7 +55,7 @@ _QUERIES = ("wait until all threads have finished", "test whether two samples ha
 _WORDS = ("file", "thread", "probability", "matrix", "socket", "date")
 _FEWEST_DOCUMENTS = 4  # for topics
 _SHOWN, _WORDS_SHOWN = 5, 6  # answers to a query and to a word; words
-_TITLE = "The documentation of Python, numpy, scipy and scikit-learn"
+_TITLE = "Python and its libraries"
 
 
 @click.command()
