@@ -1,6 +1,6 @@
 """Try the wheel in dist/ as strangers would: in empty environments, offline, on every Python at hand.
 
-    python tests/release.py [PYTHON...] [--extras NAME,NAME]
+    python tests/release.py [PYTHON...] [--extras NAME,NAME] [--together]
     python tests/release.py --bill FILE                         only add the version to a bill of materials
 
 Wheels of what it needs are collected in build/wheels first. Each environment then installs from that folder alone,
@@ -80,6 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pythons", nargs="*", default=PYTHONS)
     parser.add_argument("--extras", help="instead of all but " + ", ".join(sorted(LEFT_OUT)))
+    parser.add_argument("--together", action="store_true", help="one environment for all extras on each PYTHON")
     parser.add_argument("--bill", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     (wheel,) = (ROOT / "dist").glob("*.whl")
@@ -96,7 +97,7 @@ def main() -> None:
         asked = f"{wheel}[{','.join(extras)}]"
         run(python, "-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--dest", wheels, asked)
         tried(python, wheel, wheels, [])
-        for some in [[extra] for extra in extras] if number == 0 else [extras]:
+        for some in [[extra] for extra in extras] if number == 0 and not given.together else [extras]:
             tried(python, wheel, wheels, some)
     if missing:
         raise SystemExit(f"not tried, since not found: {', '.join(missing)}")

@@ -87,7 +87,7 @@ class DocumentTerms:
         return len(self.places) - 1
 
     def check(self) -> None:
-        """Raise `FormatError` unless every number is that of a word or of a document.
+        """Raise `FormatError` unless every number is that of a word or of a document, and they ascend as they should.
 
         Compiled code of scipy trusts these numbers blindly. All of them are looked at once, when first needed.
         """
@@ -97,8 +97,8 @@ class DocumentTerms:
             for low in range(0, len(starts) - 1, _CHECKED_AT_ONCE):
                 if starts[0] != 0 or (np.diff(starts[low : low + _CHECKED_AT_ONCE + 1]) < 0).any():
                     raise FormatError("the words of documents: where they begin goes back; copy the model again")
-        bounds = {"words": self.n_words, "rows": self.n_documents, "rare_rows": self.n_documents}
-        for name, bound in bounds.items():
+        lists = {"words": (self.n_words, self.starts), "rows": (self.n_documents, self.places)}
+        for name, (bound, starts) in {**lists, "rare_rows": (self.n_documents, None)}.items():
             numbers = self.tensors[name]
             for low in range(0, len(numbers), _CHECKED_AT_ONCE):
                 some = numbers[low : low + _CHECKED_AT_ONCE]
@@ -106,6 +106,10 @@ class DocumentTerms:
                     raise FormatError(
                         f"the words of documents: {name!r} has a number beyond {bound}; copy the model again"
                     )
+                if starts is not None:
+                    falls = low + 1 + np.flatnonzero(np.diff(numbers[low : low + _CHECKED_AT_ONCE + 1]) <= 0)
+                    if not np.array_equal(starts[np.searchsorted(starts, falls)], falls):
+                        raise FormatError(f"the words of documents: {name!r} do not ascend; copy the model again")
         self._checked = True
 
     @property
