@@ -56,7 +56,8 @@ lock: .venv-release/installed  ## pin what development and releases install, wit
 COMPILE := --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
 audit: .venv-release/installed  ## known weaknesses of what is pinned (asks the network)
-	$(RELEASE)/pip-audit --disable-pip --requirement requirements-dev.txt --requirement requirements-release.txt
+	$(RELEASE)/pip-audit --strict --disable-pip --requirement requirements-dev.txt
+	$(RELEASE)/pip-audit --strict --disable-pip --requirement requirements-release.txt
 
 build: .venv-release/installed  ## build wheel, source archive and bill of materials into dist/
 	rm -rf dist build/plain
