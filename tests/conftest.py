@@ -31,9 +31,12 @@ settings.register_profile("suite", derandomize=True, **_NO_CLOCK)
 settings.register_profile("chance", **_NO_CLOCK)
 settings.load_profile("suite")
 
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit it; the tests are about Ctrl-C.
+# A shell starts what runs in the background with Ctrl-C ignored, nohup without hangups, and children inherit it; the
+# tests are about these signals.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Child processes find the helpers and the oracle, too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
