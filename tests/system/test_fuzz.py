@@ -338,7 +338,14 @@ def test_the_seeds_differ_from_what_chance_makes_of_them():
 
 @pytest.mark.parametrize(
     ("name", "numbers"),
-    [("words", [2**30] * 4), ("words", [-1] * 4), ("words", [1] * 4), ("starts", [0, 9, 4]), ("rare_rows", [7]), ("rows", [0, 0, 5, 1])],
+    [
+        ("words", [2**30] * 4),
+        ("words", [-1] * 4),
+        ("words", [1] * 4),
+        ("starts", [0, 9, 4]),
+        ("rare_rows", [7]),
+        ("rows", [0, 0, 5, 1]),
+    ],
 )
 def test_numbers_that_compiled_code_trusts_are_looked_at_first(tmp_path, name, numbers):
     """Such a model made scipy write beyond its arrays."""
