@@ -98,7 +98,7 @@ class DocumentTerms:
                 if starts[0] != 0 or (np.diff(starts[low : low + _CHECKED_AT_ONCE + 1]) < 0).any():
                     raise FormatError("the words of documents: where they begin goes back; copy the model again")
         lists = {"words": (self.n_words, self.starts), "rows": (self.n_documents, self.places)}
-        for name, (bound, starts) in {**lists, "rare_rows": (self.n_documents, None)}.items():
+        for name, (bound, begin) in {**lists, "rare_rows": (self.n_documents, None)}.items():
             numbers = self.tensors[name]
             for low in range(0, len(numbers), _CHECKED_AT_ONCE):
                 some = numbers[low : low + _CHECKED_AT_ONCE]
@@ -106,9 +106,9 @@ class DocumentTerms:
                     raise FormatError(
                         f"the words of documents: {name!r} has a number beyond {bound}; copy the model again"
                     )
-                if starts is not None:
+                if begin is not None:
                     falls = low + 1 + np.flatnonzero(np.diff(numbers[low : low + _CHECKED_AT_ONCE + 1]) <= 0)
-                    if not np.array_equal(starts[np.searchsorted(starts, falls)], falls):
+                    if not np.array_equal(begin[np.searchsorted(begin, falls)], falls):
                         raise FormatError(f"the words of documents: {name!r} do not ascend; copy the model again")
         self._checked = True
 

@@ -99,7 +99,8 @@ def test_topics_of_another_model_are_refused(topics):
 
 @pytest.mark.skipif("SPHEREVEC_DATA" not in os.environ, reason="needs the evaluation data in SPHEREVEC_DATA")
 @pytest.mark.parametrize(
-    ("corpus", "classes", "left_out"), [("search_snippets", (1, 2, 5, 7), 7), ("20news", (7, 10, 13, 14), 14)]
+    ("corpus", "classes", "left_out"),
+    [("search_snippets", (1, 2, 5, 7), 7), pytest.param("20news", (7, 10, 13, 14), 14, marks=pytest.mark.slow)],
 )
 def test_a_class_left_out_at_first_becomes_a_topic(corpus, classes, left_out):
     data = Path(os.environ["SPHEREVEC_DATA"]) / corpus
