@@ -30,22 +30,27 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number in JSON")
 
 
-def whole(low: int = 0, high: int = _LARGEST) -> Check:
+def _such(wanted: str, fits: Callable[[Any], bool]) -> Check:
+    """A value that `fits`; `wanted` says what that is."""
+
     def check(value: Any, where: str) -> None:
-        if type(value) is not int or not low <= value <= high:
-            raise _wrong(where, f"a whole number from {low} to {high}", value)
+        if not fits(value):
+            # Thousands of digits cannot be printed, and need not be.
+            shown = "of many digits" if type(value) is int and abs(value) > 10**60 else repr(value)[:60]
+            raise ValueError(f"{where} must be {wanted}, not {type(value).__name__} {shown}")
 
     return check
 
 
-def number(value: Any, where: str) -> None:
-    if type(value) not in (int, float) or abs(value) > 1e300 or not math.isfinite(value):
-        raise _wrong(where, "a finite number", value)
+def whole(low: int = 0, high: int = _LARGEST) -> Check:
+    return _such(f"a whole number from {low} to {high}", lambda value: type(value) is int and low <= value <= high)
 
 
-def text(value: Any, where: str) -> None:
-    if type(value) is not str or len(value) > _LONGEST_TEXT:
-        raise _wrong(where, "a text", value)
+number = _such(
+    "a finite number", lambda value: type(value) in (int, float) and abs(value) <= 1e300 and math.isfinite(value)
+)
+text = _such("a text", lambda value: type(value) is str and len(value) <= _LONGEST_TEXT)
+_object = _such("an object", lambda value: type(value) is dict)
 
 
 def plain(value: Any, where: str, depth: int = 0) -> None:
@@ -73,10 +78,12 @@ def optional(inner: Check) -> Check:
 
 
 def list_of(inner: Check, length: int | None = None) -> Check:
+    low, high = (0, _LONGEST_LIST) if length is None else (length, length)
+    wanted = f"a list of {f'at most {high:,}' if length is None else length} entries"
+    is_list = _such(wanted, lambda value: type(value) is list and low <= len(value) <= high)
+
     def check(value: Any, where: str) -> None:
-        if type(value) is not list or len(value) > _LONGEST_LIST or len(value) != (length or len(value)):
-            wanted = f"at most {_LONGEST_LIST:,}" if length is None else str(length)
-            raise _wrong(where, f"a list of {wanted} entries", value)
+        is_list(value, where)
         for place, one in enumerate(value):
             inner(one, f"{where}[{place}]")
 
@@ -84,13 +91,7 @@ def list_of(inner: Check, length: int | None = None) -> Check:
 
 
 def map_of(inner: Check) -> Check:
-    def check(value: Any, where: str) -> None:
-        if type(value) is not dict:
-            raise _wrong(where, "an object", value)
-        for name, one in value.items():
-            inner(one, f"{where}.{name:.40}")
-
-    return check
+    return record({}, others=inner)
 
 
 def record(
@@ -100,8 +101,7 @@ def record(
     known = {**needed, **(known or {})}
 
     def check(value: Any, where: str) -> None:
-        if type(value) is not dict:
-            raise _wrong(where, "an object", value)
+        _object(value, where)
         missing = next((name for name in needed if name not in value), None)
         if missing is not None:
             raise ValueError(f"{where} lacks {missing!r}")
@@ -120,9 +120,3 @@ def table(value: Any, where: str) -> None:
     list_of(map_of(plain))(value, where)
     if len({tuple(row) for row in value}) > 1:
         raise ValueError(f"{where} has rows with different names")
-
-
-def _wrong(where: str, wanted: str, value: Any) -> ValueError:
-    # Thousands of digits cannot be printed, and need not be.
-    shown = "of many digits" if type(value) is int and abs(value) > 10**60 else repr(value)[:60]
-    return ValueError(f"{where} must be {wanted}, not {type(value).__name__} {shown}")

@@ -26,6 +26,13 @@ _LOOKED_AT = 10  # documents that are compared with file names
 _LONGEST_PATH = 400
 # The packages whose frames narwhals knows; nothing is imported for objects of other ones.
 _PACKAGES = {"pandas", "polars", "pyarrow", "modin", "cudf", "dask", "ibis", "duckdb", "pyspark", "narwhals"}
+# What can be iterated over, but holds no documents in order.
+_NO_DOCUMENTS: dict[Any, str] = {
+    Mapping: "a dict is not a list of documents; give list(d.items()) with ids=True where keys are ids, or "
+    "list(d.values())",
+    (bytes, bytearray): "bytes are no corpus; decode them, and give a list of texts: [data.decode()]",
+    (set, frozenset): "a set has no order; give a list of documents: sorted(s)",
+}
 
 Document = str | Sequence[str]
 
@@ -38,7 +45,9 @@ def documents_of(source: Any, options: ReadOptions, *, paths: bool = False) -> t
     """
     if is_frame(source):
         return _frame_rows(source, options), False
-    _refuse_source(source)
+    for kinds, reason in _NO_DOCUMENTS.items():
+        if isinstance(source, kinds):
+            raise CorpusError(reason)
     try:
         items = iter(source)
     except TypeError:
@@ -108,19 +117,6 @@ def _alike(pairs: Iterable[tuple[Any, Any]], in_words: bool) -> Iterator[Row]:
                     f"document {number} (counted from 0): {_shown(word)} is not a word; words are strings"
                 )
         yield Row(document, {} if id is None else {"id": id}, number=number)
-
-
-def _refuse_source(source: Any) -> None:
-    """Refuse what can be iterated over, but holds no documents in order."""
-    if isinstance(source, Mapping):
-        raise CorpusError(
-            "a dict is not a list of documents; give list(d.items()) with ids=True where keys are ids, "
-            "or list(d.values())"
-        )
-    if isinstance(source, bytes | bytearray):
-        raise CorpusError("bytes are no corpus; decode them, and give a list of texts: [data.decode()]")
-    if isinstance(source, set | frozenset):
-        raise CorpusError("a set has no order; give a list of documents: sorted(s)")
 
 
 def _refuse_document(document: Any) -> None:

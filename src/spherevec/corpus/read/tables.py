@@ -17,7 +17,7 @@ from datetime import datetime
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from spherevec.corpus.read.guard import DecompressionLimit, UnreadableError
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
@@ -355,16 +355,12 @@ def _sheet_cells(file: InputFile) -> Iterator[Any]:
                     raise CorpusError(f"{path}: a row of over {LONGEST_RECORD >> 20} MB; split it")
                 limit.add(len(line), size)
                 yield json.loads(line, object_hook=lambda cell: datetime.fromisoformat(cell["date"]))
-            raise_reason(process.stderr, path, process.wait())
+            last = process.stderr.read()[-2000:].decode(errors="replace").strip().rpartition("\n")[2]
+            status = process.wait()
+            if status < 0 or "MemoryError" in last:  # a limit has ended it
+                raise UnreadableError(f"{path}: needs more memory or time than its size allows; save the sheet as .csv")
+            if status:
+                raise UnreadableError(f"{path}: not a valid spreadsheet ({last[:200]}); copy it again")
         finally:
             process.kill()
     file.meter.done += size
-
-
-def raise_reason(errors: IO[bytes], path: Path, status: int) -> None:
-    """Raise `UnreadableError` where the process failed: by its last line, or by a limit that ended it."""
-    last = errors.read()[-2000:].decode(errors="replace").strip().rpartition("\n")[2]
-    if status < 0 or "MemoryError" in last:
-        raise UnreadableError(f"{path}: needs more memory or time than its size allows; save the sheet as .csv")
-    if status:
-        raise UnreadableError(f"{path}: not a valid spreadsheet ({last[:200]}); copy it again")
