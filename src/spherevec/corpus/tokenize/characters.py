@@ -142,7 +142,7 @@ def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> C
     for bit, members in _TRAITS.items():
         traits[[*map(ord, members)]] |= bit
     traits[128:] = MULTI_BYTE | AFTER_JOINING
-    lower_case = np.where(traits & IN_WORD, packed[:256] & CODE_MASK, -1)
+    lower_case = np.where(traits & IN_WORD, (packed[:256] & CODE_MASK).astype(np.int32), -1)
     return CharacterTables(traits, lower_case.astype(np.int16), packed)
 
 
