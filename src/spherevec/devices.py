@@ -38,15 +38,7 @@ DEVICES: Mapping[str, Device] = MappingProxyType(
         for device in (
             Device("cpu", "spherevec.engine.cpu.backend", True, True, block_tokens=12_500, refit_tokens=2_000_000),
             # Some 50 ms of training, next to which the start and the end of a launch are short.
-            Device(
-                "cuda",
-                "spherevec.engine.cuda.backend",
-                False,
-                False,
-                block_tokens=1 << 24,
-                refit_tokens=1 << 24,
-                gpus=1,
-            ),
+            Device("cuda", "spherevec.engine.cuda.backend", False, False, 1 << 24, 1 << 24, gpus=1),
         )
     }
 )

@@ -214,7 +214,11 @@ def _without_padding(padded: NDArray[np.float32], width: int) -> Floats:
 def fit_documents(corpus: kernel.Corpus, inputs: Floats, docs: Floats, plan: FitPlan) -> None:
     """Fit `docs` to fixed `inputs`, on threads; both padded. A document without words stays as it is."""
     fit = _sampled_fit(corpus, inputs, docs, plan) if plan.tables is None else _weighted_fit(corpus, inputs, docs, plan)
-    for _ in in_order(pairwise(_slices(corpus.offsets)), fit, plan.config.thread_count):
+    offsets = corpus.offsets
+    count = max(1, round(float(offsets[-1] - offsets[0]) / SLICE_TOKENS))
+    marks = np.linspace(float(offsets[0]), float(offsets[-1]), count + 1)[1:-1]
+    edges = np.unique([0, *np.searchsorted(offsets, marks), len(offsets) - 1]).tolist()
+    for _ in in_order(pairwise(edges), fit, plan.config.thread_count):
         pass
 
 
@@ -307,12 +311,3 @@ def settings_of(config: TrainConfig) -> kernel.Settings:
         concentration=config.concentration,
         margin=config.margin,
     )
-
-
-def _slices(offsets: NDArray[np.int64]) -> list[int]:
-    """Edges of runs of documents of about `SLICE_TOKENS` words."""
-    documents = len(offsets) - 1
-    count = max(1, round(float(offsets[-1] - offsets[0]) / SLICE_TOKENS))
-    marks = np.linspace(float(offsets[0]), float(offsets[-1]), count + 1)[1:-1]
-    inner = np.unique(np.searchsorted(offsets, marks)).tolist()
-    return [0, *(edge for edge in inner if 0 < edge < documents), documents]

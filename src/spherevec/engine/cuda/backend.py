@@ -23,7 +23,6 @@ from spherevec.engine.cuda.build import (
     compiler_options,
     cupy_with_gpu,
     macros,
-    one_by_one,
 )
 from spherevec.engine.cuda.fit import DeviceSampling, fit_documents
 from spherevec.engine.cuda.fit import DocumentFit as DocumentFit  # a backend offers it
@@ -68,7 +67,7 @@ def crowds(data: TrainingData, config: TrainConfig) -> Floats:
     sampled = (own + np.bincount(data.alias_word, 1 - own, words)) / words
     kept = sampled ** (1 / UNIGRAM_POWER) * data.keep_probability  # sampled by counts to that power
     kept /= kept.sum()
-    negative = 1 if one_by_one(config) else config.negative
+    negative = 1 if config.objective_info.one_by_one(config.batch) else config.negative
     return np.concatenate([kept + negative * sampled, config.batch * kept]).astype(np.float32)
 
 
@@ -103,7 +102,11 @@ class CudaBackend:
         self._training, self._copying, self._reading = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
         self._concurrency = concurrency or self._fitting_concurrency()
         # The geodesic needs a step's length, which is not known before its row is: then rows are stored.
-        added = self._concurrency.added and config.step == "retraction" and not one_by_one(config)
+        added = (
+            self._concurrency.added
+            and config.step == "retraction"
+            and not config.objective_info.one_by_one(config.batch)
+        )
         self._module = compiled_module(compiler_options(macros(config, added=added)))
         self._train = self._module.get_function("train")
         self._shared_size = self._shared_bytes(self._concurrency.segment)

@@ -59,7 +59,7 @@ class Layout:
 def macros(config: TrainConfig, *, added: bool = False) -> dict[str, int]:
     """What the kernels are compiled for."""
     layout = Layout.of(config.vector_size)
-    single = one_by_one(config)
+    single = config.objective_info.one_by_one(config.batch)
     targets = config.negative + 1
     tile = -(-targets // -(-targets // 8))
     # Registers decide how many teams a multiprocessor can hold.
@@ -97,11 +97,6 @@ def inference_macros(config: TrainConfig) -> dict[str, int]:
     objective = "vmf" if config.objective_info.likelihood else "hinge"
     return macros(TrainConfig(vector_size=config.vector_size, objective=objective, negative=config.negative,
                               step=config.step)) | {"INFER": 1}  # fmt: skip
-
-
-def one_by_one(config: TrainConfig) -> bool:
-    """Whether the objective takes one triple at a time."""
-    return config.objective_info.one_by_one(config.batch)
 
 
 def compiler_options(settings: dict[str, int]) -> tuple[str, ...]:
