@@ -329,7 +329,7 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
             raise CorpusError(f"{path}: holds no sheet named {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
         if options.sheet is None and len(sheets) > 1:
             others = listed(sheets[1:])
-            file.notes.append(f"{path}: read its first sheet, {wanted!r}, not {others}; sheet=NAME chooses another")
+            file.notes.append(f"{path}: read its first sheet, {wanted!r}, not {others}; name another to read it")
         header = [written(cell) for cell in next(rows, [])]
         if not header:
             return

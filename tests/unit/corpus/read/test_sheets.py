@@ -91,7 +91,7 @@ def test_one_sheet_is_read(written):
     path = written({"first": [["text"], ["one"]], "second": [["text"], ["two"]]})
     source = open_source(path, ReadOptions(text_field="text"))
     assert list(source.all()) == ["one"]
-    assert source.notes == [f"{path}: read its first sheet, 'first', not 'second'; sheet=NAME chooses another"]
+    assert source.notes == [f"{path}: read its first sheet, 'first', not 'second'; name another to read it"]
     assert list(read_documents(path, text_field="text", sheet="second")) == ["two"]
     with pytest.raises(CorpusError, match="no sheet named 'third'; choose sheet=NAME among 'first', 'second'"):
         list(read_documents(path, text_field="text", sheet="third"))
