@@ -76,8 +76,8 @@ class CharacterTables(NamedTuple):
     """What the compiled scanner knows about characters."""
 
     traits: npt.NDArray[np.uint16]  # (256,): the bits above
-    lower: npt.NDArray[np.int16]  # (256,): the lower case of what stands in words, -1 for all others
-    packed: npt.NDArray[np.uint32]  # (0x110000,): kind << KIND_SHIFT | lower case
+    lower: npt.NDArray[np.int64]  # (256,): the lower case of what stands in words, -1 for all others
+    packed: npt.NDArray[np.int32]  # (0x110000,): kind << KIND_SHIFT | lower case
 
 
 def within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
@@ -116,8 +116,8 @@ def kind_of(character: str) -> int:
 
 
 @cache
-def _packed_characters() -> npt.NDArray[np.uint32]:
-    packed = np.arange(_TABLE_SIZE, dtype=np.uint32)
+def _packed_characters() -> npt.NDArray[np.int32]:
+    packed = np.arange(_TABLE_SIZE, dtype=np.int32)
     for code in chain(*_LOOKED_AT):
         character = chr(code)
         kind = kind_of(character)
@@ -132,7 +132,7 @@ def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> C
     packed = _packed_characters().copy()
     kinds = packed >> KIND_SHIFT
     if not lowercase:
-        packed[:] = kinds << KIND_SHIFT | np.arange(_TABLE_SIZE, dtype=np.uint32)
+        packed[:] = kinds << KIND_SHIFT | np.arange(_TABLE_SIZE, dtype=np.int32)
     if not emoji:
         packed[(kinds == EMOJI) | (kinds == REGIONAL)] &= CODE_MASK
     if unspaced_as_words:
@@ -142,14 +142,14 @@ def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> C
     for bit, members in _TRAITS.items():
         traits[[*map(ord, members)]] |= bit
     traits[128:] = MULTI_BYTE | AFTER_JOINING
-    lower_case = np.where(traits & IN_WORD, (packed[:256] & CODE_MASK).astype(np.int32), -1)
-    return CharacterTables(traits, lower_case.astype(np.int16), packed)
+    lower_case = np.where(traits & IN_WORD, packed[:256] & CODE_MASK, -1)
+    return CharacterTables(traits, lower_case.astype(np.int64), packed)
 
 
 @cache
 def white_space_tables() -> CharacterTables:
     """The tables of a tokenizer that cuts at ASCII white space: all else is part of words."""
-    lower_case = np.arange(256, dtype=np.int16)
+    lower_case = np.arange(256)
     lower_case[[*map(ord, _TRAITS[WHITE])]] = -1
     traits = np.where(lower_case < 0, WHITE, IN_WORD).astype(np.uint16)
-    return CharacterTables(traits, lower_case, np.zeros(1, np.uint32))
+    return CharacterTables(traits, lower_case, np.zeros(1, np.int32))

@@ -104,13 +104,13 @@ def _put(arena, k, code):
 def _character(data, i, packed):
     """Kind, lower case, code point and size of the character at `i`."""
     code, size = _code_point(data, i)
-    entry = int(packed[code])
+    entry = packed[code]
     return entry >> KIND_SHIFT, entry & CODE_MASK, code, size
 
 
 @njit(nogil=True, cache=True)
 def _kind(data, i, packed):
-    return int(packed[_code_point(data, i)[0]]) >> KIND_SHIFT
+    return packed[_code_point(data, i)[0]] >> KIND_SHIFT
 
 
 @njit(nogil=True, cache=True)
@@ -269,7 +269,7 @@ def _write_word(data, first, traits, packed, rules, prefixed, arena, begin):
             and after & LETTER
             and not _is_wordlike(data, i + 2, packed)
         ):
-            k = _put(arena, _put(arena, k, POINT), int(packed[data[i + 1]]) & CODE_MASK)
+            k = _put(arena, _put(arena, k, POINT), packed[data[i + 1]] & CODE_MASK)
             letters += 1
             size = 2
         elif code == POINT and rules[SYMBOLS] and _pointed(data, i, packed):
@@ -349,7 +349,7 @@ def _find_slot(slots, starts, arena, source, begin, end, code):
     mask = len(slots) - 1
     place = (code ^ code >> 15) & mask
     while slots[place] != 0:
-        slot = int(slots[place])
+        slot = slots[place]
         if slot >> 32 == code:
             word = (slot & 0xFFFFFFFF) - 1
             start = starts[word]
@@ -380,16 +380,16 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
         cursor: int64 (7,); `WORD_END` and `COVERED` are -1 at the beginning.
     """
     n = len(data) - PADDING
-    i, n_ids, n_ends, n_words = int(cursor[POSITION]), int(cursor[N_IDS]), int(cursor[N_ENDS]), int(cursor[N_WORDS])
-    broken, word_end, covered = cursor[BROKEN] != 0, int(cursor[WORD_END]), int(cursor[COVERED])
-    begin, finished = int(starts[n_words]), True
+    i, n_ids, n_ends, n_words = cursor[POSITION], cursor[N_IDS], cursor[N_ENDS], cursor[N_WORDS]
+    broken, word_end, covered = cursor[BROKEN] != 0, cursor[WORD_END], cursor[COVERED]
+    begin, finished = starts[n_words], True
     while i < n:
         trait = traits[data[i]]
         end, k, code, kind, pair_end = i, begin, HASH_SEED, WORD, 0
         if trait & IN_WORD:
             while True:
                 while lower[data[end]] >= 0:
-                    byte = int(lower[data[end]])
+                    byte = lower[data[end]]
                     arena[k] = byte
                     code = ((code ^ byte) * HASH_FACTOR) & HASH_MASK
                     k += 1
@@ -427,7 +427,7 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
             for j in range(begin, k):
                 code = ((code ^ int(arena[j])) * HASH_FACTOR) & HASH_MASK
         place = _find_slot(slots, starts, arena, arena, begin, k, code)
-        word = (int(slots[place]) & 0xFFFFFFFF) - 1
+        word = (slots[place] & 0xFFFFFFFF) - 1
         if word < 0:
             if n_words == len(counts):
                 finished = False
@@ -474,14 +474,14 @@ def merge_words(
         renumbered: int32 (words of the first table,), gets the number of each of them in the second.
     """
     for source in some:
-        begin, end = int(from_starts[source]), int(from_starts[source + 1])
+        begin, end = from_starts[source], from_starts[source + 1]
         code = from_hashes[source]
         place = _find_slot(slots, starts, arena, from_arena, begin, end, code)
-        word = (int(slots[place]) & 0xFFFFFFFF) - 1
+        word = (slots[place] & 0xFFFFFFFF) - 1
         if word < 0:
             word = n_words
             n_words += 1
-            start = int(starts[word])
+            start = starts[word]
             for j in range(end - begin):
                 arena[start + j] = from_arena[begin + j]
             starts[n_words] = start + end - begin

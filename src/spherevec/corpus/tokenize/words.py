@@ -157,11 +157,12 @@ def _rules(options: TokenizerOptions) -> re.Pattern[str]:
     letters = rf"(?:[a-z](?!{_WORDLIKE})(?:{_IGNORED}*\.[a-z](?!{_WORDLIKE}))*)?" if options.abbreviations else ""
     prefixes = ["[#@](?=[a-z_W])"] * options.tags + [_POINTED] * options.symbols
     patterns = {
-        "email": r"[a-z0-9_][a-z0-9_.%+-]{0,63}@(?=[a-z0-9-]*\.[.-]*[a-z0-9])"
-        r"(?P<mail_host>[a-z0-9]+(?:[.-]+[a-z0-9]+)*)",
-        "url": r"(?:(?:https?|ftp)://|www\.)(?P<host>[a-z0-9][a-z0-9_.WM-]*)[a-z0-9!#$%&'()*+,./:;=?@[\]_~WM-]*",
+        "email": options.emails != "split"
+        and r"[a-z0-9_][a-z0-9_.%+-]{0,63}@(?=[a-z0-9-]*\.[.-]*[a-z0-9])(?P<mail_host>[a-z0-9]+(?:[.-]+[a-z0-9]+)*)",
+        "url": options.urls != "split"
+        and r"(?:(?:https?|ftp)://|www\.)(?P<host>[a-z0-9][a-z0-9_.WM-]*)[a-z0-9!#$%&'()*+,./:;=?@[\]_~WM-]*",
         "word": f"(?={_WORD})(?:{sharp}{letters}{word})",
-        "prefixed": f"(?:{'|'.join(prefixes)})(?:{sharp}{word})",
+        "prefixed": prefixes and f"(?:{'|'.join(prefixes)})(?:{sharp}{word})",
         "pairs": "U[UMIT]*",
         "emoji": "[EK](?:[KTI]|Z[EK])*",  # with its skin tone, and those that are joined to it
         "flag": "RR",
@@ -169,9 +170,7 @@ def _rules(options: TokenizerOptions) -> re.Pattern[str]:
         "hyphen": f"[-H](?={_WORD})",
         "other": ".",
     }
-    unwanted = {"email": options.emails == "split", "url": options.urls == "split", "prefixed": not prefixes}
-    wanted = [f"(?P<{name}>{pattern})" for name, pattern in patterns.items() if not unwanted.get(name)]
-    return re.compile("|".join(wanted), re.DOTALL)
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in patterns.items() if pattern), re.DOTALL)
 
 
 def javascript_rules(options: TokenizerOptions) -> str:
