@@ -212,6 +212,7 @@ def test_bytes_find_what_float64_finds(n, q, topn, dim, width, most, seed, make,
         patch.setattr(neighbors, "_MOST_CANDIDATES", most)
         patch.setattr(neighbors, "_FEW", n)
         patch.setattr(neighbors, "_ROWS_IN_CACHE", data.draw(st.integers(1, width)))
+        patch.setattr(neighbors, "_ROWS_MULTIPLIED", data.draw(st.integers(1, width)))
         patch.setattr(neighbors, "_MANY", data.draw(st.sampled_from([1, 4])))
         found = list(
             best_rows(queries, vectors, topn, rows=rows, extra=extra, exclude=exclude, in_bytes=ByteVectors.of(vectors))
