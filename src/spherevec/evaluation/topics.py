@@ -43,12 +43,10 @@ def mean_npmi(topics: Sequence[Sequence[int]], together: NDArray[np.float64]) ->
     """Mean NPMI of topics, from the share of texts that hold each pair of words, and each word on the diagonal."""
     means = []
     for topic in topics:
-        pairs = [_npmi(together[a, b], together[a, a], together[b, b]) for a, b in combinations(topic, 2)]
-        means.append(float(np.mean(pairs)) if pairs else 0.0)
+        first, second = np.array([*combinations(topic, 2)], np.intp).reshape(-1, 2).T
+        both, expected = together[first, second] + _SMALL, together[first, first] * together[second, second]
+        known = expected > 0  # a word that no text holds goes with none
+        pairs = np.zeros(len(first))
+        pairs[known] = np.log(both[known] / expected[known]) / -np.log(both[known])
+        means.append(float(pairs.mean()) if len(pairs) else 0.0)
     return float(np.mean(means)) if means else 0.0
-
-
-def _npmi(both: float, first: float, second: float) -> float:
-    if first == 0 or second == 0:
-        return 0.0
-    return float(np.log((both + _SMALL) / (first * second)) / -np.log(both + _SMALL))

@@ -121,15 +121,20 @@ class AnalogyResult:
 
     @property
     def total(self) -> SectionScore:
-        return _sum("total", self.sections)
+        return self._sum("total", (False, True))
 
     @property
     def semantic(self) -> SectionScore:
-        return _sum("semantic", [section for section in self.sections if not section.syntactic])
+        return self._sum("semantic", (False,))
 
     @property
     def syntactic(self) -> SectionScore:
-        return _sum("syntactic", [section for section in self.sections if section.syntactic])
+        return self._sum("syntactic", (True,))
+
+    def _sum(self, name: str, kinds: tuple[bool, ...]) -> SectionScore:
+        own = [section for section in self.sections if section.syntactic in kinds]
+        sums = (sum(getattr(section, of) for section in own) for of in ("correct", "covered", "total"))
+        return SectionScore(name, bool(own) and all(section.syntactic for section in own), *sums)
 
 
 def evaluate_analogies(words: Words, sections: Sequence[AnalogySection], method: str = "3cosadd") -> AnalogyResult:
@@ -189,13 +194,3 @@ def answer_analogies(vectors: FloatArray, questions: NDArray[np.intp], method: s
             best[block][better] = score[better]
             answers[block][better] = winner[better] + start
     return answers
-
-
-def _sum(name: str, sections: Sequence[SectionScore]) -> SectionScore:
-    return SectionScore(
-        name,
-        bool(sections) and all(section.syntactic for section in sections),
-        sum(section.correct for section in sections),
-        sum(section.covered for section in sections),
-        sum(section.total for section in sections),
-    )

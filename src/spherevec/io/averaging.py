@@ -31,18 +31,14 @@ def averaging_vectors(model: Model) -> tuple[KeyedVectors, float | None]:
     weights, terms = model.word_weights, model.document_terms
     if weights is None or terms is None or model.docs is None:
         return model.words, None
-    rows = _sample(len(model.docs))
+    sample = np.linspace(0, len(model.docs) - 1, min(len(model.docs), _MOST_DOCUMENTS))
+    rows = np.unique(sample.astype(np.intp))
     counts, targets = terms[rows].astype(np.float64), np.asarray(model.docs.vectors[rows], np.float64)
     inputs = np.asarray(model.inputs.vectors, np.float64)
     fits = [(*_fit(counts, targets, inputs, weights.astype(np.float64) ** power), power) for power in _POWERS]
     cosine, mapping, power = max(fits, key=lambda fit: fit[0])
     vectors = weights[:, None] ** power * (inputs @ mapping[:-1] + mapping[-1])
     return KeyedVectors(list(model.inputs.names or ()), vectors.astype(np.float32), model.inputs.counts), cosine
-
-
-def _sample(n_documents: int) -> NDArray[np.intp]:
-    """Rows of documents, evenly spread."""
-    return np.unique(np.linspace(0, n_documents - 1, min(n_documents, _MOST_DOCUMENTS)).astype(np.intp))
 
 
 def _fit(counts: Any, targets: Floats, inputs: Floats, weights: Floats) -> tuple[float, Floats]:

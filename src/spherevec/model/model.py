@@ -221,7 +221,7 @@ class Model:
     def lexical_index(self) -> LexicalIndex | None:
         """What finds documents by their words, made when first asked for; None where these are not kept."""
         if self._lexical is None and self.terms is not None:
-            self._lexical = LexicalIndex(self.terms, self.word_weights)
+            self._lexical = LexicalIndex(self.terms)
         return self._lexical
 
     def encode(self, sentences: str | Sequence[str], **options: Any) -> NDArray[np.float32]:

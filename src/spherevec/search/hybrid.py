@@ -1,12 +1,14 @@
 """Rank documents by direction, by their words (BM25), or by both.
 
-Hybrid search ranks by the cosine to the query plus what its words give. A word gives a document up to 0.1 · weight ·
-rarity: the weight is how much the model has learned that the word says of its documents, the rarity its inverse
-document frequency as a share of the most that it can be. A word without a vector, of which direction knows nothing,
-gives up to 0.5. Documents that match the words nearly as well as the best one get up to 0.2 more, times the eighth
-power of their share of the best BM25 score; this grows with queries of more than six words. All of it happens twice:
-the second time the query is moved towards its first five answers. A query of one rare word is answered by the documents
-that hold it first. The figures: `experiments/search`.
+Hybrid search ranks by the cosine to the query plus what its words give:
+
+- up to 0.4, times the fourth power of the share of the query that a document holds, where each word counts by its
+  inverse document frequency, and less where a long document mentions it in passing;
+- up to 0.5 for a word without a vector, of which direction knows nothing;
+- up to 0.1, times the eighth power of the share of the best BM25 score; this grows with queries of over six words.
+
+All of it happens twice: the second time the query is moved towards its first five answers. A query of one rare word is
+answered by the documents that hold it first. The figures: `experiments/search`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
-from spherevec.search.lexical import LexicalIndex, Match
+from spherevec.search.lexical import K1, LexicalIndex, Match
 from spherevec.search.neighbors import ByteVectors, best_rows
 
 Float32 = NDArray[np.float32]
@@ -29,11 +31,10 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 MODES = ("hybrid", "dense", "lexical")
-WORD_SHARE = 0.1  # of the weight and the rarity of a word, in cosines
+COVERAGE_WEIGHT = 0.4  # of a document that holds all words of the query, in cosines
 UNKNOWN_WORD = 0.5  # what a word without a vector gives
-BEST_MATCH_WEIGHT = 0.2  # of the document with the best BM25 score, for a query of up to so many different words:
+BEST_MATCH_WEIGHT = 0.1  # of the document with the best BM25 score, for a query of up to so many different words:
 SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
-SQUARINGS = 3  # of the share of the best score: the eighth power
 RARE = 0.5  # the rarity from which on a query of one word is answered by what holds it
 FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
@@ -178,12 +179,18 @@ def lexical_part(matches: Sequence[Match], lexical: LexicalIndex, rows: Int64 | 
         return share
     held = share > 0
     share /= np.float32(best)
-    for _ in range(SQUARINGS):
+    for _ in range(3):  # the eighth power
         np.square(share, out=share)
     share *= np.float32(min(BEST_MATCH_WEIGHT * max(1.0, len(matches) / SHORT_QUERY), 1.0))
+    coverage = np.zeros_like(share)
+    whole = sum(match.idf * match.times for match in matches)
     for match in matches:
-        given = UNKNOWN_WORD if match.weight is None else WORD_SHARE * match.weight * match.rarity
-        share[match.rows] += np.float32(given) * match.saturation
+        # A word counts in full where it occurs as often as once in a document of mean length.
+        present = np.minimum(match.saturation * np.float32(1 + K1), 1)
+        coverage[match.rows] += np.float32(match.idf * match.times / whole) * present
+        if isinstance(match.word, str):
+            share[match.rows] += np.float32(UNKNOWN_WORD) * match.saturation
+    share += np.float32(COVERAGE_WEIGHT) * np.square(np.square(coverage))
     if len(matches) == 1 and matches[0].rarity >= RARE:
         share[matches[0].rows] += np.float32(2)  # more than cosines can differ
     share[~held] = 0

@@ -26,7 +26,6 @@ class Match(NamedTuple):
         saturation: (m,) from 0 to 1, how much of the word's weight each gets by its count and length.
         idf: inverse document frequency of the word.
         rarity: the same as a share of the most it can be, that of a word in one document.
-        weight: how much the word says of its documents, 1 on average; None where it has no vector.
         times: how often the word is in the query.
     """
 
@@ -35,7 +34,6 @@ class Match(NamedTuple):
     saturation: Float32
     idf: float
     rarity: float
-    weight: float | None
     times: int
 
 
@@ -44,15 +42,13 @@ class LexicalIndex:
 
     Args:
         terms: which words each document holds.
-        weights: (words,) how much each word says of its documents; None where that is not known.
-        k1, b: the two parameters of BM25.
     """
 
-    def __init__(self, terms: DocumentTerms, weights: Float32 | None = None, k1: float = K1, b: float = B) -> None:
-        self._terms, self._weights = terms, weights
+    def __init__(self, terms: DocumentTerms) -> None:
+        self._terms = terms
         lengths = terms.lengths.astype(np.float32)
         mean = max(float(lengths.mean(dtype=np.float64)) if len(lengths) else 1.0, 1.0)
-        self._norms: Float32 = np.float32(k1) * (1 - b + b * lengths / np.float32(mean))
+        self._norms: Float32 = np.float32(K1) * (1 - B + B * lengths / np.float32(mean))
 
     def holders(self, word: int | str) -> Int32:
         """The rows of the documents that hold a word: its id, or the word itself where it has no vector."""
@@ -87,8 +83,7 @@ class LexicalIndex:
         sound = self._sound(rows)
         rows, often = rows[sound], np.minimum(often[sound], 255).astype(np.float32)
         idf = self._idf(len(rows))
-        weight = None if isinstance(word, str) else 1.0 if self._weights is None else float(self._weights[word])
-        return Match(word, rows, often / (often + self._norms[rows]), idf, idf / self._idf(1), weight, times)
+        return Match(word, rows, often / (often + self._norms[rows]), idf, idf / self._idf(1), times)
 
     def _sound(self, rows: Int32) -> NDArray[np.bool_]:
         """Which rows are documents; a damaged file may hold others."""

@@ -56,15 +56,11 @@ def bm25(model, query):
 
 
 def lexical_part(model, query):
-    """What words add to cosines: by their weight and rarity, and for the best matches."""
+    """What words add to cosines: by how much of the query a document holds, and for the best matches."""
     words = bm25(model, query)
-    part = 0.2 * (words / words.max()) ** 8
-    for word in query.split():
-        share, idf = saturation(model, word)
-        if idf:
-            rarity = idf / math.log1p((len(TEXTS) - 0.5) / 1.5)
-            part += 0.1 * model.word_weights[model.words.position(word)] * rarity * share
-    return part
+    parts = [saturation(model, word) for word in query.split()]
+    held = sum(idf * np.minimum((1 + K1) * share, 1) for share, idf in parts) / sum(idf for _, idf in parts)
+    return 0.1 * (words / words.max()) ** 8 + 0.4 * held**4
 
 
 def slow_scores(model, query, mode):
