@@ -35,11 +35,12 @@ from spherevec.distributed.runtime import RayRuntime, ray_runtime
 from spherevec.distributed.worker import Shard, Task
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
+from spherevec.training.runtime import training_data
 
 GBITS = (1.0, 10.0, 25.0, 100.0)
 PARTS = {
-    "exchanges and training": "spherevec.distributed.backend:ClusterBackend.train",
-    "adding up": "spherevec.distributed.backend:ClusterBackend._merged",
+    "exchanges and training": "spherevec.distributed.runtime:ClusterBackend.train",
+    "adding up": "spherevec.distributed.runtime:ClusterBackend._merged",
 }
 
 
@@ -61,7 +62,7 @@ def parts(words: int, intervals: Sequence[int], dim: int, workers: int) -> list[
     shards = []
     for number in range(workers):
         ids, offsets = zipf_text(words, longest, rng)
-        shards.append(Shard(number, workers, ids, offsets, counts, config, total))
+        shards.append(Shard(number, workers, training_data(ids, offsets, counts, config), config, total))
         shards[-1].fill()
         shards[-1].warm_up()
     found = []

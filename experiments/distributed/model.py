@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, replace
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.layout import exchanges_an_epoch
+from spherevec.distributed.exchange import exchanges_an_epoch
 
 # Tokens a second of one thread, its seconds for each number of a row that moved (found, added up, applied), and the
 # dimension it was measured with, by the size of the vocabulary: larger tables fit no cache. benchmarks.cluster parts.

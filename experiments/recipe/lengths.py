@@ -19,7 +19,7 @@ from experiments.datasets import LabelledTexts, cross_validated, labelled_sets, 
 from spherevec.engine.fit import BY_LENGTH
 from spherevec.evaluation import evaluate_clustering, given_split, random_splits
 from spherevec.model import Model
-from spherevec.model.inference import fitter_of
+from spherevec.model.inference import DocumentFitter
 
 Floats = NDArray[np.float32]
 
@@ -43,7 +43,7 @@ def fitted(model: Model, by_length: tuple[float, float], passes: int, device: st
     lengths = np.asarray(counts.sum(axis=1), np.int64).reshape(-1)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     model.fit = model.fit._replace(by_length=np.array(by_length, np.float32))
-    return fitter_of(model).fit(ids, offsets, epochs=passes, device=device)
+    return DocumentFitter(model).fit(ids, offsets, epochs=passes, device=device)
 
 
 def scores(vectors: Floats, data: LabelledTexts) -> dict[str, float]:

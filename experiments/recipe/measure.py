@@ -14,8 +14,8 @@ from experiments.recipe.variants import REFITS
 from spherevec import sphere
 from spherevec.config import INFERENCE_SAMPLE, TrainConfig
 from spherevec.corpus import EncodedCorpus
+from spherevec.model import KeyedVectors, Model
 from spherevec.model.inference import DocumentFitter
-from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.training import train_corpus
 
 Floats = NDArray[np.float32]
@@ -72,7 +72,8 @@ def fitted(
         sample=config.sample_threshold * refit.get("sample", INFERENCE_SAMPLE) / INFERENCE_SAMPLE,
         negative=config.negative * int(refit.get("negative", 1)),
     )
-    fitter = DocumentFitter(words, corpus.vocabulary.counts, config, bias, lambda: words[0])
+    table = KeyedVectors(corpus.vocabulary.words, words, corpus.vocabulary.counts)
+    fitter = DocumentFitter(Model(table, config=config.as_dict(), parameters={"document_bias": bias}))
     ids, offsets = np.asarray(corpus.ids), np.asarray(corpus.offsets)
     return fitter.fit(ids, offsets, alpha=refit.get("alpha"), threads=config.threads, device=device)
 

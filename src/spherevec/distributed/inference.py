@@ -17,9 +17,7 @@ from spherevec.corpus.read.pieces import Piece, find_parts, source_columns, stag
 from spherevec.corpus.read.readers import open_source
 from spherevec.corpus.table.records import joined_columns
 from spherevec.devices import DEVICES
-from spherevec.distributed.cluster import check_workers, connected, threads_a_worker, worker_error
-from spherevec.distributed.reading import PartAbout
-from spherevec.distributed.worker_pool import MOST_DEATHS
+from spherevec.distributed.cluster import MOST_DEATHS, check_workers, connected, threads_a_worker, worker_error
 from spherevec.engine.base import Floats
 from spherevec.io.binary import write_ids
 from spherevec.model import Model
@@ -32,7 +30,8 @@ class InferredPart(NamedTuple):
     """What was inferred of one part."""
 
     blocks: list[Inferred]
-    about: PartAbout
+    rows: list[int]  # documents of each piece
+    notes: list[str]
     columns: Mapping[str, NDArray[Any]]  # of the table of documents, where ids are wanted
 
 
@@ -60,7 +59,7 @@ def infer_part(job: InferenceJob, pieces: list[Piece]) -> InferredPart:
     """Read a part of the source, and fit its documents; runs on any machine that sees the model."""
     with tempfile.TemporaryDirectory() as place, staged_pieces(pieces, Path(place)) as stage:
         if not stage.given:
-            return InferredPart([], PartAbout(CorpusSummary(0, 0, 0, 0, 0), [0] * len(pieces)), {})
+            return InferredPart([], [0] * len(pieces), [], {})
         records_in = Path(place) if job.with_ids else None
         source = open_source(stage.given, job.reading, records_in=records_in)
         blocks = list(infer_batches(_model(job.model), source.all(), job.options))
@@ -69,9 +68,8 @@ def infer_part(job: InferenceJob, pieces: list[Piece]) -> InferredPart:
             with source.records as records:
                 records.write(Path(place) / "table")
             columns = read_tensors(Path(place) / "table", memory_map=False)
-        documents = sum(len(block.vectors) for block in blocks)
-        summary = CorpusSummary(documents, 0, 0, 0, 0, notes=[stage.renamed(note) for note in source.notes])
-        return InferredPart(blocks, PartAbout(summary, stage.rows(columns, documents)), columns)
+        rows = stage.rows(columns, sum(len(block.vectors) for block in blocks))
+        return InferredPart(blocks, rows, [stage.renamed(note) for note in source.notes], columns)
 
 
 def infer_files(
@@ -112,10 +110,10 @@ def infer_files(
         inferred = _inferred(module, job, parts, ahead=2 * count)
         rows = write_rows(out, vectors(inferred), Model.load(job.model).vector_size, overwrite=overwrite)
     if ids_file is not None:
-        columns = joined_columns([(part.about.summary.documents, part.columns) for part in done])
-        columns |= source_columns(columns, parts, [part.about.rows for part in done])
+        columns = joined_columns([(sum(part.rows), part.columns) for part in done])
+        columns |= source_columns(columns, parts, [part.rows for part in done])
         write_ids(ids_file, DocumentTable(columns).ids, overwrite=overwrite)
-    return rows, counts.summary([*notes, *(note for part in done for note in part.about.summary.notes)])
+    return rows, counts.summary([*notes, *(note for part in done for note in part.notes)])
 
 
 def _inferred(module: Any, job: InferenceJob, parts: Sequence[list[Piece]], ahead: int) -> Iterator[InferredPart]:

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import time
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field, replace
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.corpus import Vocabulary
+from spherevec.corpus import EncodedCorpus, Vocabulary, encode
+from spherevec.corpus.count.encoded import Part, rewrite
+from spherevec.corpus.count.summary import CorpusSummary
+from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.pieces import Piece, staged_pieces
 from spherevec.distributed.exchange import SHARED, RowDeltas, Slice, apply_delta, merged, packed
-from spherevec.distributed.reading import EncodedPart, PartReader
 from spherevec.engine.backends import make_backend
-from spherevec.engine.base import Biases, Block, Floats
+from spherevec.engine.base import Biases, Block, Floats, TrainingData
 from spherevec.engine.cpu.document_rows import document_rows
 from spherevec.engine.cpu.word_weights import Coherence, coherence, documents_looked_at
 from spherevec.engine.figures import Sums
@@ -31,9 +35,9 @@ from spherevec.engine.schedule import CHUNK_ROWS, SMALLEST_EPOCH, epoch_blocks, 
 from spherevec.process import usable_cores
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import available_memory
-from spherevec.training.run import with_biases
+from spherevec.storage.text_column import TextColumn
+from spherevec.training.run import train_blocks, with_biases
 from spherevec.training.runtime import training_data
-from spherevec.training.workers import train_blocks
 
 IDS, LENGTHS = "ids.bin", "lengths.bin"
 # Rounds of an epoch of each of several workers: their mean goes less far than each of them, so a short text needs more
@@ -42,23 +46,16 @@ _SMALLEST_EPOCH = 32
 _ROWS_AT_ONCE = 1 << 16  # a copy of all would take as much memory as the tables
 
 
-@dataclass(frozen=True)
-class Task:
-    """What all workers do between two exchanges.
-
-    Attributes:
-        step, steps: which exchange of the epoch, and how many it has.
-        alpha: the learning rate that they begin with.
-        sums: what the figures go on from.
-    """
+class Task(NamedTuple):
+    """What all workers do between two exchanges."""
 
     epoch: int
-    step: int
+    step: int  # which exchange of the epoch, out of `steps`
     steps: int
-    alpha: float
+    alpha: float  # the learning rate that they begin with
     word_bias: float
     document_bias: float
-    sums: Sums = field(default_factory=Sums)
+    sums: Sums = Sums()  # what the figures go on from
 
 
 class Report(NamedTuple):
@@ -74,8 +71,7 @@ class Shard:
 
     Args:
         number: of the worker, out of `workers`.
-        ids, offsets: its documents.
-        counts: (V,) of the words in the whole text.
+        data: its documents, and the words of the whole text.
         config: resolved for the whole text.
         tokens: of the whole text.
     """
@@ -84,15 +80,12 @@ class Shard:
         self,
         number: int,
         workers: int,
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        data: TrainingData,
         config: TrainConfig,
         tokens: int,
-        workdir: str | Path | None = None,
+        workdir: str | None = None,
     ) -> None:
-        self._workers, self._tokens, self._seed = workers, tokens, config.seed
-        self._data = training_data(ids, offsets, counts, config)
+        self._workers, self._data, self._tokens, self._seed = workers, data, tokens, config.seed
         self._config = config.with_(seed=seed_of(config.seed, number))
         self._backend = make_backend(self._data, config, workdir)
         self._biases = Biases(config.bias, config.bias)
@@ -201,8 +194,26 @@ class Shard:
             self._backend.refit_documents(first, last, own)
 
 
-class Worker(PartReader, Shard):
-    """One of the workers of a run; it is a shard from `prepare` on.
+class PartAbout(NamedTuple):
+    """What the driver hears of a part that was read: what it holds, and how many documents each of its pieces has."""
+
+    summary: CorpusSummary
+    rows: list[int]
+
+
+class EncodedPart(NamedTuple):
+    """A part in the words of the whole text, as the driver gets it."""
+
+    ids: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    hashes: NDArray[np.uint64]  # of dropped words, and the document that each stands in
+    rows: NDArray[np.int32]
+    columns: Mapping[str, NDArray[Any]]  # of the table of documents
+    unknown: int  # documents that have words, but none that is kept
+
+
+class Worker(Shard):
+    """One of the workers of a run: it reads parts of the text, or is sent documents; a shard from `prepare` on.
 
     Args:
         number: its number, out of `workers`.
@@ -212,7 +223,9 @@ class Worker(PartReader, Shard):
     def __init__(self, number: int, workers: int, workdir: str | None = None) -> None:
         self._number, self._of, self._workdir = number, workers, workdir
         self._stack = contextlib.ExitStack()
-        PartReader.__init__(self, self._stack.enter_context(working_folder(workdir)))
+        self._folder = self._stack.enter_context(working_folder(workdir))
+        # What was read: None for a part of no documents; and the words of each, which are hashed once.
+        self._parts: list[tuple[EncodedCorpus | None, TextColumn, NDArray[np.uint64]]] = []
         for name in (IDS, LENGTHS):
             (self._folder / name).touch()
 
@@ -223,30 +236,68 @@ class Worker(PartReader, Shard):
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return socket.gethostname(), os.getpid(), most, time.process_time()
 
+    def read_part(self, pieces: list[Piece], tokenizer: Any, threads: int, reading: ReadOptions) -> PartAbout:
+        """Read a part into the folder: all its words are kept for now, each under a number of this part."""
+        corpus = None
+        with staged_pieces(pieces, self._folder) as stage:
+            if stage.given:
+                target = self._folder / f"part-{len(self._parts)}"
+                shutil.rmtree(target, ignore_errors=True)
+                corpus = encode(stage.given, target, min_count=1, tokenizer=tokenizer, threads=threads, reading=reading)
+        words = TextColumn.of(corpus.vocabulary.words if corpus else [])
+        self._parts.append((corpus, words, words.hashes()))
+        if corpus is None:
+            return PartAbout(CorpusSummary(0, 0, 0, 0, 0, 0), [0] * len(pieces))
+        summary = corpus.summary.with_(notes=tuple(stage.renamed(note) for note in corpus.summary.notes))
+        return PartAbout(summary, stage.rows(corpus.document_columns or {}, corpus.n_documents))
+
+    def counts(self, bucket: int, buckets: int) -> CountedWords:
+        """How often each word occurs in all parts, of one of `buckets` sets of words."""
+        found = [CountedWords(TextColumn.of([]), np.zeros(0, np.int64))]
+        for corpus, words, hashes in self._parts:
+            if corpus is not None:
+                places = np.flatnonzero(hashes % np.uint64(buckets) == bucket)
+                counts = corpus.vocabulary.counts[places]
+                found.append(CountedWords(CountedWords(words, counts).at(places), counts))
+        return merge_counts(found)
+
+    def renumber(self, part: int, vocabulary: Vocabulary) -> EncodedPart:
+        """Keep a part that was read here in the words of the whole text; returns a copy."""
+        corpus, words, hashes = self._parts[part]
+        if corpus is None:
+            none = np.zeros(0, np.int32)
+            return EncodedPart(none, np.zeros(0, np.int64), np.zeros(0, np.uint64), none, {}, 0)
+        numbers = vocabulary.ids_of(words)
+        folder = self._folder / "renumbered"
+        with rewrite([Part(corpus, numbers, np.arange(corpus.n_documents))], vocabulary, folder) as new:
+            ids, lengths = np.array(new.ids), np.diff(new.offsets)
+        shutil.rmtree(folder)
+        self.append(ids, lengths)
+        dropped = np.flatnonzero(numbers[corpus.ids] < 0)
+        rows = (np.searchsorted(corpus.offsets, dropped, "right") - 1).astype(np.int32)
+        columns = {name: np.array(array) for name, array in (corpus.document_columns or {}).items()}
+        unknown = int(np.count_nonzero((np.diff(corpus.offsets) > 0) & (lengths == 0)))
+        return EncodedPart(ids, lengths, hashes[corpus.ids[dropped]], rows, columns, unknown)
+
     def append(self, ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
         """Take some documents, behind those that are here."""
         for name, array in ((IDS, ids), (LENGTHS, lengths)):
             with (self._folder / name).open("ab") as file:
                 file.write(np.ascontiguousarray(array).data)
 
-    def renumber(self, part: int, vocabulary: Vocabulary) -> EncodedPart:
-        """Keep a part that was read here in the words of the whole text; returns a copy."""
-        encoded = self.renumbered(part, vocabulary)
-        self.append(encoded.ids, encoded.lengths)
-        return encoded
-
     def prepare(self, counts: NDArray[np.int64], config: TrainConfig, tokens: int) -> int:
-        """Get ready to train on the documents that are here; returns the rounds of an epoch.
-
-        Args:
-            tokens: of the whole text.
-        """
-        self.forget_parts()
+        """Get ready to train on the documents that are here, of a text of so many tokens; the rounds of an epoch."""
+        for number, (corpus, *_) in enumerate(self._parts):
+            if corpus is not None:
+                corpus.close()
+            shutil.rmtree(self._folder / f"part-{number}", ignore_errors=True)
+        self._parts = []
         lengths = np.fromfile(self._folder / LENGTHS, np.int64)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         size = int(offsets[-1])
         ids = np.memmap(self._folder / IDS, np.int32, "r", shape=(size,)) if size else np.zeros(0, np.int32)
-        Shard.__init__(self, self._number, self._of, ids, offsets, counts, config, tokens, self._workdir)
+        data = training_data(ids, offsets, counts, config)
+        Shard.__init__(self, self._number, self._of, data, config, tokens, self._workdir)
         return len(self.blocks(0))
 
     def merge(self, alpha: float, *parts: Slice) -> Slice:
@@ -254,13 +305,17 @@ class Worker(PartReader, Shard):
         return merged(parts, alpha, usable_cores())
 
 
+def merge_counts(parts: Sequence[CountedWords]) -> CountedWords:
+    """The sum of several counts."""
+    total: dict[str, int] = {}
+    for part in parts:
+        for word, count in zip(part.words, part.counts.tolist(), strict=True):
+            total[word] = total.get(word, 0) + count
+    return CountedWords(TextColumn.of(total), np.fromiter(total.values(), np.int64, len(total)))
+
+
 def seed_of(seed: int, number: int) -> int:
     """The seed of a worker; the first one has that of the run, so that alone it does what one machine does."""
     if not number:
         return seed
     return int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def total(sums: list[Sums]) -> Sums:
-    """The sums of several workers, added up in their order."""
-    return Sums(*(sum(column) for column in zip(*map(astuple, sums), strict=True)))

@@ -22,7 +22,7 @@ from spherevec.errors import ConfigError
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
 from spherevec.explore.layout import CellIndex, Rows, place_on_globe, row_runner
 from spherevec.explore.page import NotebookPage, save_page
-from spherevec.model.inference import fitter_of
+from spherevec.model.inference import DocumentFitter
 from spherevec.sphere import Floats
 from spherevec.topics import find_topics, topics_of
 
@@ -202,7 +202,7 @@ def keep_shares(model: Model) -> NDArray[np.float64]:
     """Keep probability of each word when documents are fitted; 1 where counts are not known."""
     if model.counts is None:
         return np.ones(len(model.words))
-    threshold = fitter_of(model).settings().sample_threshold
+    threshold = DocumentFitter(model).settings().sample_threshold
     return np.asarray(keep_probabilities(np.maximum(model.counts, 1), threshold) / 2.0**32)
 
 
@@ -231,7 +231,7 @@ def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
 
 def fit_of(model: Model, embedded: int) -> Fit:
     """How the model fits documents: with its weights, or with a fixed set of negative samples."""
-    config = fitter_of(model).settings()
+    config = DocumentFitter(model).settings()
     dim = model.vector_size
     if model.fit is None:
         counts = np.ones(len(model.words), np.int64) if model.counts is None else np.maximum(model.counts, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
+from spherevec.storage.text_column import TextColumn
 
 Rows = NDArray[np.int64]
 
@@ -25,11 +27,7 @@ class DocumentEdit(NamedTuple):
 
     @classmethod
     def adding(cls, n_documents: int, replaced: Rows) -> DocumentEdit:
-        """Add documents to a model of `n_documents`.
-
-        Args:
-            replaced: (m,) the row that each added document replaces, -1 for one that is appended.
-        """
+        """Add m documents to n; `replaced` (m,) is the row that each replaces, -1 for one that is appended."""
         replaces = replaced >= 0
         stays = np.ones(n_documents, np.bool_)
         stays[replaced[replaces]] = False
@@ -60,33 +58,38 @@ class DocumentEdit(NamedTuple):
         return kept if added is None else np.concatenate([kept, added])[self.order]
 
     def join_tables(self, old: DocumentTable, added: DocumentTable | None, first_number: int = 0) -> DocumentTable:
-        """The table of documents after the edit.
-
-        Args:
-            first_number: documents without an id get numbers from here on that no document has.
-        """
+        """The table of documents after the edit; those without an id get free numbers, from `first_number` on."""
         if added is None:
             table = old.take(self.kept)
             return table if table.named else table.with_ids([old.ids[row] for row in self.kept.tolist()])
         if not added.named and old.named:
-            added = added.with_ids(_free_numbers(old, len(added), first_number))
+            free = (str(number) for number in count(max(len(old), first_number)) if str(number) not in old.ids)
+            added = added.with_ids(list(islice(free, len(added))))
         if len(self.kept) == len(old):
             return DocumentTable.concatenate([old, added])
         return DocumentTable.concatenate([old.take(self.kept), added]).take(self.order)
 
-    def join_terms(self, old: DocumentTerms, added: DocumentTerms | None) -> DocumentTerms | None:
-        """The words of the documents after the edit; None where those of the added documents are not known."""
+    def join_terms(
+        self, old: DocumentTerms, added: DocumentTerms | None, new_words: Sequence[str]
+    ) -> DocumentTerms | None:
+        """The words of the documents after the edit; None where those of the added documents are not known.
+
+        Words that the edit brings stand in old documents, too, as words without a vector.
+        """
         n_added = len(self.order) - len(self.kept)
         if added is None:
             return None if n_added else join_terms([(old, self.kept)], self.order)
-        return join_terms([(old, self.kept), (added, np.arange(n_added))], self.order)
+        return join_terms([(old, self.kept), (added, np.arange(n_added))], self.order, new_words)
 
 
-def join_terms(parts: Sequence[tuple[DocumentTerms, Rows]], order: Rows) -> DocumentTerms:
+def join_terms(
+    parts: Sequence[tuple[DocumentTerms, Rows]], order: Rows, new_words: Sequence[str] = ()
+) -> DocumentTerms:
     """The words of some documents of several collections, in memory; the widest decides how many words there are.
 
     Args:
         order: (n,) for each row of the result, its position among the rows of all parts.
+        new_words: the last of the words, which other parts may have as words without a vector.
     """
     from scipy.sparse import csr_array, vstack
 
@@ -106,9 +109,17 @@ def join_terms(parts: Sequence[tuple[DocumentTerms, Rows]], order: Rows) -> Docu
         rare_rows.append(moved[own_rows][moved[own_rows] >= 0])
         first += len(rows)
     counts = csr_array(vstack(blocks, format="csr")[order])
+    all_hashes, all_rows = np.concatenate(hashes), np.concatenate(rare_rows)
+    if new_words:
+        known = TextColumn.of(new_words).hashes()
+        sorted_known = np.argsort(known)
+        found = sorted_known[np.minimum(np.searchsorted(known[sorted_known], all_hashes), len(known) - 1)]
+        joins = known[found] == all_hashes
+        words = n_words - len(known) + found[joins]
+        counts += csr_array((np.ones(len(words), np.int32), (all_rows[joins], words)), shape=counts.shape)
+        all_hashes, all_rows = all_hashes[~joins], all_rows[~joins]
     counts.sort_indices()
     by_word = counts.tocsc()
-    all_hashes, all_rows = np.concatenate(hashes), np.concatenate(rare_rows)
     by_hash = np.lexsort((all_rows, all_hashes))
     return DocumentTerms(
         {
@@ -123,14 +134,3 @@ def join_terms(parts: Sequence[tuple[DocumentTerms, Rows]], order: Rows) -> Docu
             "rare_rows": all_rows[by_hash].astype(np.int32),
         }
     )
-
-
-def _free_numbers(table: DocumentTable, count: int, first: int) -> list[str]:
-    """Ids for documents that have none: numbers that no document has, from the size of the table or `first` on."""
-    free: list[str] = []
-    number = max(len(table), first)
-    while len(free) < count:
-        if str(number) not in table.ids:
-            free.append(str(number))
-        number += 1
-    return free

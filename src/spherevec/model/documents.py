@@ -7,6 +7,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,8 @@ from spherevec.corpus.table.records import (
     text_arrays,
 )
 from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
-from spherevec.model.document_ids import ImplicitIds
 from spherevec.storage.tensors import read_tensors, write_tensors
-from spherevec.storage.text_column import TextColumn
+from spherevec.storage.text_column import TextColumn, Texts
 
 Rows = NDArray[np.int64]
 
@@ -58,20 +58,61 @@ class UnknownDocumentError(SpherevecError, KeyError):
         return str(self.args[0])
 
 
+class ImplicitIds(Texts):
+    """Ids of documents that have none of their own.
+
+    They are `name` of a source that is one document (`whole`), `name:line` of others, and without sources positions.
+    """
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]], n_rows: int) -> None:
+        self._n_rows, self._names = n_rows, TextColumn.of([])
+        if "sources.rows" in tensors:
+            self._names = TextColumn(tensors["sources.offsets"], tensors["sources.bytes"])
+            self._first_rows, self._whole = tensors["sources.rows"], tensors["sources.whole"]
+            rows = self._first_rows
+            if not len(self._names) == len(rows) == len(self._whole) or (len(rows) and rows[0] != 0):
+                raise FormatError("its sources do not fit each other; copy it again")
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def _text(self, row: int) -> str:
+        if not len(self._names):
+            return str(row)
+        source = int(np.searchsorted(self._first_rows, row, "right")) - 1
+        name = self._names[source]
+        return name if self._whole[source] else f"{name}:{row - int(self._first_rows[source]) + 1}"
+
+    def first_duplicate(self) -> tuple[int, int] | None:
+        return None  # sources have different names, and lines different numbers
+
+    def find(self, text: str) -> int | None:
+        if not len(self._names):
+            return int(text) if text.isascii() and text.isdigit() and int(text) < len(self) else None
+        source = self._names.find(text)
+        if source is not None and self._whole[source]:
+            return int(self._first_rows[source])
+        name, _, line = text.rpartition(":")
+        if not (line.isascii() and line.isdigit() and len(line) < 19):
+            return None
+        source = self._names.find(name)
+        if source is None or self._whole[source]:
+            return None
+        row = int(self._first_rows[source]) + int(line) - 1
+        last = int(self._first_rows[source + 1]) if source + 1 < len(self._names) else len(self)
+        return row if int(self._first_rows[source]) <= row < last else None
+
+
 class _Column:
     """One kept field."""
 
-    def __init__(self, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.kind = kind
-        self.arrays = dict(arrays)
-        self.texts = TextColumn(arrays["offsets"], arrays["bytes"]) if "offsets" in arrays else None
-        self._categories: list[str] | None = None
+    def __init__(self, name: str, kind: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.name, self.kind, self.arrays = name, kind, dict(arrays)
+        self.texts = TextColumn(arrays["offsets"], arrays["bytes"]) if "offsets" in arrays else TextColumn.of([])
 
-    @property
+    @cached_property
     def categories(self) -> list[str]:
-        if self._categories is None:
-            self._categories = list(self.texts or ())
-        return self._categories
+        return list(self.texts)
 
     def values(self, rows: Any = slice(None)) -> NDArray[Any]:
         """The cells as a NumPy array: objects (str), float64, int64 or datetime64[us]."""
@@ -80,16 +121,75 @@ class _Column:
             codes = self.arrays["codes"][rows]
             if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < len(names) - 1:
                 raise FormatError("a column has a category that it does not name; copy the model again")
-            result: NDArray[Any] = names[codes]
-            return result
+            return np.asarray(names[codes])
         if self.kind == "text":
-            assert self.texts is not None
             numbers = np.arange(len(self.texts))[rows]
             if len(numbers) > _MANY_ROWS:
                 self.texts.check()
             return np.array([self.texts[int(row)] for row in numbers], object)
         values: NDArray[Any] = self.arrays["values"][rows]
         return values.view("datetime64[us]") if self.kind == "date" else values
+
+    def matches(self, sign: str, value: Any) -> NDArray[np.bool_]:
+        """Where the cells compare with a value, or with one of a list, as the sign says."""
+        if sign in ("", "!="):
+            found = reduce(np.logical_or, (self._equal(one) for one in _as_list(value)), np.zeros(1, np.bool_))
+            return ~found if sign == "!=" else found
+        if self.kind not in ("number", "date"):
+            raise ConfigError(f"field {self.name!r} holds {self.kind}, which {sign} does not order; use = or !=")
+        cells = self.arrays["values"]
+        if self.kind == "number":
+            return np.asarray(_COMPARISONS[sign](cells, self._number(value)))
+        first, end = self._period(value)
+        if sign in ("<=", ">"):  # 2024 ends with its last moment
+            first, sign = end, "<" if sign == "<=" else ">="
+        return np.asarray(_COMPARISONS[sign](cells, first) & (cells != MISSING_DATE))
+
+    def _equal(self, value: Any) -> NDArray[np.bool_]:
+        """Where the field holds a value; None and '' stand for a missing cell."""
+        missing = value is None or value == ""
+        if self.kind == "category":
+            text = "true" if value is True else "false" if value is False else str(value)
+            code = -1 if missing else self.categories.index(text) if text in self.categories else -2
+            return np.asarray(self.arrays["codes"] == code)
+        if self.kind == "text":
+            wanted = TextColumn.of(["" if missing else str(value)])
+            alike: NDArray[np.bool_] = np.asarray(self.texts.hashes() == wanted.hashes()[0])
+            rows = np.flatnonzero(alike)
+            alike[rows] = [self.texts[int(row)] == wanted[0] for row in rows]
+            return alike
+        cells = self.arrays["values"]
+        if missing:
+            return np.asarray(cells == MISSING_DATE if self.kind == "date" else np.isnan(cells.astype(np.float64)))
+        if self.kind == "number":
+            return np.asarray(cells == self._number(value))
+        first, end = self._period(value)
+        return np.asarray((cells >= first) & (cells < end))
+
+    def _number(self, value: Any) -> Any:
+        """What the cells of a number are compared with."""
+        value = value.item() if isinstance(value, np.generic) else value
+        number = as_number(value.strip()) if isinstance(value, str) else value
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise ConfigError(f"field {self.name!r} holds numbers; {value!r:.40} is none")
+        if abs(number) > sys.float_info.max:  # a whole number that no cell reaches
+            return math.inf if number > 0 else -math.inf
+        return number
+
+    def _period(self, value: Any) -> tuple[int, int]:
+        """The first microsecond of a year, a month, a day, a moment or a range, and the first one after it."""
+        value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, str) and ".." in value:
+            first, _, last = value.partition("..")
+            return self._period(first)[0], self._period(last)[1]
+        moment = as_microseconds(value, months=True)
+        if moment is None:
+            raise ConfigError(f"field {self.name!r} holds dates; {value!r:.40} is none: write 2024-11-30")
+        unit = _PERIODS.get(len(value.strip())) if isinstance(value, str) else None
+        if unit is None:
+            return moment, moment + 1
+        after = np.datetime64(moment, "us").astype(f"datetime64[{unit}]") + 1
+        return moment, int(after.astype("datetime64[us]").astype(np.int64))
 
 
 class DocumentTable:
@@ -113,10 +213,10 @@ class DocumentTable:
             arrays = column_arrays(tensors, number)
             self._check_column(column, arrays)
             if column["role"] == "field":
-                self._fields[column["name"]] = _Column(column["kind"], arrays)
+                self._fields[column["name"]] = _Column(column["name"], column["kind"], arrays)
             else:
                 self._roles[column["role"]] = TextColumn(arrays["offsets"], arrays["bytes"])
-        self.ids: Sequence[str] = self._roles["id"] if "id" in self._roles else self._implicit_ids()
+        self.ids: Sequence[str] = self._roles["id"] if "id" in self._roles else ImplicitIds(tensors, self._n_rows)
 
     @classmethod
     def open(cls, path: str | Path, *, memory_map: bool = True) -> DocumentTable:
@@ -207,11 +307,8 @@ class DocumentTable:
 
     def title(self, row: int) -> str:
         """The title of a document or, where it has none, the beginning of its text; '' if neither was kept."""
-        if "title" in self._roles:
-            title = self._roles["title"][row]
-            if title:
-                return title
-        return self.snippet(row, TITLE_LENGTH)
+        own = self._roles["title"][row] if "title" in self._roles else ""
+        return own or self.snippet(row, TITLE_LENGTH)
 
     def snippet(self, row: int, length: int | None = None) -> str:
         """The beginning of a document's text, as much as was kept or `length` characters of it."""
@@ -264,7 +361,8 @@ class DocumentTable:
             raise ConfigError(f"conditions come as a dict such as {{'team': 'billing'}}, not {conditions!r:.60}")
         chosen = np.ones(len(self), np.bool_)
         for key, value in conditions.items():
-            name, sign = self._split_comparison(key)
+            sign = "" if key in self._fields else next((sign for sign in _COMPARISONS if key.endswith(sign)), "")
+            name = key.removesuffix(sign).strip() if sign else key
             if name == "id" and name not in self._fields:
                 if sign not in ("", "!="):
                     raise ConfigError(f"ids are compared with = and !=, not {sign}")
@@ -272,14 +370,13 @@ class DocumentTable:
                 mask[[self.row_of(one) for one in _as_list(value)]] = True
                 chosen &= ~mask if sign == "!=" else mask
             else:
-                chosen &= self._matches(name, sign, value)
+                chosen &= self._field(name).matches(sign, value)
         return np.flatnonzero(chosen)
 
     def check(self) -> None:
         """Raise `FormatError` unless every cell can be read."""
         for texts in (*self._roles.values(), *(column.texts for column in self._fields.values())):
-            if texts is not None:
-                texts.check()
+            texts.check()
         for column in self._fields.values():
             if column.kind == "category":
                 column.values()
@@ -324,41 +421,6 @@ class DocumentTable:
             raise ConfigError(f"no field {name!r:.60} was kept; there are {listed}")
         return self._fields[name]
 
-    def _split_comparison(self, key: str) -> tuple[str, str]:
-        if key in self._fields:
-            return key, ""
-        for sign in _COMPARISONS:
-            if key.endswith(sign):
-                return key[: -len(sign)].strip(), sign
-        return key, ""
-
-    def _matches(self, name: str, sign: str, value: Any) -> NDArray[np.bool_]:
-        column = self._field(name)
-        if sign in ("", "!="):
-            found = np.zeros(len(self), np.bool_)
-            for one in _as_list(value):
-                found |= _equal(column, name, one)
-            return ~found if sign == "!=" else found
-        if column.kind not in ("number", "date"):
-            raise ConfigError(f"field {name!r} holds {column.kind}, which {sign} does not order; use = or !=")
-        cells = column.arrays["values"]
-        if column.kind == "number":
-            return np.asarray(_COMPARISONS[sign](cells, _number(name, value)))
-        first, end = _period(name, value)
-        if sign in ("<=", ">"):  # 2024 ends with its last moment
-            first, sign = end, "<" if sign == "<=" else ">="
-        return np.asarray(_COMPARISONS[sign](cells, first) & (cells != MISSING_DATE))
-
-    def _implicit_ids(self) -> ImplicitIds:
-        if "sources.rows" not in self.tensors:
-            nothing = TextColumn.of([])
-            return ImplicitIds(nothing, np.zeros(0, np.int64), np.zeros(0, np.uint8), self._n_rows)
-        names = TextColumn(self.tensors["sources.offsets"], self.tensors["sources.bytes"])
-        rows, whole = self.tensors["sources.rows"], self.tensors["sources.whole"]
-        if not len(names) == len(rows) == len(whole) or (len(rows) and rows[0] != 0):
-            raise FormatError("its sources do not fit each other; copy it again")
-        return ImplicitIds(names, rows, whole, self._n_rows)
-
     def _check_column(self, column: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Raise `FormatError` unless a column has the arrays of its kind, of the right types and lengths."""
         kind, role = column["kind"], column["role"]
@@ -385,56 +447,6 @@ def _schema(tensors: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     if not sound:
         raise FormatError("holds no description of its columns; copy it again")
     return dict(schema)
-
-
-def _equal(column: _Column, name: str, value: Any) -> NDArray[np.bool_]:
-    """Where a field holds a value; None and '' stand for a missing cell."""
-    missing = value is None or value == ""
-    if column.kind == "category":
-        text = "true" if value is True else "false" if value is False else str(value)
-        code = -1 if missing else column.categories.index(text) if text in column.categories else -2
-        return np.asarray(column.arrays["codes"] == code)
-    if column.kind == "text":
-        assert column.texts is not None
-        wanted = TextColumn.of(["" if missing else str(value)])
-        alike: NDArray[np.bool_] = np.asarray(column.texts.hashes() == wanted.hashes()[0])
-        rows = np.flatnonzero(alike)
-        alike[rows] = [column.texts[int(row)] == wanted[0] for row in rows]
-        return alike
-    cells = column.arrays["values"]
-    if missing:
-        return np.asarray(cells == MISSING_DATE if column.kind == "date" else np.isnan(cells.astype(np.float64)))
-    if column.kind == "number":
-        return np.asarray(cells == _number(name, value))
-    first, end = _period(name, value)
-    return np.asarray((cells >= first) & (cells < end))
-
-
-def _number(name: str, value: Any) -> Any:
-    """What the cells of a number are compared with."""
-    value = value.item() if isinstance(value, np.generic) else value
-    number = as_number(value.strip()) if isinstance(value, str) else value
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise ConfigError(f"field {name!r} holds numbers; {value!r:.40} is none")
-    if abs(number) > sys.float_info.max:  # a whole number that no cell reaches
-        return math.inf if number > 0 else -math.inf
-    return number
-
-
-def _period(name: str, value: Any) -> tuple[int, int]:
-    """The first microsecond of a year, a month, a day, a moment or a range, and the first one after it."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, str) and ".." in value:
-        first, _, last = value.partition("..")
-        return _period(name, first)[0], _period(name, last)[1]
-    moment = as_microseconds(value, months=True)
-    if moment is None:
-        raise ConfigError(f"field {name!r} holds dates; {value!r:.40} is none: write 2024-11-30")
-    unit = _PERIODS.get(len(value.strip())) if isinstance(value, str) else None
-    if unit is None:
-        return moment, moment + 1
-    after = np.datetime64(moment, "us").astype(f"datetime64[{unit}]") + 1
-    return moment, int(after.astype("datetime64[us]").astype(np.int64))
 
 
 def _as_list(value: Any) -> Sequence[Any]:

@@ -108,13 +108,29 @@ def _load(opened: OpenFolder, memory_map: bool, verify: bool) -> dict[str, Any]:
     folder = opened.path
     encoded, manifest = _read_manifest(opened)
     values: dict[str, Any] = dict.fromkeys(PARTS)
+    files: dict[str, BinaryIO] = {}
     with contextlib.ExitStack() as stack:
-        files = {name: stack.enter_context(file) for name, file in _checked_files(opened, manifest, verify).items()}
+        for name in sorted((folder_files() - {MANIFEST}).intersection(manifest["files"])):
+            try:
+                files[name] = stack.enter_context(opened.open(name))
+            except FileNotFoundError:
+                raise FormatError(
+                    f"{folder / name}: missing, or not a plain file; copy the whole folder again"
+                ) from None
+            whole = verify or name.endswith(".json")
+            fault = checksums.fault(files[name], manifest["files"][name], whole=whole)
+            if fault:
+                raise FormatError(f"{folder / name}: {fault}; copy it again")
         for name, part in PARTS.items():
             contents = _contents(part, folder, manifest, files, memory_map)
-            if contents:
-                values[name] = _opened(part, folder, contents, values)
-            elif name == "words":
+            path = folder / part.files[0]
+            try:
+                values[name] = part.open(contents, values) if contents else None
+            except FormatError as error:
+                raise FormatError(f"{path}: {error}") from None
+            except (KeyError, TypeError, ValueError) as error:
+                raise FormatError(f"{path}: corrupt: its {part.name} cannot be read ({error}); copy it again") from None
+            if name == "words" and not contents:
                 raise FormatError(f"{folder}: holds no {part.files[0]}; copy the whole folder again")
     # A folder that was replaced may be gone by now; one that is still there must still be the same.
     with contextlib.suppress(FileNotFoundError), opened.open(MANIFEST) as again:
@@ -139,16 +155,6 @@ def _contents(
         else:
             contents[file] = read_tensors(folder / file, memory_map=memory_map and part.mapped, opened=files[file])
     return contents
-
-
-def _opened(part: Part, folder: Path, contents: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    path = folder / part.files[0]
-    try:
-        return part.open(contents, values)
-    except FormatError as error:
-        raise FormatError(f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{path}: corrupt: its {part.name} cannot be read ({error}); copy it again") from None
 
 
 def _no_folder(folder: Path) -> FormatError:
@@ -185,26 +191,6 @@ def _read_manifest(opened: OpenFolder) -> tuple[bytes, dict[str, Any]]:
     if not checksums.checksum_matches(manifest):
         raise FormatError(f"{path}: corrupt or edited: its checksum is not the one it was written with; copy it again")
     return encoded, manifest
-
-
-def _checked_files(opened: OpenFolder, manifest: Mapping[str, Any], verify: bool) -> dict[str, BinaryIO]:
-    """The data files of the folder, open, after comparing their sizes and checksums."""
-    present: dict[str, BinaryIO] = {}
-    try:
-        for name in sorted((folder_files() - {MANIFEST}).intersection(manifest["files"])):
-            path = opened.path / name
-            try:
-                file = present[name] = opened.open(name)
-            except FileNotFoundError:
-                raise FormatError(f"{path}: missing, or not a plain file; copy the whole folder again") from None
-            fault = checksums.fault(file, manifest["files"][name], whole=verify or name.endswith(".json"))
-            if fault:
-                raise FormatError(f"{path}: {fault}; copy it again")
-    except BaseException:
-        for file in present.values():
-            file.close()
-        raise
-    return present
 
 
 def _names_written(names: Any) -> list[bytes]:

@@ -6,9 +6,9 @@ of threads: what is random about a document is a hash of its words, and no sum r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,14 +24,13 @@ from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Document, documents_of
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.engine.base import DocumentFit, Sampling
-from spherevec.engine.fit import FitPlan, FitTables, fit_document
+from spherevec.engine.fit import FitPlan, fit_document
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import CorpusError, FormatError
 from spherevec.search.neighbors import check_finite
 from spherevec.sphere import Floats
 
 if TYPE_CHECKING:
-    from spherevec.model.keyed_vectors import KeyedVectors
     from spherevec.model.model import Model
 
 BATCH_CHARACTERS = 8 << 20  # of texts that are encoded and fitted in one go
@@ -81,36 +80,24 @@ class InferenceCounts:
 
 
 class DocumentFitter:
-    """Fits documents to word vectors that stay fixed. What depends on the words alone is prepared once.
+    """Fits documents to the words of a model, which stay fixed. What depends on the words alone is prepared once.
 
-    Args:
-        inputs: (V, dim), unit rows.
-        counts: (V,) how often each word occurred in training; decides subsampling and negative sampling. None where
-            that is not known: then nothing is subsampled and negatives are uniform.
-        config: the objective as the words were trained with.
-        bias: the learned bias of pairs of a word and a document.
-        fallback: gives the vector (dim,) of a document without any word; asked once, when first needed.
-        tables: the weights of the words and the moments of negative samples; None for a fit by sampled steps.
+    Imported vectors come without settings, and are fitted with the default ones; where counts of words are not known,
+    nothing is subsampled and negatives are uniform.
     """
 
-    def __init__(
-        self,
-        inputs: Floats,
-        counts: NDArray[np.int64] | None,
-        config: TrainConfig,
-        bias: float,
-        fallback: Callable[[], Floats],
-        tables: FitTables | None = None,
-    ) -> None:
+    def __init__(self, model: Model) -> None:
+        stored, inputs, counts = model.config or {}, model.inputs.vectors, model.counts
         check_finite(inputs)  # kernels would make some vector of NaN, and nobody would notice
+        shared = {name: stored[name] for name in _SHARED_SETTINGS if name in stored}
+        config = TrainConfig(vector_size=model.vector_size, **shared)
         if counts is None:
             counts, config = np.ones(len(inputs), np.int64), config.with_(sample=0.0)
-        counts = np.maximum(counts, 1)
-        config = config.resolved(int(counts.sum()), len(counts))
-        self._config, self._bias, self._inputs, self._tables = config, bias, inputs, tables
-        self._counts = counts
-        self._fallback: Floats | None = None
-        self._make_fallback = fallback
+        self._counts = np.maximum(counts, 1)
+        self._config = config.resolved(int(self._counts.sum()), len(counts))
+        self._bias = model.parameters.get("document_bias", self._config.bias)
+        self._inputs, self._tables = inputs, model.fit
+        self._known = [table.vectors for table in (model.docs, model.words) if table is not None]
         self._fits: dict[str, DocumentFit] = {}  # by device
 
     @property
@@ -134,10 +121,8 @@ class DocumentFitter:
         that makes less than a thousand steps.
         """
         config = self.settings(epochs, alpha, threads, device)
-        least_steps = INFERENCE_STEPS if epochs is None else 0
-        start = self._start_rows(ids, offsets)
-        plan = FitPlan(config, self._bias, least_steps, self._tables)
-        return self._fit_on(config).fit(ids, offsets, start, plan)
+        plan = FitPlan(config, self._bias, INFERENCE_STEPS if epochs is None else 0, self._tables)
+        return self._fits[device].fit(ids, offsets, self._start_rows(ids, offsets), plan)
 
     def fit_queries(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
         """As `fit` up to rounding, for the few words of queries: NumPy is done before compiled code is loaded."""
@@ -159,18 +144,13 @@ class DocumentFitter:
     ) -> TrainConfig:
         """What a fit with these arguments uses; a value out of range, or a GPU that is missing, is refused."""
         config = self._config.for_inference(epochs, alpha, weighted=self.weighted).with_(threads=threads, device=device)
-        self._fit_on(config)
-        return config
-
-    def _fit_on(self, config: TrainConfig) -> DocumentFit:
-        """The words on a device, brought there when first needed."""
-        if config.device not in self._fits:
+        if device not in self._fits:  # the words are brought to a device when first needed
             from spherevec.engine.backends import make_document_fit
 
             keep_probability = keep_probabilities(self._counts, self._config.for_inference().sample_threshold)
             sampling = Sampling(keep_probability, *alias_table(self._counts))
-            self._fits[config.device] = make_document_fit(self._inputs, sampling, config)
-        return self._fits[config.device]
+            self._fits[device] = make_document_fit(self._inputs, sampling, config)
+        return config
 
     def _start_rows(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Floats:
         """What a fit starts from where words have no mean direction, (N, dim).
@@ -181,10 +161,20 @@ class DocumentFitter:
         rows = np.zeros((len(filled), self._config.vector_size), np.float32)
         rows[filled] = self._inputs[ids[offsets[:-1][filled]]]
         if not filled.all():
-            if self._fallback is None:
-                self._fallback = self._make_fallback()
-            rows[~filled] = self._fallback
+            rows[~filled] = self._common_direction
         return rows
+
+    @cached_property
+    def _common_direction(self) -> Floats:
+        """The mean direction (dim,) of the documents or, where they have none, of the words."""
+        for vectors in self._known:
+            total = np.zeros(vectors.shape[1])
+            for start in range(0, len(vectors), _ROWS_SUMMED):
+                total += vectors[start : start + _ROWS_SUMMED].sum(axis=0, dtype=np.float64)
+            if np.linalg.norm(total) > _NO_DIRECTION * len(vectors):
+                return np.asarray(sphere.normalize(total), np.float32)
+        # Perfectly balanced on all sides: any direction is as good as another.
+        return np.eye(1, total.size, dtype=np.float32).reshape(-1)
 
 
 def warn_if_all_unknown(blocks: list[Inferred]) -> list[Inferred]:
@@ -241,33 +231,10 @@ def infer_batches(
         yield Inferred(vectors, known, unknown)
 
 
-def fitter_of(model: Model) -> DocumentFitter:
-    """The fitter for a model; imported vectors, which come without settings, are fitted with the default ones."""
-    stored = model.config or {}
-    shared = {name: stored[name] for name in _SHARED_SETTINGS if name in stored}
-    config = TrainConfig(vector_size=model.vector_size, **shared)
-    bias = model.parameters.get("document_bias", config.bias)
-    tables = [table for table in (model.docs, model.words) if table is not None]
-    fallback = partial(_common_direction, tables)
-    return DocumentFitter(model.inputs.vectors, model.counts, config, bias, fallback, model.fit)
-
-
 def vocabulary_of(model: Model) -> Vocabulary:
     words = model.words
     counts = np.ones(len(words), np.int64) if words.counts is None else words.counts
     return Vocabulary(list(words.names or ()), counts, bool((model.config or {}).get("phrases")))
-
-
-def _common_direction(tables: Iterable[KeyedVectors]) -> Floats:
-    """The mean direction (dim,) of the first table that has one."""
-    for table in tables:
-        total = np.zeros(table.vector_size)
-        for start in range(0, len(table), _ROWS_SUMMED):
-            total += table.vectors[start : start + _ROWS_SUMMED].sum(axis=0, dtype=np.float64)
-        if np.linalg.norm(total) > _NO_DIRECTION * len(table):
-            return np.asarray(sphere.normalize(total), np.float32)
-    # Perfectly balanced on all sides: any direction is as good as another.
-    return np.eye(1, total.size, dtype=np.float32).reshape(-1)
 
 
 def _batches(texts: Any, text_field: str | None = None) -> Iterator[list[Document]]:

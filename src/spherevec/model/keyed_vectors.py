@@ -76,19 +76,18 @@ class KeyedVectors:
 
     Args:
         keys: n names, or None. A sequence that finds its own names (`find`) is kept as it is, unread.
-        vectors: (n, dim) unit rows; may be a read-only memory map.
+        vectors: (n, dim) unit rows, which are not copied; `vectors` of the result cannot be written to.
         counts: (n,) how often each key occurred in the text.
     """
 
     def __init__(
         self, keys: Iterable[str] | None, vectors: Floats, counts: NDArray[np.int64] | Sequence[int] | None = None
     ) -> None:
-        self.vectors: Floats = np.ascontiguousarray(vectors, np.float32)
+        self.vectors: Floats = np.ascontiguousarray(vectors, np.float32).view()
+        self.vectors.flags.writeable = False  # search has a copy, which would not follow
         if self.vectors.ndim != 2 or self.vectors.shape[1] == 0:
             raise FormatError(f"vectors must have shape (n, dim), not {self.vectors.shape}")
-        names: Sequence[str] | None = None
-        if keys is not None:
-            names = keys if isinstance(keys, list | Texts) else list(keys)
+        names: Sequence[str] | None = keys if keys is None or isinstance(keys, list | Texts) else list(keys)
         if names is not None and len(names) != len(self.vectors):
             raise FormatError(f"{len(names)} keys do not fit {len(self.vectors)} vectors")
         self.counts: NDArray[np.int64] | None = None if counts is None else np.asarray(counts, np.int64)
@@ -106,6 +105,10 @@ class KeyedVectors:
     def __getstate__(self) -> dict[str, Any]:
         """All but the copy in bytes and the spellings, which are quickly made again."""
         return {**self.__dict__, "_in_bytes": None, "_spellings": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.vectors.flags.writeable = False
 
     @property
     def named(self) -> bool:
@@ -252,12 +255,10 @@ class KeyedVectors:
     def _repr_html_(self) -> str:
         from spherevec.html import table_html
 
-        shown = range(min(len(self), 10))
-        counts = [] if self.counts is None else ["count"]
-        rows = [
-            [self.index_to_key[row], *([f"{self.counts[row]:,}"] if self.counts is not None else [])] for row in shown
-        ]
-        return table_html(["key", *counts], rows, f"{len(self):,} vectors of dimension {self.vector_size}")
+        keys, counts = list(islice(self.index_to_key, 10)), [] if self.counts is None else self.counts[:10].tolist()
+        rows = list(zip(keys, map("{:,}".format, counts), strict=True)) if counts else [(key,) for key in keys]
+        header = ["key", "count"] if counts else ["key"]
+        return table_html(header, rows, f"{len(self):,} vectors of dimension {self.vector_size}")
 
     @overload
     def most_similar(
@@ -318,12 +319,9 @@ class KeyedVectors:
 
     @property
     def in_bytes(self) -> ByteVectors | None:
-        """A copy of one byte a coordinate, which makes exact search fast; None where there are few vectors.
-
-        Made when first asked for. A change of `vectors` in place after that would not be seen.
-        """
-        if self._in_bytes is None and len(self) >= BYTES_FROM_ROWS:
-            self._in_bytes = ByteVectors.of(self.vectors)
+        """A copy of one byte a coordinate, made when first asked for, for fast exact search; None if rows are few."""
+        if len(self) >= BYTES_FROM_ROWS:
+            self.prepare_search()
         return self._in_bytes
 
     def prepare_search(self) -> None:

@@ -135,50 +135,25 @@ class Model:
         return str(self.provenance["created"])
 
     def __repr__(self) -> str:
-        parts = [f"{len(self.words):,} words"]
-        if self.docs is not None:
-            parts.append(f"{len(self.docs):,} documents")
+        documents = "" if self.docs is None else f" {len(self.docs):,} documents,"
         origin = "imported" if self.config is None else str(self.config.get("objective", "trained"))
-        return f"Model({', '.join(parts)}, dimension {self.vector_size}, {origin})"
+        return f"Model({len(self.words):,} words,{documents} dimension {self.vector_size}, {origin})"
 
     def _repr_html_(self) -> str:
         from spherevec.html import table_html
 
-        shown = {name: value for name, value in self.describe().items() if isinstance(value, int | str)}
-        return table_html(
-            ["", ""],
-            [[name, f"{value:,}" if isinstance(value, int) else value] for name, value in shown.items()],
-            repr(self),
-        )
+        shown = [(name, value) for name, value in self.describe().items() if isinstance(value, int | str)]
+        rows = [[name, f"{value:,}" if isinstance(value, int) else value] for name, value in shown]
+        return table_html(["", ""], rows, repr(self))
 
     @overload
     def search(
-        self,
-        query: str | NDArray[Any],
-        among: str = "docs",
-        topn: int = 10,
-        *,
-        where: Mapping[str, Any] | None = None,
-        mode: str = "hybrid",
-        tokenizer: TokenizerLike | None = None,
-        subwords: bool = True,
-        explain: bool = False,
-        **other_names: Any,
+        self, query: str | NDArray[Any], among: str = "docs", topn: int = 10, **options: Any
     ) -> SearchResult: ...
 
     @overload
     def search(
-        self,
-        query: list[str] | tuple[str, ...],
-        among: str = "docs",
-        topn: int = 10,
-        *,
-        where: Mapping[str, Any] | None = None,
-        mode: str = "hybrid",
-        tokenizer: TokenizerLike | None = None,
-        subwords: bool = True,
-        explain: bool = False,
-        **other_names: Any,
+        self, query: list[str] | tuple[str, ...], among: str = "docs", topn: int = 10, **options: Any
     ) -> SearchResults: ...
 
     def search(
@@ -213,10 +188,10 @@ class Model:
             A `SearchResult`, or for a list of texts one for each in `SearchResults`: hits with id, title, snippet and
             score, best first.
         """
-        from spherevec.model.search import refuse_other_names, search
+        from spherevec.model.search import Search
 
-        refuse_other_names(other_names)
-        return search(self, query, among, topn, where, mode, tokenizer, subwords, explain)
+        search = Search(self, among, topn, where, mode, tokenizer, subwords, explain)
+        return search.answer(query, other_names)
 
     def lexical_index(self) -> LexicalIndex | None:
         """What finds documents by their words, made when first asked for; None where these are not kept."""
@@ -348,16 +323,7 @@ class Model:
 
         Topics that were kept with the model keep their numbers and titles; a subject that is new becomes a new one.
         """
-        finish, threads = options.pop("finish", None), options.pop("threads", 0)
-
-        def complete(grown: Model) -> bool:
-            """Called with the finished model before any interruption is let through."""
-            if self.kept_topics is not None and grown is not self:
-                verb("carry_topics")(self, grown, threads)
-            return finish is not None and finish(grown) is not False
-
-        options |= {"add_only": add_only, "replay": replay, "finish": complete, "threads": threads}
-        grown: Model = verb("update")(self, source, **options)
+        grown: Model = verb("update")(self, source, add_only=add_only, replay=replay, **options)
         return grown
 
     def remove(self, ids: Iterable[str]) -> Model:
@@ -438,9 +404,9 @@ class Model:
     def _inference(self) -> tuple[DocumentFitter, Vocabulary]:
         """What `infer` needs besides texts, made when first asked for."""
         if self._prepared is None:
-            from spherevec.model.inference import fitter_of, vocabulary_of
+            from spherevec.model.inference import DocumentFitter, vocabulary_of
 
-            self._prepared = fitter_of(self), vocabulary_of(self)
+            self._prepared = DocumentFitter(self), vocabulary_of(self)
         return self._prepared
 
 

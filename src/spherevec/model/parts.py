@@ -23,7 +23,7 @@ To add a part, write a subclass of `Part`, add it to `PARTS`, and declare the at
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -53,15 +53,10 @@ Contents = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StoredTopics:
-    """What is stored of topics; `spherevec.topics` makes it and makes topics of it again.
+    """What is stored of topics; `spherevec.topics` makes it and makes topics of it again."""
 
-    Attributes:
-        about: numbers, titles and settings, in JSON's own types.
-        arrays: the directions that the topics are made of.
-    """
-
-    about: Mapping[str, Any]
-    arrays: Mapping[str, NDArray[Any]]
+    about: Mapping[str, Any]  # numbers, titles and settings, in JSON's own types
+    arrays: Mapping[str, NDArray[Any]]  # the directions that the topics are made of
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> StoredTopics:
@@ -78,19 +73,12 @@ class StoredTopics:
 
 
 class Part:
-    """One part of a model; a subclass overrides what differs from a value with `tensors` in one file.
+    """One part of a model; a subclass overrides what differs from a value with `tensors` in one file."""
 
-    Attributes:
-        name: the argument of `Model`, and its attribute.
-        files: where it is stored; `model.json` for an entry of that file.
-        mapped: whether its arrays may be memory-mapped; they are read into memory otherwise.
-        kind: makes the value of the arrays of its file.
-    """
-
-    name: str
-    files: tuple[str, ...]
-    mapped = True
-    kind: Any
+    name: str  # the argument of `Model`, and its attribute
+    files: tuple[str, ...]  # where it is stored; `model.json` for an entry of that file
+    mapped = True  # whether its arrays may be memory-mapped; they are read into memory otherwise
+    kind: Any  # makes the value of the arrays of its file
     schema: schema.Check = schema.plain  # of an entry of model.json
 
     def accept(self, value: Any, given: Values) -> Any:
@@ -123,10 +111,10 @@ class Part:
 
 
 class _Vectors(Part):
-    """Unit vectors with keys."""
+    """Unit vectors with the keys of the words; `described_as` is what `Model.describe` calls their number."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.files = name, (f"{name}.safetensors",)
+    def __init__(self, name: str, described_as: str | None = None) -> None:
+        self.name, self.files, self._described_as = name, (f"{name}.safetensors",), described_as
 
     def accept(self, value: KeyedVectors | None, given: Values) -> Any:
         words = given["words"]
@@ -153,6 +141,9 @@ class _Vectors(Part):
     def check(self, value: KeyedVectors) -> None:
         value.check(self.name)
 
+    def describe(self, value: KeyedVectors | None) -> dict[str, Any]:
+        return {} if self._described_as is None else {self._described_as: None if value is None else len(value)}
+
 
 class _Words(_Vectors):
     def __init__(self) -> None:
@@ -171,27 +162,18 @@ class _Words(_Vectors):
         names: Sequence[str] = contents[self.files[1]]
         return names
 
-    def describe(self, value: KeyedVectors) -> dict[str, Any]:
+    def describe(self, value: KeyedVectors | None) -> dict[str, Any]:
+        assert value is not None
         return {"words": len(value), "vector_size": value.vector_size}
 
 
 class _WordVectors(_Vectors):
-    """Other vectors of the same words."""
+    """Other vectors of the same words; `inputs` are the words themselves where there are no others."""
 
     def accept(self, value: KeyedVectors | None, given: Values) -> Any:
         if value is not None and value.index_to_key != given["words"].index_to_key:
             raise FormatError(f"{self.name} must have the same keys as words, in the same order")
-        return super().accept(value, given)
-
-
-class _Contexts(_WordVectors):
-    def describe(self, value: KeyedVectors | None) -> dict[str, Any]:
-        return {"contexts": None if value is None else len(value)}
-
-
-class _Inputs(_WordVectors):
-    def accept(self, value: KeyedVectors | None, given: Values) -> Any:
-        return given["words"] if value is None else super().accept(value, given)
+        return given["words"] if value is None and self.name == "inputs" else super().accept(value, given)
 
 
 class _Documents(Part):
@@ -224,9 +206,6 @@ class _Docs(_Vectors):
     def edit(self, value: KeyedVectors, edit: DocumentEdit, added: NDArray[np.float32] | None, edited: Values) -> Any:
         return KeyedVectors(_ids(edited["documents"]), edit.join_rows(value.vectors, added))
 
-    def describe(self, value: KeyedVectors | None) -> dict[str, Any]:
-        return {"documents": None if value is None else len(value)}
-
 
 def _ids(documents: DocumentTable | None) -> Sequence[str] | None:
     return documents.ids if documents is not None and documents.named else None
@@ -247,7 +226,7 @@ class _Terms(Part):
         value.check()
 
     def edit(self, value: DocumentTerms, edit: DocumentEdit, added: DocumentTerms | None, edited: Values) -> Any:
-        return edit.join_terms(value, added)
+        return edit.join_terms(value, added, (edited["words"].names or ())[value.n_words :])
 
 
 class _Fit(Part):
@@ -276,30 +255,23 @@ class _Fit(Part):
         return FitTables(**{name: arrays[name] for name in shapes})
 
 
-class _RareCounts(Part):
-    name, files = "rare_counts", ("rare_counts.safetensors",)
+class _Arrays(Part):
+    """What `kind` makes of the arrays of a file, and gives back as `tensors`; no document changes it."""
 
-    def open(self, contents: Contents, opened: Values) -> RareCounts:
-        arrays = contents[self.files[0]]
-        return RareCounts(TextColumn(arrays["offsets"], arrays["bytes"]), arrays["counts"])
-
-
-class _StoredTopics(Part):
-    """Topics that were kept. After an update `spherevec.topics` brings them up to date."""
-
-    name, files, mapped, kind = "kept_topics", ("topics.safetensors",), False, StoredTopics.of_tensors
+    def __init__(self, name: str, file: str, kind: Callable[[Mapping[str, NDArray[Any]]], Any], mapped: bool) -> None:
+        self.name, self.files, self.kind, self.mapped = name, (file,), kind, mapped
 
 
 class _Entry(Part):
-    """An entry of `model.json`."""
+    """An entry of `model.json`; `accepted` makes what the model holds of what it is given."""
 
     files = (MANIFEST,)
 
-    def __init__(self, name: str, wanted: schema.Check) -> None:
-        self.name, self.schema = name, wanted
+    def __init__(self, name: str, wanted: schema.Check, accepted: Callable[[Any], Any]) -> None:
+        self.name, self.schema, self._accepted = name, wanted, accepted
 
     def accept(self, value: Any, given: Values) -> Any:
-        return dict(value or {})
+        return self._accepted(value)
 
     def save(self, value: Any) -> Contents:
         return {MANIFEST: value}
@@ -314,23 +286,12 @@ class _Entry(Part):
 class _Config(_Entry):
     """The training settings; None for imported vectors."""
 
-    def accept(self, value: Any, given: Values) -> Any:
-        return None if value is None else dict(value)
-
     def open(self, contents: Contents, opened: Values) -> Any:
         saved = contents[MANIFEST]
         return None if saved is None else TrainConfig.saved_settings(saved)
 
 
-class _Record(_Entry):
-    def accept(self, value: Any, given: Values) -> Any:
-        return [dict(epoch) for epoch in value or ()]
-
-
 class _Tokenizer(_Entry):
-    def accept(self, value: Any, given: Values) -> Tokenizer:
-        return tokenizer_of("words" if value is None else value)
-
     def save(self, value: Tokenizer) -> Contents:
         return {MANIFEST: value.description()}
 
@@ -338,30 +299,35 @@ class _Tokenizer(_Entry):
         return stored_tokenizer(contents[MANIFEST])
 
 
-class _Provenance(_Entry):
-    def accept(self, value: Any, given: Values) -> dict[str, Any]:
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        return {"version": __version__, "created": created, **(value or {})}
+def _provenance(value: Mapping[str, Any] | None) -> dict[str, Any]:
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"version": __version__, "created": created, **(value or {})}
 
 
+def _rare_counts(arrays: Mapping[str, NDArray[Any]]) -> RareCounts:
+    return RareCounts(TextColumn(arrays["offsets"], arrays["bytes"]), arrays["counts"])
+
+
+_MAP = schema.map_of(schema.plain)
 # A part may look at those above it when it is opened or edited.
 PARTS: dict[str, Part] = {
     part.name: part
     for part in (
-        _Tokenizer("tokenizer", schema.map_of(schema.plain)),
-        _Config("config", schema.optional(schema.map_of(schema.plain))),
-        _Entry("parameters", schema.map_of(schema.optional(schema.number))),
-        _Provenance("provenance", schema.map_of(schema.plain)),
-        _Record("record", schema.table),
+        _Tokenizer("tokenizer", _MAP, lambda value: tokenizer_of("words" if value is None else value)),
+        _Config("config", schema.optional(_MAP), lambda value: None if value is None else dict(value)),
+        _Entry("parameters", schema.map_of(schema.optional(schema.number)), lambda value: dict(value or {})),
+        _Entry("provenance", _MAP, _provenance),
+        _Entry("record", schema.table, lambda value: [dict(epoch) for epoch in value or ()]),
         _Words(),
-        _Contexts("contexts"),
-        _Inputs("inputs"),
+        _WordVectors("contexts", "contexts"),
+        _WordVectors("inputs"),
         _Documents(),
-        _Docs("docs"),
+        _Docs("docs", "documents"),
         _Terms(),
         _Fit(),
-        _RareCounts(),
-        _StoredTopics(),
+        _Arrays("rare_counts", "rare_counts.safetensors", _rare_counts, mapped=True),
+        # After an update `spherevec.topics` brings topics that were kept up to date.
+        _Arrays("kept_topics", "topics.safetensors", StoredTopics.of_tensors, mapped=False),
     )
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,133 +28,144 @@ _NAMES_OF_TOPN = ("top", "top_k", "k", "n", "limit", "size")
 _VALUES_SHOWN = 10
 
 
-def search(
-    model: Model,
-    query: Any,
-    among: str,
-    topn: int,
-    where: Mapping[str, Any] | None,
-    mode: str,
-    tokenizer: TokenizerLike | None,
-    subwords: bool,
-    explain: bool,
-) -> SearchResult | SearchResults:
-    """What `Model.search` answers."""
-    if among not in AMONG:
-        raise ConfigError(f"among must be one of {', '.join(AMONG)}, not {among!r:.40}")
-    if mode not in MODES:
-        raise ConfigError(f"mode must be one of {', '.join(MODES)}, not {mode!r:.40}")
-    if isinstance(topn, bool) or not isinstance(topn, int) or topn < 1:
-        raise ConfigError(f"topn must be a whole number of at least 1, not {topn!r:.40}")
-    if where is not None and among != "docs":
-        raise ConfigError(f"where chooses among documents, not among {among}; leave it out")
-    if isinstance(query, np.ndarray):
-        queries, mode = [Query("vector", model.words.unit(query), np.zeros(0, np.int32))], "dense"
-    else:
-        queries = prepared_queries(model, query_texts(query), tokenizer, subwords)
-    if among == "docs":
-        found = search_documents(model, queries, mode, topn, where, explain)
-    elif among == "topics":
-        found = verb("search_topics")(model, queries, topn)
-    else:
-        found = search_words(model, queries, topn)
-    return found[0] if isinstance(query, str | np.ndarray) else found
+class Search(NamedTuple):
+    """How to search; `Model.search` describes the fields."""
 
+    model: Model
+    among: str = "docs"
+    topn: int = 10
+    where: Mapping[str, Any] | None = None
+    mode: str = "hybrid"
+    tokenizer: TokenizerLike | None = None
+    subwords: bool = True
+    explain: bool = False
 
-def prepared_queries(
-    model: Model, texts: Sequence[str], tokenizer: TokenizerLike | None = None, subwords: bool = False
-) -> list[Query]:
-    """Texts to search by: their vectors, the ids of their words, and the words that have no vector.
+    def answer(self, query: Any, other_names: Mapping[str, Any]) -> SearchResult | SearchResults:
+        """What `Model.search` answers; arguments of other names are refused, with the right name where there is one."""
+        for name in other_names:
+            right = "one of among, topn, where, mode, tokenizer, subwords and explain"
+            raise ConfigError(f"search has no argument {name!r:.40}; use {'topn' if name in _NAMES_OF_TOPN else right}")
+        if self.among not in AMONG:
+            raise ConfigError(f"among must be one of {', '.join(AMONG)}, not {self.among!r:.40}")
+        if self.mode not in MODES:
+            raise ConfigError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r:.40}")
+        if isinstance(self.topn, bool) or not isinstance(self.topn, int) or self.topn < 1:
+            raise ConfigError(f"topn must be a whole number of at least 1, not {self.topn!r:.40}")
+        if self.where is not None and self.among != "docs":
+            raise ConfigError(f"where chooses among documents, not among {self.among}; leave it out")
+        mode = self.mode
+        if isinstance(query, np.ndarray):
+            queries, mode = [Query("vector", self.model.words.unit(query), np.zeros(0, np.int32))], "dense"
+        else:
+            queries = self.queries(_texts(query))
+        if self.among == "docs":
+            found = self._documents(queries, mode)
+        elif self.among == "topics":
+            found = verb("search_topics")(self.model, queries, self.topn)
+        else:
+            found = self._words(queries)
+        return found[0] if isinstance(query, str | np.ndarray) else found
 
-    With `subwords` the known word that is spelled most alike stands in for a word that no document holds.
-    """
-    fitter, vocabulary = model._inference()
-    splitter = model.tokenizer if tokenizer is None else tokenizer
-    guesses: dict[str, str] = {}
+    def queries(self, texts: Sequence[str]) -> list[Query]:
+        """Texts to search by: their vectors, the ids of their words, and the words that have no vector.
 
-    def stand_ins(words: list[str]) -> NDArray[np.int32]:
-        lexical = model.lexical_index()
-        found = model.words.spellings.stand_ins(words)
-        if lexical is not None:
-            found[[len(lexical.holders(word)) > 0 for word in words]] = -1
-        guesses.update((word, vocabulary.words[at]) for word, at in zip(words, found.tolist(), strict=True) if at >= 0)
-        return found
+        With `subwords` the known word that is spelled most alike stands in for a word that no document holds.
+        """
+        model = self.model
+        fitter, vocabulary = model._inference()
+        splitter = model.tokenizer if self.tokenizer is None else self.tokenizer
+        guesses: dict[str, str] = {}
 
-    def whole_word(piece: str) -> int | None:
-        """The id of a word that the tokenizer finds in other text but splits here, such as the host of an address."""
-        name = next((form for form in (piece, piece.lower()) if form in vocabulary.word_to_id), None)
-        split = name is not None and not name.isalnum() and tokenize(piece, splitter) != [name]
-        return vocabulary.word_to_id[str(name)] if split else None
+        def stand_ins(words: list[str]) -> NDArray[np.int32]:
+            lexical = model.lexical_index()
+            found = model.words.spellings.stand_ins(words)
+            if lexical is not None:
+                found[[len(lexical.holders(word)) > 0 for word in words]] = -1
+            pairs = zip(words, found.tolist(), strict=True)
+            guesses.update((word, vocabulary.words[at]) for word, at in pairs if at >= 0)
+            return found
 
-    parsed = [parse_query(text) for text in texts]
-    pieces = [[(piece, whole_word(piece)) for piece in words.split()] for words, _, _ in parsed]
-    plain = [" ".join(piece for piece, whole in own if whole is None) for own in pieces]
-    ids, offsets, unknown = encode_texts(plain, vocabulary, splitter, stand_ins if subwords else None)
-    whole = [[word for _, word in own if word is not None] for own in pieces]
-    if any(whole):
-        each = zip(np.split(ids, offsets[1:-1]), whole, strict=True)
-        ids = np.concatenate([np.concatenate([own, more]) for own, more in each]).astype(np.int32)
-        offsets = offsets + np.cumsum([0, *map(len, whole)])
-    vectors = fitter.fit_queries(ids, offsets)
-    queries = []
-    for row, text in enumerate(texts):
-        own = ids[offsets[row] : offsets[row + 1]]
-        some = unknown[row] or guesses
-        rare = [w for w in tokenize(plain[row], splitter) if w not in vocabulary.word_to_id] if some else []
-        guessed = {word: guesses[word] for word in dict.fromkeys(rare) if word in guesses}
-        missing = [word for word in dict.fromkeys(rare) if word not in guesses]
-        vector = vectors[row] if len(own) else None
-        _, phrases, excluded = parsed[row]
-        queries.append(Query(text, vector, own, missing, guessed, phrases, excluded))
-    return queries
+        def whole_word(piece: str) -> int | None:
+            """The id of a word that the tokenizer finds in other text but splits here, such as the host of an URL."""
+            name = next((form for form in (piece, piece.lower()) if form in vocabulary.word_to_id), None)
+            split = name is not None and not name.isalnum() and tokenize(piece, splitter) != [name]
+            return vocabulary.word_to_id[str(name)] if split else None
 
+        parsed = [parse_query(text) for text in texts]
+        pieces = [[(piece, whole_word(piece)) for piece in words.split()] for words, _, _ in parsed]
+        plain = [" ".join(piece for piece, whole in own if whole is None) for own in pieces]
+        ids, offsets, unknown = encode_texts(plain, vocabulary, splitter, stand_ins if self.subwords else None)
+        whole = [[word for _, word in own if word is not None] for own in pieces]
+        if any(whole):
+            each = zip(np.split(ids, offsets[1:-1]), whole, strict=True)
+            ids = np.concatenate([np.concatenate([own, more]) for own, more in each]).astype(np.int32)
+            offsets = offsets + np.cumsum([0, *map(len, whole)])
+        vectors = fitter.fit_queries(ids, offsets)
+        queries = []
+        for row, text in enumerate(texts):
+            own = ids[offsets[row] : offsets[row + 1]]
+            some = unknown[row] or guesses
+            split = dict.fromkeys(tokenize(plain[row], splitter)) if some else ()
+            rare = [word for word in split if word not in vocabulary.word_to_id]
+            guessed = {word: guesses[word] for word in rare if word in guesses}
+            missing = [word for word in rare if word not in guesses]
+            vector = vectors[row] if len(own) else None
+            queries.append(Query(text, vector, own, missing, guessed, *parsed[row][1:]))
+        return queries
 
-def search_documents(
-    model: Model, queries: Sequence[Query], mode: str, topn: int, where: Mapping[str, Any] | None, explain: bool
-) -> SearchResults:
-    """The documents that answer each query; `where` chooses among them before anything is scored."""
-    if model.docs is None or model.documents is None:
-        raise ConfigError(
-            "this model has no documents; train it with documents, import their vectors, or search among words"
-        )
-    table = model.documents
-    rows = table.rows_where(where) if where else None
-    lexical = None if mode == "dense" else model.lexical_index()
-    if lexical is None:
-        if mode == "lexical":
+    def _documents(self, queries: Sequence[Query], mode: str) -> SearchResults:
+        """The documents that answer each query; `where` chooses among them before anything is scored."""
+        docs, table = self.model.docs, self.model.documents
+        if docs is None or table is None:
+            raise ConfigError(
+                "this model has no documents; train it with documents, import their vectors, or search among words"
+            )
+        rows = table.rows_where(self.where) if self.where else None
+        lexical = None if mode == "dense" else self.model.lexical_index()
+        if lexical is None and mode == "lexical":
             raise ConfigError("this model does not keep the words of its documents; train again, or use mode='dense'")
-        mode = "dense"
-    permitted = [rows_with(model, query, rows) for query in queries]
-    queries = [query._replace(rows=own) for query, (own, _) in zip(queries, permitted, strict=True)]
-    results = []
-    found = ranked(queries, model.docs.vectors, lexical, mode, topn, model.docs.in_bytes)
-    for query, ranking, (_, unsure) in zip(queries, found, permitted, strict=True):
-        hits = [_hit(model, table, query, ranking, place, explain) for place in range(len(ranking.rows))]
-        note = "; ".join(filter(None, [_note(model, query, len(hits)), unsure]))
-        if rows is not None and len(rows) == 0:
-            note = f"no document has {_shown_conditions(where)}; {_values_of(table, where)}"
-        results.append(SearchResult(query.text, hits, note, query.guessed))
-    return SearchResults(results)
+        permitted = [_rows_with(self.model, query, rows) for query in queries]
+        queries = [query._replace(rows=own) for query, (own, _) in zip(queries, permitted, strict=True)]
+        results = []
+        found = ranked(queries, docs.vectors, lexical, "dense" if lexical is None else mode, self.topn, docs.in_bytes)
+        for query, ranking, (_, unsure) in zip(queries, found, permitted, strict=True):
+            hits = [self._hit(table, query, ranking, place) for place in range(len(ranking.rows))]
+            note = "; ".join(filter(None, [_note(self.model, query, len(hits)), unsure]))
+            if rows is not None and len(rows) == 0:
+                note = _nobody(table, self.where or {})
+            results.append(SearchResult(query.text, hits, note, query.guessed))
+        return SearchResults(results)
 
-
-def _hit(model: Model, table: DocumentTable, query: Query, ranking: Ranking, place: int, explain: bool) -> Hit:
-    """One answer, with the passage that holds most of the query's words."""
-    row, score = int(ranking.rows[place]), float(ranking.scores[place])
-    names = model.words.index_to_key
-    parts = {
-        str(word if isinstance(word, str) else names[word]): part for word, part in ranking.word_parts(place).items()
-    }
-    record = table.record(row)
-    id, title = record.pop("id"), record.pop("title")
-    snippet = passage(table.snippet(row), parts, model.tokenizer.normalise_word)
-    explanation = None
-    if explain:
+    def _hit(self, table: DocumentTable, query: Query, ranking: Ranking, place: int) -> Hit:
+        """One answer, with the passage that holds most of the query's words."""
+        row, score = int(ranking.rows[place]), float(ranking.scores[place])
+        names, given = self.model.words.index_to_key, ranking.word_parts(place)
+        parts = {str(word if isinstance(word, str) else names[word]): part for word, part in given.items()}
+        record = table.record(row)
+        id, title = record.pop("id"), record.pop("title")
+        snippet = passage(table.snippet(row), parts, self.model.tokenizer.normalise_word)
         cosine = None if query.vector is None else score - float(ranking.lexical[place])
-        explanation = Explanation(cosine, parts)
-    return Hit(id, score, title, snippet, row, record, explanation)
+        return Hit(id, score, title, snippet, row, record, Explanation(cosine, parts) if self.explain else None)
+
+    def _words(self, queries: Sequence[Query]) -> SearchResults:
+        """The words nearest to each query. A single word is compared with words as such, and is no answer to itself."""
+        model, results = self.model, []
+        names = list(model.words.names or ())
+        for query in queries:
+            hits: list[Hit] = []
+            if query.vector is not None:
+                alone = len(query.words) == 1
+                table = model.words if alone else model.inputs
+                vector = model.words.vectors[query.words[0]] if alone else query.vector
+                exclude = [query.words.tolist()] if alone else None
+                rows, cosines = nearest_neighbors(vector[None, :], table.vectors, self.topn, exclude)
+                pairs = zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
+                hits = [Hit(names[row], cosine, row=row) for row, cosine in pairs if row >= 0]
+            results.append(SearchResult(query.text, hits, _note(model, query, len(hits)), query.guessed))
+        return SearchResults(results)
 
 
-def rows_with(model: Model, query: Query, rows: Int64 | None) -> tuple[Int64 | None, str]:
+def _rows_with(model: Model, query: Query, rows: Int64 | None) -> tuple[Int64 | None, str]:
     """The rows among `rows` that hold a query's phrases and nothing that it excludes, and a note where some are unsure.
 
     The order of words is looked up in the kept text. A document whose text is not kept in full, and does not show the
@@ -186,9 +197,7 @@ def _holders(model: Model, lexical: LexicalIndex, phrase: str) -> tuple[NDArray[
     held, unsure = np.zeros((2, len(table)), np.bool_)
     wanted = tokenize(phrase, model.tokenizer)
     keys = [model.words.position(word) if word in model.words else word for word in wanted]
-    if not keys:
-        return held, unsure
-    rows = reduce(np.intersect1d, [lexical.holders(key) for key in keys])
+    rows = reduce(np.intersect1d, [lexical.holders(key) for key in keys]) if keys else np.zeros(0, np.int64)
     if len(wanted) == 1:
         held[rows] = True
         return held, unsure
@@ -201,62 +210,27 @@ def _holders(model: Model, lexical: LexicalIndex, phrase: str) -> tuple[NDArray[
     return held, unsure
 
 
-def search_words(model: Model, queries: Sequence[Query], topn: int) -> SearchResults:
-    """The words nearest to each query. A single word is compared with words as such, and is no answer to itself."""
-    results = []
-    names = list(model.words.names or ())
-    for query in queries:
-        hits: list[Hit] = []
-        if query.vector is not None:
-            alone = len(query.words) == 1
-            table = model.words if alone else model.inputs
-            vector = model.words.vectors[query.words[0]] if alone else query.vector
-            exclude = [query.words.tolist()] if alone else None
-            rows, cosines = nearest_neighbors(vector[None, :], table.vectors, topn, exclude)
-            hits = [
-                Hit(names[row], cosine, row=row)
-                for row, cosine in zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
-                if row >= 0
-            ]
-        results.append(SearchResult(query.text, hits, _note(model, query, len(hits)), query.guessed))
-    return SearchResults(results)
-
-
-def refuse_other_names(given: Mapping[str, Any]) -> None:
-    """Raise `ConfigError` for arguments that search does not have, with the right name where there is one."""
-    for name in given:
-        right = "topn" if name in _NAMES_OF_TOPN else "one of among, topn, where, mode, tokenizer, subwords and explain"
-        raise ConfigError(f"search has no argument {name!r:.40}; use {right}")
-
-
-def query_texts(query: Any) -> list[str]:
+def _texts(query: Any) -> list[str]:
     """One text or several, as a list; anything else is refused."""
     if isinstance(query, str):
         return [query]
     if isinstance(query, int | np.integer):
         raise ConfigError(f"search takes texts; documents like number {query} are in model.docs.most_similar({query})")
     if not isinstance(query, Sequence) or not all(isinstance(text, str) for text in query):
-        raise ConfigError(f"search takes a text, a list of texts or a vector, not {_shown(query)}")
+        shown = "" if "\n" in repr(query) else f" {query!r:.60}"
+        raise ConfigError(f"search takes a text, a list of texts or a vector, not {type(query).__name__}{shown}")
     return list(query)
 
 
-def _shown(value: object) -> str:
-    """A value for a message: itself if it is short and on one line, and its type."""
-    shown = repr(value)
-    return type(value).__name__ + (f" {shown:.60}" if "\n" not in shown else "")
-
-
-def _shown_conditions(where: Mapping[str, Any] | None) -> str:
-    given = (where or {}).items()
-    single = {field: value[0] if isinstance(value, list) and len(value) == 1 else value for field, value in given}
-    return ", ".join(f"{field} {value!r:.60}" for field, value in single.items())
-
-
-def _values_of(table: DocumentTable, where: Mapping[str, Any] | None) -> str:
-    """The values that the categories among the conditions have, to choose another."""
-    known = [name for name in where or {} if table.fields.get(name) == "category"]
+def _nobody(table: DocumentTable, where: Mapping[str, Any]) -> str:
+    """That no document fulfils conditions, and the values that the categories among them have, to choose another."""
+    single = {
+        field: value[0] if isinstance(value, list) and len(value) == 1 else value for field, value in where.items()
+    }
+    shown = ", ".join(f"{field} {value!r:.60}" for field, value in single.items())
+    known = [name for name in where if table.fields.get(name) == "category"]
     lists = [f"{name} is one of {', '.join(map(repr, table.codes(name)[1][:_VALUES_SHOWN]))}" for name in known]
-    return "; ".join(lists) or "give other conditions"
+    return f"no document has {shown}; {'; '.join(lists) or 'give other conditions'}"
 
 
 def _note(model: Model, query: Query, answers: int) -> str:
@@ -267,10 +241,7 @@ def _note(model: Model, query: Query, answers: int) -> str:
     if answers or not query.rare:
         missing = ", ".join(map(repr, query.rare[:5]))
         guessed = ", ".join(f"{word!r} as {other!r}" for word, other in [*query.guessed.items()][:5])
-        parts = [
-            f"guessed from spelling: {guessed}" if guessed else "",
-            f"without a vector: {missing}" if missing else "",
-        ]
+        parts = [guessed and f"guessed from spelling: {guessed}", missing and f"without a vector: {missing}"]
         return "; ".join(filter(None, parts)) or ("" if answers else "nothing found")
     near = model.words.nearest_spellings(query.rare[0]) if len(query.rare) == 1 else []
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "use other words"

@@ -31,7 +31,6 @@ POWER = 4  # of the likeness: how much more the most alike words count
 _FEW = 64  # words that NumPy has compared before compiled code is loaded
 _PLACES = 1e9  # as in the compiled search
 _HASHED = 1 << 11  # words whose n-grams are found in one go
-_PART_BITS = 16  # of the row of an n-gram: rows that agree in the others are sorted together
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _NO_DIRECTION = 1e-9
 
@@ -111,9 +110,6 @@ def one_edit_apart(word: str, other: str) -> bool:
 class Spellings:
     """The spellings of known words, to find those that are most like a new one.
 
-    Args:
-        words: the known words.
-
     >>> spellings = Spellings(["refund", "invoice", "login", "refunds"])
     >>> rows, likeness = spellings.nearest(["refundd"], 2)
     >>> rows.tolist()
@@ -126,21 +122,9 @@ class Spellings:
         self._weights = np.log1p(len(words) / (1 + often))
         # By n-gram: the words that have it, and its share in each.
         self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(often)])
-        self._owners = np.empty(len(ngrams.rows), np.int32)
-        self._shares = np.empty(len(ngrams.rows))
-        lengths = ngrams.lengths(self._weights)
-        owners = np.repeat(np.arange(len(words), dtype=np.int32), np.diff(ngrams.starts))
-
-        def invert(_: int, part: int) -> None:
-            some = np.flatnonzero(ngrams.rows >> _PART_BITS == part)
-            order = some[np.argsort(ngrams.rows[some].astype(np.uint16), kind="stable")]
-            span = slice(part << _PART_BITS, (part + 1) << _PART_BITS)
-            here = slice(self._starts[span.start], self._starts[span.stop])
-            self._owners[here] = owners[order]
-            self._shares[here] = np.repeat(self._weights[span], often[span]) / lengths[self._owners[here]]
-
-        for _ in in_order(range(ROWS >> _PART_BITS), invert, threads):
-            pass
+        order = np.argsort(ngrams.rows, kind="stable")
+        self._owners = np.repeat(np.arange(len(words), dtype=np.int32), np.diff(ngrams.starts))[order]
+        self._shares = np.repeat(self._weights, often) / ngrams.lengths(self._weights)[self._owners]
         self._words, self._size = words, len(words)
 
     def nearest(self, words: Sequence[str], k: int = ALIKE) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

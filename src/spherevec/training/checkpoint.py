@@ -13,9 +13,9 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,26 +72,14 @@ _SCHEMA = schema.record(
 
 @dataclass(frozen=True)
 class Position:
-    """A run's place in its work. Replaced as a whole, so that an interruption never finds half of a change.
+    """A run's place in its work. Replaced as a whole, so that an interruption never finds half of a change."""
 
-    Attributes:
-        epoch: how many epochs are finished.
-        trained: how many blocks of the next epoch are trained, None where it is not begun.
-        before: the figures at the start of that epoch.
-        seconds: spent on that epoch.
-        record: the figures of each finished epoch.
-        refitted: how many documents have been fitted once more at the end.
-    """
-
-    epoch: int = 0
-    trained: int | None = None
-    before: Sums = field(default_factory=Sums)
-    seconds: float = 0.0
-    record: tuple[dict[str, Any], ...] = ()
-    refitted: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    epoch: int = 0  # how many are finished
+    trained: int | None = None  # how many blocks of the next epoch, None where it is not begun
+    before: Sums = field(default_factory=Sums)  # the figures at the start of that epoch
+    seconds: float = 0.0  # spent on that epoch
+    record: tuple[dict[str, Any], ...] = ()  # the figures of each finished epoch
+    refitted: int = 0  # documents that have been fitted once more at the end
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Position:
@@ -122,15 +110,10 @@ class Saver:
     """Saves a run from time to time, and when it is interrupted."""
 
     def __init__(
-        self,
-        folder: Path,
-        every: SaveInterval,
-        backend: Backend,
-        biases: Biases,
-        config: TrainConfig,
+        self, folder: Path, every: SaveInterval, backend: Backend, biases: Biases, config: TrainConfig,
         corpus: EncodedCorpus,
-    ) -> None:
-        self._folder, self._every = folder, every
+    ) -> None:  # fmt: skip
+        self.folder, self._every = folder, every
         self._backend, self._biases, self._config, self._corpus = backend, biases, config, corpus
         self._fingerprint: dict[str, Any] | None = None
         self._last = time.monotonic()
@@ -150,48 +133,31 @@ class Saver:
         """
         with process.signals_held_back():
             try:
-                self._write(position)
+                self.write(position)
             except (SpherevecError, OSError, MemoryError) as error:
                 process.warn(f"checkpoint not saved, training goes on: {error}")
             self._last = time.monotonic()
 
-    def save_ended(self, position: Position, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
-        """Save, and note in the exception that ends the run what became of it.
-
-        Args:
-            tables: the vectors, where the backend has given them away.
-        """
-        if position.epoch == 0 and position.trained is None:
-            return
-        with process.signals_held_back() as held:
-            try:
-                self._write(position, tables)
-            except (SpherevecError, OSError, MemoryError) as error:
-                ending.add_note(f"not saved: {error}")
-            else:
-                where = f"in epoch {position.epoch + 1} of {self._config.epochs}"
-                if position.epoch == self._config.epochs:
-                    where = "after the last epoch"
-                ending.add_note(f"saved {where} in {self._folder}; run the same again with --resume to go on")
-            held.take()  # the run is ending already
-
-    def _write(self, position: Position, tables: Mapping[str, Floats] | None = None) -> None:
+    def write(self, position: Position, tables: Mapping[str, Floats] | None = None) -> None:
+        """Write a checkpoint; with the vectors as `tables` where the backend has given them away."""
         config, backend = self._config, self._backend
         if self._fingerprint is None:
             self._fingerprint = fingerprint(self._corpus)
         sizes = table_rows(len(self._corpus.vocabulary), self._corpus.n_documents, config)
-        with atomic_folder(self._folder, overwrite=True, ours=_FILES) as new:
+        with atomic_folder(self.folder, overwrite=True, ours=_FILES) as new:
             rows = {name: _Rows(backend, name, (count, config.vector_size)) for name, count in sizes.items()}
             write_tensors(new / VECTORS, tables or rows)
+            with (new / VECTORS).open("rb") as file:
+                entry = checksums.entry(file)
             about = {
                 "format": FORMAT,
                 "format_version": FORMAT_VERSION,
                 "config": config.as_dict(),
                 "corpus": self._fingerprint,
-                "position": position.as_dict(),
+                "position": asdict(position),
                 "sums": asdict(backend.sums()),
                 "biases": asdict(self._biases),
-                "files": {VECTORS: _entry(new / VECTORS)},
+                "files": {VECTORS: entry},
             }
             (new / MANIFEST).write_text(json.dumps(checksums.with_checksum(about), indent=1) + "\n", encoding="ascii")
 
@@ -209,12 +175,7 @@ class Checkpoint:
     tables: Mapping[str, NDArray[np.float32]]
 
     def check(self, config: TrainConfig, corpus: EncodedCorpus, blocks: int) -> None:
-        """Refuse to go on with another text or other settings, and say which.
-
-        Args:
-            config: the resolved settings of the run that is to go on.
-            blocks: of an epoch of that run.
-        """
+        """Refuse to go on with another text or other resolved settings, and say which; `blocks` are of an epoch."""
         settings = config.as_dict()
         differing = {name for name in settings if self.config.get(name) != settings[name]} - _FREE_SETTINGS
         # Where the text differs, so may what was chosen by it. Settings that shape the text are named before it.
@@ -271,11 +232,7 @@ def find(folder: Path) -> Path | None:
 
 
 def check_free(folder: Path, start_over: bool = False) -> None:
-    """Refuse, before any work is done, to write over something else, or over an unfinished run that nobody resumes.
-
-    Args:
-        start_over: an unfinished run may be written over; it stays until there is something to write.
-    """
+    """Refuse, before any work is done, to write over something else, or over an unfinished run unless to start over."""
     if find(folder) is not None and not start_over:
         raise ConfigError(
             f"{folder}: holds an unfinished training; give --resume (resume=True) to go on with it, "
@@ -305,26 +262,30 @@ def load(folder: Path) -> Checkpoint | None:
         return None
     try:
         with OpenFolder(place) as opened:
-            about = _manifest(opened)
-            vectors = opened.open(VECTORS)
-            tables = read_tensors(place / VECTORS, opened=_checked(vectors, about["files"][VECTORS]))
-        found = Checkpoint(
-            folder=place,
-            config=about["config"],
-            corpus=dict(about["corpus"]),
-            position=Position.from_dict(about["position"]),
-            sums=Sums(**about["sums"]),
-            biases=Biases(**about["biases"]),
-            tables=tables,
-        )
+            about = schema.parsed(opened.read(MANIFEST, _LONGEST_MANIFEST))
+            if not isinstance(about, dict) or about.get("format") != FORMAT:
+                raise ValueError(f"{MANIFEST} does not describe a checkpoint")
+            version = about.get("format_version")
+            if type(version) is not int or version != FORMAT_VERSION:
+                raise ValueError(f"format version {version!r:.40}, this release reads {FORMAT_VERSION}")
+            if not checksums.checksum_matches(about):
+                raise ValueError(f"{MANIFEST} is not what was written: its checksum differs")
+            _SCHEMA(about, "")
+            with opened.open(VECTORS) as vectors:
+                fault = checksums.fault(vectors, about["files"][VECTORS], whole=True)
+                if fault:
+                    raise ValueError(f"{VECTORS} is {fault}")
+                tables = read_tensors(place / VECTORS, opened=vectors)
+        position, sums = Position.from_dict(about["position"]), Sums(**about["sums"])
     except OSError as error:
         raise FormatError(f"{place}: cannot read: {error.strerror or error}") from None
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise FormatError(f"{place}: damaged checkpoint ({error}); remove the folder to start over") from None
     try:
-        return replace(found, config=TrainConfig.saved_settings(found.config))
+        config = TrainConfig.saved_settings(about["config"])
     except FormatError as error:
         raise FormatError(f"{place}: {error}") from None
+    return Checkpoint(place, config, about["corpus"], position, sums, Biases(**about["biases"]), tables)
 
 
 def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
@@ -367,30 +328,3 @@ class _Rows:
     def __getitem__(self, rows: slice) -> Floats:
         start, stop, _ = rows.indices(len(self))
         return self._backend.read(self._table, start, stop)
-
-
-def _manifest(opened: OpenFolder) -> dict[str, Any]:
-    about = schema.parsed(opened.read(MANIFEST, _LONGEST_MANIFEST))
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ValueError(f"{MANIFEST} does not describe a checkpoint")
-    version = about.get("format_version")
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise ValueError(f"format version {version!r:.40}, this release reads {FORMAT_VERSION}")
-    if not checksums.checksum_matches(about):
-        raise ValueError(f"{MANIFEST} is not what was written: its checksum differs")
-    _SCHEMA(about, "")
-    return about
-
-
-def _checked(file: BinaryIO, entry: Mapping[str, Any]) -> BinaryIO:
-    """An open file of the checkpoint, of which every byte is what was written."""
-    fault = checksums.fault(file, entry, whole=True)
-    if fault:
-        file.close()
-        raise ValueError(f"{VECTORS} is {fault}")
-    return file
-
-
-def _entry(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        return checksums.entry(file)

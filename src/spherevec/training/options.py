@@ -24,12 +24,7 @@ _BYTES = 4  # of a number
 
 @dataclass(frozen=True)
 class Options:
-    """Everything about a run but its text and settings; `spherevec.train` describes the fields.
-
-    Attributes:
-        report: where progress is reported to; set by `opened`.
-        runtime: where the run takes place; set by `opened`.
-    """
+    """Everything about a run but its text and settings; `spherevec.train` describes the fields."""
 
     initial: Model | KeyedVectors | None = None
     workdir: str | Path | None = None
@@ -39,6 +34,7 @@ class Options:
     resume: bool = False
     start_over: bool = False
     finish: Callable[[Model], object] | None = None
+    # Where progress is reported to, and where the run takes place; set by `opened`.
     report: ProgressCallback = field(default=lambda progress: None)
     runtime: Runtime = field(default_factory=Runtime)
 
@@ -54,58 +50,50 @@ class Options:
 
         No other process writes the checkpoint while the context lasts.
         """
-        self._check_initial()
-        with nullcontext() if self.checkpoint is None else owned(self.checkpoint, run=True):
-            self._check_checkpoint()
-            with runtime as started, chosen_progress(self.progress) as shown:
-                yield replace(self, runtime=started, report=safe_callback(shown))
-
-    def _check_initial(self) -> None:
         if self.initial is not None and not isinstance(self.initial, Model | KeyedVectors):
             raise ConfigError(
                 f"initial must be a Model or KeyedVectors, not {type(self.initial).__name__} "
                 f"{repr(self.initial)[:40]}; open a saved model with spherevec.load(folder)"
             )
+        with nullcontext() if self.checkpoint is None else owned(self.checkpoint, run=True):
+            every = self.every
+            if self.checkpoint is None and self.resume:
+                raise ConfigError("resume=True needs checkpoint, the folder to resume from")
+            if self.checkpoint is not None and every and not self.resume:
+                checkpoints.check_free(Path(self.checkpoint), self.start_over)
+            with runtime as started, chosen_progress(self.progress) as shown:
+                yield replace(self, runtime=started, report=safe_callback(shown))
 
-    def _check_checkpoint(self) -> None:
-        every = self.every
-        if self.checkpoint is None and self.resume:
-            raise ConfigError("resume=True needs checkpoint, the folder to resume from")
-        if self.checkpoint is not None and every and not self.resume:
-            checkpoints.check_free(Path(self.checkpoint), self.start_over)
+    def check_space(self, words: int, documents: int, config: TrainConfig) -> None:
+        """Refuse to train what could not be saved; warn where only checkpoints have no room. Both say the arithmetic.
 
-
-def check_space(
-    folder: Path, words: int, documents: int, config: TrainConfig, *, saves: bool, checkpoints: bool
-) -> None:
-    """Refuse to train what could not be saved; warn where only checkpoints have no room. Both say the arithmetic.
-
-    Args:
-        folder: where the model and its checkpoint will be; asked for its disk.
-        saves: a model will be written there.
-        checkpoints: checkpoints will be written there; an old one stays until the new one is complete.
-    """
-    place = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
-    try:
-        free = shutil.disk_usage(place).free
-    except OSError:
-        return
-    rows = sum(table_rows(words, documents, config).values())
-    kept = rows + (words if config.has_own_words else 0)  # the words that people see are a table of their own
-    row = config.vector_size * _BYTES
-    model = kept * row if saves else 0
-    if model > free:
-        raise ConfigError(
-            f"{folder}: the model needs {_size(model)} ({kept:,} vectors of {config.vector_size} numbers of {_BYTES} "
-            f"bytes), {_size(free)} are free; free some space, choose another place, or lower "
-            "vector_size (--vector-size)"
-        )
-    most = max(2 * rows * row, rows * row + model) if checkpoints else 0
-    if most > free:
-        process.warn(
-            f"{folder}: checkpoints need {_size(most)} (twice {rows:,} vectors while one is replaced, or one beside "
-            f"the model), {_size(free)} are free; some may not be saved"
-        )
+        The model that `finish` saves and the checkpoints go to one disk; an old checkpoint stays until the new one is
+        complete.
+        """
+        if self.checkpoint is None:
+            return
+        folder = Path(self.checkpoint)
+        place = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
+        try:
+            free = shutil.disk_usage(place).free
+        except OSError:
+            return
+        rows = sum(table_rows(words, documents, config).values())
+        kept = rows + (words if config.has_own_words else 0)  # the words that people see are a table of their own
+        row = config.vector_size * _BYTES
+        model = 0 if self.finish is None else kept * row
+        if model > free:
+            raise ConfigError(
+                f"{folder}: the model needs {_size(model)} ({kept:,} vectors of {config.vector_size} numbers of "
+                f"{_BYTES} bytes), {_size(free)} are free; free some space, choose another place, or lower "
+                "vector_size (--vector-size)"
+            )
+        most = max(2 * rows * row, rows * row + model) if self.every else 0
+        if most > free:
+            process.warn(
+                f"{folder}: checkpoints need {_size(most)} (twice {rows:,} vectors while one is replaced, or one "
+                f"beside the model), {_size(free)} are free; some may not be saved"
+            )
 
 
 def _size(count: int) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,15 +20,15 @@ from spherevec.corpus import EncodedCorpus
 from spherevec.engine.base import Biases, Block, Floats, Training, table_rows
 from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables
-from spherevec.errors import TrainingError
+from spherevec.errors import SpherevecError, TrainingError
 from spherevec.model import Model
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.checkpoint import Position
 from spherevec.training.options import Options
 from spherevec.training.progress import Progress
-from spherevec.training.workers import train_blocks
 
 HEALTH_ROWS = 4096  # word vectors looked at for a live figure
+TICK = 0.2  # seconds between two reports
 
 
 class Learned(NamedTuple):
@@ -175,7 +177,7 @@ class Run:
             training = backend.begin(with_biases(blocks[trained:], self.biases))
             self._state = (position, training)
             try:
-                train_blocks(training, backend.workers, self._tick, self._pause)
+                train_blocks(training, backend.workers, self._tick)
             finally:
                 self.biases.words, self.biases.documents = backend.learned_biases()
             trained += training.done
@@ -207,7 +209,7 @@ class Run:
             self.backend.refit_documents(first, last, plan)
             self._corpus.drop_pages()
             self._state = (replace(self.position, refitted=last), None)
-            if self._pause():
+            if self._saves_now():
                 self._save()
 
     def _save_ended(self, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
@@ -216,28 +218,36 @@ class Run:
         Args:
             tables: the vectors, where the backend has given them away.
         """
-        if self._saver is None:
+        position, saver = self.position, self._saver
+        if saver is None or (position.epoch == 0 and position.trained is None):
             return
-        try:
-            if tables is None:
-                self._check_all()
-            self._saver.save_ended(self.position, ending, tables)
-        except TrainingError as error:
-            ending.add_note(f"not saved: {error}")
+        with process.signals_held_back() as held:
+            try:
+                if tables is None:
+                    self._check_all()
+                saver.write(position, tables)
+            except (SpherevecError, OSError, MemoryError) as error:
+                ending.add_note(f"not saved: {error}")
+            else:
+                last = position.epoch == self._config.epochs
+                where = "after the last epoch" if last else f"in epoch {position.epoch + 1} of {self._config.epochs}"
+                ending.add_note(f"saved {where} in {saver.folder}; run the same again with --resume to go on")
+            held.take()  # the run is ending already
 
     def _save(self) -> None:
         if self._saver is not None:
             self._check_all()  # a diverged run must not replace a good checkpoint
             self._saver.save(self.position)
 
-    def _pause(self) -> bool:
+    def _saves_now(self) -> bool:
         return self._saver is not None and self._saver.due()
 
     def _seconds(self) -> float:
         """Spent on the epoch, in this run and in those that it goes on from."""
         return self._state[0].seconds + time.perf_counter() - self._epoch_started
 
-    def _tick(self) -> None:
+    def _tick(self) -> bool:
+        """Report, and look after what must not go on; whether it is time to save."""
         config, position = self._config, self._state[0]
         share = self.done
         since_start = share - self._share_at_start
@@ -250,6 +260,39 @@ class Run:
         left = spent / since_start * (1 - share) if since_start > 0 else None
         self._report(Progress("training", share, position.epoch + 1, config.epochs, figures, left))
         self._corpus.drop_pages()
+        return self._saves_now()
+
+
+def train_blocks(training: Training, workers: int, tick: Callable[[], bool] = lambda: False) -> None:
+    """Train on threads until no block is left or `tick` says that it is time to pause, and look after them from here.
+
+    Blocks that are begun are finished, and no thread is left when this ends, however it ends.
+    """
+    # None begins before all are there, and none if they never are: they may wait for one another.
+    decided, complete = threading.Event(), False
+
+    def start(worker: int) -> None:
+        decided.wait()
+        if complete:
+            training.train(worker)
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="spherevec")
+    try:
+        pending = {pool.submit(start, worker) for worker in range(workers)}
+        complete = True
+        decided.set()
+        while pending:
+            done, pending = wait(pending, timeout=TICK, return_when=FIRST_EXCEPTION)
+            errors = [error for future in done if (error := future.exception()) is not None]
+            if errors:
+                raise errors[0]
+            if tick():
+                training.stop()
+    finally:
+        training.stop()
+        decided.set()
+        with process.signals_held_back():  # a block is soon done
+            pool.shutdown()
 
 
 def with_biases(blocks: list[Block], biases: Biases) -> list[Block]:

@@ -1,9 +1,22 @@
-"""Where a run takes place: this process, or the workers of a cluster."""
+"""Where a run takes place: this process, or the workers of a cluster; and what it needs compiled by the time it begins.
+
+A few words are trained while the text is read. Numba compiles on one thread and keeps the results in a cache on disk:
+for the first run on a machine, another process does. The kernels of a GPU are compiled or loaded, and the device is
+started, by a thread of this process.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +25,17 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
+from spherevec.devices import DEVICES
 from spherevec.engine.backends import check_device, make_backend
 from spherevec.engine.base import PIECE, Backend, TrainingData
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.engine.schedule import Schedule, further_pieces
-from spherevec.training.first_run import compiled_meanwhile
+from spherevec.process import usable_cores
+
+_INSIDE = "SPHEREVEC_COMPILES"  # set in the process that compiles, which must start no other
+_DECIDES = ("objective", "batch", "deterministic", "documents")  # which kernels a run needs
+_TEXTS = [f"a b c d e f{number % 5}" for number in range(40)]
+_CODE = "import sys; sys.path.append(sys.argv[1]); from spherevec.training.runtime import main; main(sys.argv[2])"
 
 
 class Runtime:
@@ -38,11 +57,7 @@ class Runtime:
         return compiled_meanwhile(config)
 
     def prepare(self, corpus: EncodedCorpus, config: TrainConfig) -> tuple[Schedule, Callable[[], Backend]]:
-        """Get ready to train on a corpus: the steps of the run, and what makes a backend with all vectors zero.
-
-        Args:
-            config: resolved.
-        """
+        """The steps of a run with resolved settings, and what makes a backend with all vectors zero."""
         data = prepare(corpus, config)
         return Schedule(data, config), lambda: make_backend(data, config, self._workdir)
 
@@ -62,11 +77,7 @@ def prepare(corpus: EncodedCorpus, config: TrainConfig) -> TrainingData:
 def training_data(
     ids: NDArray[np.int32], offsets: NDArray[np.int64], counts: NDArray[np.int64], config: TrainConfig
 ) -> TrainingData:
-    """As `prepare`, of documents that are ids[offsets[d]:offsets[d + 1]], perhaps a part of the text.
-
-    Args:
-        counts: (V,) of the words in the whole text.
-    """
+    """As `prepare`, of documents that may be a part of the text, with the counts (V,) of the words in all of it."""
     alias_probability, alias_word = alias_table(counts)
     return TrainingData(
         ids=ids,
@@ -77,3 +88,72 @@ def training_data(
         alias_probability=alias_probability,
         alias_word=alias_word,
     )
+
+
+@contextmanager
+def compiled_meanwhile(config: TrainConfig) -> Iterator[Callable[[], object]]:
+    """Compile what a run needs, if nothing of it is there yet; gives what waits for it."""
+    if not DEVICES[config.device].uses_processor:
+        thread = threading.Thread(target=_train_few_words, args=(config.with_(epochs=1, min_count=1, max_vocab=None),))
+        thread.start()
+        try:
+            yield thread.join
+        finally:
+            thread.join()
+        return
+    child = None
+    if _is_first(config):
+        settings = json.dumps({name: getattr(config, name) for name in _DECIDES})
+        command = [sys.executable, "-c", _CODE, str(Path(__file__).parents[2]), settings]
+        no, around = subprocess.DEVNULL, {**os.environ, _INSIDE: "1"}
+        with suppress(OSError):  # then this process compiles
+            child = subprocess.Popen(command, stdin=no, stdout=no, stderr=no, env=around)
+
+    def wait() -> None:
+        """Until what trains is compiled; the child goes on with what comes after that."""
+        while child and child.poll() is None and not _is_compiled(config):
+            time.sleep(0.05)
+
+    try:
+        yield wait
+    finally:
+        if child:
+            child.kill()
+            child.wait()
+
+
+@cache
+def _train_few_words(config: TrainConfig) -> None:
+    """Train on a device, for the sake of what is compiled meanwhile; what fails will fail again where it is told."""
+    from spherevec.training.trainer import train_corpus
+
+    with (
+        suppress(Exception),
+        tempfile.TemporaryDirectory() as folder,
+        encode(_TEXTS, Path(folder, "corpus"), tokenizer=str.split, min_count=1) as corpus,
+    ):
+        train_corpus(corpus, config)
+
+
+def _is_first(config: TrainConfig) -> bool:
+    """Whether the training kernel is yet to be compiled, where its code can be kept and a core is free."""
+    if _INSIDE in os.environ or usable_cores() < 2 or not sys.executable or getattr(sys, "frozen", False):
+        return False
+    return not _is_compiled(config)
+
+
+def _is_compiled(config: TrainConfig) -> bool:
+    from spherevec.compiling import is_compiled
+    from spherevec.engine.cpu.backend import kernel_of, scratch_of
+
+    return is_compiled(kernel_of(config), scratch_of(config))
+
+
+def main(settings: str) -> None:
+    """Train a few words in another process, and save them, for the sake of what is compiled meanwhile."""
+    from spherevec.training import train
+
+    with tempfile.TemporaryDirectory() as folder:
+        small: dict[str, Any] = {"vector_size": 16, "epochs": 1, "threads": 2, "min_count": 1, "progress": False}
+        model = train(_TEXTS, tokenizer=str.split, **small, **json.loads(settings))
+        model.save(Path(folder, "model"))

@@ -24,12 +24,11 @@ from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import give_memory_back
-from spherevec.training.finishing import counted_terms, fill_empty_documents, word_parts
-from spherevec.training.options import CHECKPOINT_EVERY, Options, check_space
+from spherevec.training.finishing import SpellingSmoother, counted_terms, fill_empty_documents, word_parts
+from spherevec.training.options import CHECKPOINT_EVERY, Options
 from spherevec.training.progress import Progress, ProgressCallback, in_notebook, shows_bar
 from spherevec.training.run import Learned, Run
 from spherevec.training.runtime import Runtime, local_runtime
-from spherevec.training.spelling import SpellingSmoother, found_neighbours
 
 _SHORT = 1e-4  # seconds that the thread which drives a GPU waits for Python's lock while others count and compare
 
@@ -141,51 +140,49 @@ def _train_corpus(corpus: EncodedCorpus, config: TrainConfig, options: Options) 
     config = config.resolved(corpus.n_tokens, len(corpus.vocabulary))
     if config.min_count is None:
         config = config.with_(min_count=corpus.summary.min_count)
-    if options.checkpoint is not None:
-        sizes = (len(corpus.vocabulary), corpus.n_documents)
-        saves, checkpoints = options.finish is not None, options.every is not None
-        check_space(Path(options.checkpoint), *sizes, config, saves=saves, checkpoints=checkpoints)
+    options.check_space(len(corpus.vocabulary), corpus.n_documents, config)
     processor_trains, count = DEVICES[config.device].uses_processor, config.thread_count
     with ThreadPoolExecutor(1, thread_name_prefix="spherevec") as pool:
         terms = smoother = None
         if config.documents:
             terms = pool.submit(counted_terms, corpus, options.workdir, count)
-        if terms is not None and processor_trains:
-            terms.result()  # the training needs all cores
+            if processor_trains:
+                terms.result()  # the training needs all cores
         # Where the processor trains, spellings are compared in the end, and nobody needs to keep what was found.
         if not processor_trains and SpellingSmoother.wanted(corpus.vocabulary, config):
-            smoother = pool.submit(found_neighbours, corpus.vocabulary, count)
+            smoother = pool.submit(SpellingSmoother, corpus.vocabulary, count, keep=True)
         give_memory_back()
         usual = sys.getswitchinterval()
         if not processor_trains:
             sys.setswitchinterval(_SHORT)
         try:
-            return TrainingRun(corpus, config, options, terms, smoother).run()
+            run = TrainingRun(corpus, config, options)
+            run.terms, run.smoother = terms, smoother
+            return run.run()
         finally:
             sys.setswitchinterval(usual)
 
 
 class TrainingRun(Run):
-    """A run that starts from random vectors, or from those of `options.initial`.
+    """A run that starts from random vectors, or from those of `options.initial`."""
 
-    Args:
-        terms: which words each document holds.
-        smoother: the spelling neighbours of rare words; None where they are found in the end.
-    """
-
-    def __init__(
-        self,
-        corpus: EncodedCorpus,
-        config: TrainConfig,
-        options: Options,
-        terms: Future[DocumentTerms | None] | None = None,
-        smoother: Future[SpellingSmoother] | None = None,
-    ) -> None:
-        super().__init__(corpus, config, options)
-        self._terms, self._smoother = terms, smoother
+    # Which words each document holds, and the spelling neighbours of rare words, where others find them meanwhile.
+    terms: Future[DocumentTerms | None] | None = None
+    smoother: Future[SpellingSmoother] | None = None
 
     def initialise(self) -> None:
-        given = initial_tables(self._options.initial, self._config)
+        initial, given = self._options.initial, dict[str, KeyedVectors]()
+        if initial is not None:
+            given["inputs"] = initial if isinstance(initial, KeyedVectors) else initial.inputs
+            if isinstance(initial, Model) and initial.contexts is not None:
+                given["contexts"] = initial.contexts
+        for table, vectors in given.items():
+            if vectors.vector_size != self._config.vector_size:
+                raise ConfigError(
+                    f"the initial {table} have dimension {vectors.vector_size}, vector_size is "
+                    f"{self._config.vector_size}; set vector_size={vectors.vector_size}"
+                )
+            vectors.check(f"initial {table}")
         self.backend.fill()
         names = self._corpus.vocabulary.words
         for table, vectors in given.items():
@@ -198,28 +195,11 @@ class TrainingRun(Run):
 
     def build(self, learned: Learned) -> Model:
         give_memory_back()
-        smoother = None if self._smoother is None else self._smoother.result()
-        terms = None if self._terms is None else self._terms.result()
+        smoother = None if self.smoother is None else self.smoother.result()
+        terms = None if self.terms is None else self.terms.result()
         model = build_model(learned, self._corpus, self._config, terms, smoother)
         give_memory_back()
         return model
-
-
-def initial_tables(initial: Model | KeyedVectors | None, config: TrainConfig) -> dict[str, KeyedVectors]:
-    """The vectors that a training starts from, checked."""
-    given: dict[str, KeyedVectors] = {}
-    if initial is not None:
-        given["inputs"] = initial if isinstance(initial, KeyedVectors) else initial.inputs
-        if isinstance(initial, Model) and initial.contexts is not None:
-            given["contexts"] = initial.contexts
-    for table, vectors in given.items():
-        if vectors.vector_size != config.vector_size:
-            raise ConfigError(
-                f"the initial {table} have dimension {vectors.vector_size}, vector_size is {config.vector_size}; "
-                f"set vector_size={vectors.vector_size}"
-            )
-        vectors.check(f"initial {table}")
-    return given
 
 
 def build_model(
@@ -262,19 +242,15 @@ def resolved_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
     """What was chosen because of the text, and why; what the rule would not have chosen was given."""
     words = len(corpus.vocabulary)
     usual = config.with_(epochs=None, sample=None).resolved(corpus.n_tokens, words)
-    least = default_min_count(corpus.raw_tokens)
-
-    def why(reason: str, chosen: bool) -> str:
-        return reason if chosen else "as given"
-
-    return [
-        f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens: "
-        + why("chosen by the length of the text", config.epochs == usual.epochs),
-        f"words that occur {config.min_count} times or more: "
-        + why("chosen by the length of the text", config.min_count == least),
-        f"subsampling threshold {config.sample:.2g}: "
-        + why(f"chosen by the size of the vocabulary, {words:,} words", config.sample == usual.sample),
+    by_length, by_words = "chosen by the length of the text", f"chosen by the size of the vocabulary, {words:,} words"
+    epochs = f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens"
+    rare = f"words that occur {config.min_count} times or more"
+    settings = [
+        (epochs, by_length, config.epochs == usual.epochs),
+        (rare, by_length, config.min_count == default_min_count(corpus.raw_tokens)),
+        (f"subsampling threshold {config.sample:.2g}", by_words, config.sample == usual.sample),
     ]
+    return [f"{setting}: {why if chosen else 'as given'}" for setting, why, chosen in settings]
 
 
 def show_summary(model: Model, progress: ProgressCallback | bool | None) -> None:

@@ -23,14 +23,15 @@ from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
-from spherevec.model.inference import fitter_of, vocabulary_of
+from spherevec.model.inference import DocumentFitter, vocabulary_of
+from spherevec.model.verbs import verb
 from spherevec.search.neighbors import check_finite
 from spherevec.search.terms import count_terms
 from spherevec.storage.files import working_folder
 from spherevec.storage.os_errors import explain_os_errors
+from spherevec.storage.text_column import TextColumn
 from spherevec.training import checkpoint as checkpoints
-from spherevec.training.changes import DocumentChanges, VocabularyUpdate, add_words, find_changes
-from spherevec.training.drift import measure_drift
+from spherevec.training.changes import DocumentChanges, VocabularyUpdate, add_words, find_changes, measure_drift
 from spherevec.training.finishing import word_parts
 from spherevec.training.options import CHECKPOINT_EVERY, Options
 from spherevec.training.progress import Progress, ProgressCallback
@@ -92,7 +93,14 @@ def update(
     for kept in (model.words, model.docs):
         if kept is not None:
             check_finite(kept.vectors)
-    run_options = Options(None, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
+
+    def complete(grown: Model) -> bool:
+        """Called with the finished model before any interruption is let through."""
+        if model.kept_topics is not None and grown is not model:
+            verb("carry_topics")(model, grown, config.threads)
+        return finish is not None and finish(grown) is not False
+
+    run_options = Options(None, workdir, progress, checkpoint, checkpoint_every, resume, start_over, complete)
     with (
         run_options.opened(local_runtime(config, workdir)) as opened,
         working_folder(workdir) as folder,
@@ -106,56 +114,43 @@ def update(
         }
         opened.report(Progress("reading", 0.0))
         with encode(source, folder / "new", reading=reading, **reads) as corpus:
-            _check_tokenizer(model, corpus)
+            ours, theirs = corpus.tokenizer, model.tokenizer
+            if (ours.name, ours.options) != (theirs.name, theirs.options):
+                raise ConfigError(
+                    f"the model's text was split by {str(theirs)!r}, the new text by {str(ours)!r}; "
+                    "give the new text as the old was given"
+                )
             _warn_of_columns(model, corpus, [kept.name for kept in reading.kept])
             change = find_update(model, corpus, config, folder, add_only=add_only)
             if change is None or add_only:
                 updated = model if change is None else change.add_documents()
-                if finish is not None:
-                    finish(updated)
+                complete(updated)
                 return updated
             text = change.new
             if replay is not None:
                 old = encode(replay, folder / "replay", reading=reading.text_only(), **reads)
-                text = _with_replay(change.part, old, change.words, config.seed, folder / "both")
+                text = _with_replay(change, old, folder / "both")
             return UpdateRun(change, text, opened).run()
 
 
 @dataclass(frozen=True)
 class Update:
-    """What an update brings to a model.
-
-    Attributes:
-        corpus: the new text as it was read.
-        new: the documents that are new or have changed, in the words of the grown vocabulary.
-        table: of all documents of `corpus`; None where they have none.
-        record: of the update, for the model's provenance.
-        folder: for what is made on the way.
-    """
+    """What an update brings to a model."""
 
     model: Model
-    corpus: EncodedCorpus
-    new: EncodedCorpus
+    corpus: EncodedCorpus  # the new text as it was read
+    new: EncodedCorpus  # the documents that are new or have changed, in the words of the grown vocabulary
     words: VocabularyUpdate
     documents: DocumentChanges
-    table: DocumentTable | None
+    table: DocumentTable | None  # of all documents of `corpus`
     config: TrainConfig
-    record: Mapping[str, Any]
-    folder: Path
-
-    @property
-    def part(self) -> Part:
-        """The new documents, to be written together with others."""
-        return Part(self.corpus, self.words.numbers, self.documents.rows)
+    record: Mapping[str, Any]  # of the update, for the model's provenance
+    folder: Path  # for what is made on the way
 
     def add_documents(self) -> Model:
         """The model with documents that are fitted to its words as they are."""
-        docs = fitter_of(self.model).fit(
-            np.asarray(self.new.ids),
-            np.asarray(self.new.offsets),
-            threads=self.config.threads,
-            device=self.config.device,
-        )
+        ids, offsets = np.asarray(self.new.ids), np.asarray(self.new.offsets)
+        docs = DocumentFitter(self.model).fit(ids, offsets, threads=self.config.threads, device=self.config.device)
         return self.recorded(self._with_documents(docs, rare_counts=self.words.rare), {})
 
     def with_words(self, learned: Learned) -> Model:
@@ -175,11 +170,7 @@ class Update:
         return grown
 
     def recorded(self, grown: Model, figures: Mapping[str, Any]) -> Model:
-        """Note in the grown model what happened to it.
-
-        Args:
-            figures: of the training.
-        """
+        """Note in the grown model what happened to it, with the figures of its training."""
         before, record = self.model.provenance, self.record
         more = {"documents": record["added"], "tokens": self.new.n_tokens, "raw_tokens": self.new.raw_tokens}
         seen = {name: before.get(name, 0) + count for name, count in more.items()}
@@ -196,20 +187,29 @@ class Update:
         """The model with the new documents in their places, and some other parts changed."""
         terms = None
         if self.model.terms is not None:
-            terms = count_terms(self.new.ids, self.new.offsets, len(self.words.vocabulary), self.folder)
+            ids, offsets = self.new.ids, self.new.offsets
+            terms = count_terms(ids, offsets, len(self.words.vocabulary), self.folder, self._rare_words())
         table = self.table if self.table is not None else DocumentTable.of(self.new.n_documents)
         added = {"docs": docs, "documents": table.take(self.documents.rows), "terms": terms}
         return self.model.edit_documents(self._edit, added, **changes)
+
+    def _rare_words(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Hashes of words of the new documents that stay without a vector, ascending, and the document of each."""
+        corpus = self.corpus
+        places = np.flatnonzero(self.words.numbers[corpus.ids] < 0)
+        row_of = np.full(corpus.n_documents, -1, np.int32)
+        row_of[self.documents.rows] = np.arange(len(self.documents.rows))
+        rows = row_of[np.searchsorted(corpus.offsets, places, "right") - 1]
+        hashes = TextColumn.of(corpus.vocabulary.words).hashes()[corpus.ids[places[rows >= 0]]]
+        rows = rows[rows >= 0]
+        order = np.lexsort((rows, hashes))
+        return hashes[order], rows[order]
 
 
 def find_update(
     model: Model, corpus: EncodedCorpus, config: TrainConfig, folder: Path, *, add_only: bool
 ) -> Update | None:
-    """What new text brings to a model; None where that is nothing.
-
-    Args:
-        add_only: no words join.
-    """
+    """What new text brings to a model, with `add_only` no words; None where that is nothing."""
     digest = checkpoints.fingerprint(corpus)["sha256"]
     if any(entry.get("sha256") == digest for entry in model.provenance.get("updates", ())):
         return None
@@ -222,7 +222,7 @@ def find_update(
     table = None
     if config.documents and corpus.document_columns is not None:
         table = DocumentTable.of_columns(corpus.document_columns, corpus.folder)
-    changes = find_changes(model.documents, model.terms, table, corpus, words.numbers)
+    changes = find_changes(model, table, corpus, words.numbers)
     if not len(changes.rows):
         return None
     if len(changes.rows) < corpus.n_documents:
@@ -245,14 +245,10 @@ def find_update(
 
 
 class UpdateRun(Run):
-    """A run that trains old and new words on new text, the old ones held by what is known of them.
-
-    Args:
-        corpus: the new text, and perhaps some old text after it.
-        options: opened.
-    """
+    """A run that trains old and new words on new text, the old ones held by what is known of them."""
 
     def __init__(self, update: Update, corpus: EncodedCorpus, options: Options) -> None:
+        """Train on a corpus that is the new text, with perhaps some old text after it."""
         model, words = update.model, update.words
         assert model.contexts is not None
         self._before = {"inputs": model.inputs, "contexts": model.contexts}
@@ -310,7 +306,7 @@ def _refitted(model: Model) -> NDArray[np.float32]:
     assert model.docs is not None
     counts = model.document_terms
     vectors = np.array(model.docs.vectors)
-    fitter = fitter_of(model)
+    fitter = DocumentFitter(model)
     for start in range(0, len(vectors), CHUNK_ROWS):
         some = counts[start : start + CHUNK_ROWS]
         lengths = np.asarray(some.sum(axis=1)).reshape(-1)
@@ -321,15 +317,16 @@ def _refitted(model: Model) -> NDArray[np.float32]:
     return vectors
 
 
-def _with_replay(new: Part, old: EncodedCorpus, words: VocabularyUpdate, seed: int, folder: Path) -> EncodedCorpus:
+def _with_replay(update: Update, old: EncodedCorpus, folder: Path) -> EncodedCorpus:
     """The new documents, and after them old ones of half as many words: those with new words first, then any."""
+    words, new = update.words, Part(update.corpus, update.words.numbers, update.documents.rows)
     at = words.vocabulary.word_to_id
     numbers = np.array([at.get(word, -1) for word in old.vocabulary.words], np.int32)
     offsets = np.asarray(old.offsets)
     holding = np.searchsorted(offsets, np.flatnonzero((numbers >= words.known)[old.ids]), side="right") - 1
     holds_new = np.zeros(old.n_documents, np.bool_)
     holds_new[holding] = True
-    chance = np.random.default_rng((seed, len(words.vocabulary))).random(old.n_documents)
+    chance = np.random.default_rng((update.config.seed, len(words.vocabulary))).random(old.n_documents)
     order = np.lexsort((chance, ~holds_new))
     enough = int(np.searchsorted(np.cumsum(np.diff(offsets)[order]), REPLAYED * new.corpus.n_tokens)) + 1
     return rewrite([new, Part(old, numbers, np.sort(order[:enough]))], words.vocabulary, folder)
@@ -366,34 +363,27 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
 
 def _reading_of(model: Model, given: ReadOptions) -> ReadOptions:
     """How the new text is read: like the model's text, but for what is given."""
-    chosen = given.given
     before = {name: value for name, value in model.provenance.get("reading", {}).items() if name != "columns"}
     if given.has_ids:
         before.pop("id_field", None)
     kinds = dict(model.documents.fields) if model.documents is not None else {}
     wanted = {kept.name: kept.kind for kept in given.kept}
     keep = {name: wanted.get(name) or kinds.get(name) for name in (*kinds, *wanted)}
-    return ReadOptions(**{**before, **chosen, "keep": keep, "if_there": not given.names})
+    reading = ReadOptions(**{**before, **given.given, "keep": keep, "if_there": not given.names})
+    titled = "title_field" in before or (model.documents is not None and model.documents.titled)
+    if reading.title_field is not None and not titled and reading.title_field not in reading.text_fields:
+        raise ConfigError(
+            f"the model's text has no titles, so that of an update must have none: leave title_field "
+            f"{reading.title_field!r:.60} out, or train a new model with it"
+        )
+    return reading
 
 
 def _warn_of_columns(model: Model, corpus: EncodedCorpus, keep: Sequence[str]) -> None:
-    """Name the columns that are new, and the fields that the new documents do not have.
-
-    Args:
-        keep: the fields that the grown model keeps.
-    """
+    """Name the columns that are new, and the fields to keep that the new documents do not have."""
     before, now = (about.get("columns") for about in (model.provenance.get("reading", {}), corpus.reading))
     if now is None and keep:
         process.warn(f"the new text has no fields: {listed(sorted(keep))} will be empty for the new documents")
     new = sorted(set(now or ()) - set(before or now or ()) - set(keep))
     if new:
         process.warn(f"new columns are left out: {listed(new)}; name them to keep them (keep=[…], --keep)")
-
-
-def _check_tokenizer(model: Model, corpus: EncodedCorpus) -> None:
-    ours, theirs = corpus.tokenizer, model.tokenizer
-    if (ours.name, ours.options) != (theirs.name, theirs.options):
-        raise ConfigError(
-            f"the model's text was split by {str(theirs)!r}, the new text by {str(ours)!r}; "
-            "give the new text as the old was given"
-        )

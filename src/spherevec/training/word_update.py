@@ -43,7 +43,6 @@ class WordPrior:
         before, new: (V,) how often each word occurred in the text of before, and occurs in the new text.
         keep_probability: (V,) of subsampling, as 32-bit integers.
         config: the resolved settings of the run.
-        strength: how many steps one occurrence stands for.
     """
 
     def __init__(
@@ -53,9 +52,8 @@ class WordPrior:
         new: NDArray[np.int64],
         keep_probability: NDArray[np.uint32],
         config: TrainConfig,
-        strength: float = STRENGTH,
     ) -> None:
-        self._tables, self._config, self._strength = tables, config, strength
+        self._tables, self._config = tables, config
         known = WITNESSES * before
         self._share = known / np.maximum(known + new, 1)
         self._kept = (known + new) * (keep_probability / _PROBABILITY_ONE)
@@ -64,7 +62,7 @@ class WordPrior:
     def shares(self, epoch: int) -> NDArray[np.float64]:
         """The share (V,) of each word's old direction after the epoch of this number, counted from 0."""
         alpha = self._config.alpha * (1 - (epoch + 0.5) / self._config.epoch_count)
-        shares: NDArray[np.float64] = self._share * -np.expm1(-self._strength * alpha * self._kept)
+        shares: NDArray[np.float64] = self._share * -np.expm1(-STRENGTH * alpha * self._kept)
         shares[self._unseen] = 1.0
         return shares
 
@@ -84,13 +82,7 @@ class WordPrior:
 
 
 def initialise_new_words(backend: Backend, corpus: EncodedCorpus, known: int, config: TrainConfig) -> None:
-    """Set the vectors of the words from `known` on: inputs to the mean direction of the contexts around, and reversely.
-
-    Args:
-        backend: holds the vectors of the known words.
-        corpus: the new text.
-        known: how many words have vectors already.
-    """
+    """Set the vectors of the words from `known` on: inputs to the mean direction of contexts around, and vice versa."""
     counts, ids, offsets = corpus.vocabulary.counts, corpus.ids, corpus.offsets
     if known == len(counts):
         return

@@ -12,7 +12,7 @@ from experiments.distributed.inline import inline_runtime
 from spherevec.cli import cli
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.distributed import backend
+from spherevec.distributed import runtime as backend
 from spherevec.distributed.cluster import check_workers, connected, worker_error
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError, TrainingError
 from spherevec.model import KeyedVectors
@@ -101,11 +101,10 @@ def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, monkeypa
                 if dies and progress.phase == "finishing":
                     pool.replace(1)
 
-            def ask(ask, numbers=None, times=10.0, pool=pool, asked=asked, dies=dies):
-                answers = asked(ask, numbers, times)
-                if dies and times == 1 and hasattr(answers[0], "word_bias"):  # at the end of every exchange
+            def ask(ask, numbers=None, times=10.0, again=None, pool=pool, asked=asked, dies=dies):
+                answers = asked(ask, numbers, times, again)
+                if dies and times == 1 and hasattr(answers[0], "word_bias"):  # in the middle of every exchange
                     pool.replace(0)
-                    ask(0)
                 return answers
 
             pool.ask = ask

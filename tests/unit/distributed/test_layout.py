@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spherevec.config import TrainConfig
-from spherevec.distributed.layout import (
+from spherevec.distributed.exchange import (
     Layout,
     check_interval,
     exchanges_an_epoch,

@@ -12,7 +12,8 @@ from spherevec.corpus import encode
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read import pieces
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.distributed.reading import choose, merge_counts, read_on_workers, vocabulary_of
+from spherevec.distributed.reading import choose, read_on_workers, vocabulary_of
+from spherevec.distributed.worker import merge_counts
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.text_column import TextColumn

@@ -6,9 +6,9 @@ import pytest
 import spherevec
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
-from spherevec.distributed.exchange import SHARED, merged
-from spherevec.distributed.layout import split_documents
+from spherevec.distributed.exchange import SHARED, merged, split_documents
 from spherevec.distributed.worker import Shard, Task, seed_of
+from spherevec.training.runtime import training_data
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def shards_of(corpus, config, workers):
         lengths = np.diff(corpus.offsets)[documents]
         ids = np.concatenate([corpus.document(document) for document in documents])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        counts = corpus.vocabulary.counts
-        shards.append(Shard(worker, workers, ids, offsets, counts, config, corpus.n_tokens))
+        data = training_data(ids, offsets, corpus.vocabulary.counts, config)
+        shards.append(Shard(worker, workers, data, config, corpus.n_tokens))
         shards[-1].fill()
     return shards
 

@@ -22,7 +22,8 @@ from spherevec.engine.cpu import document_rows as document_table
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.errors import TrainingError
 from spherevec.storage import files, memory
-from spherevec.training import finishing, workers
+from spherevec.training import finishing
+from spherevec.training import run as workers
 from spherevec.training.finishing import fill_empty_documents
 from spherevec.training.runtime import prepare
 
@@ -313,6 +314,7 @@ def test_a_full_disk_is_told_at_once(corpus, tmp_path, no_memory, monkeypatch):
         with filler, pytest.raises(OSError, match="No space left"):
             while True:
                 filler.write(bytes(4096))
+        model.docs.vectors.flags.writeable = True
         model.docs.vectors[:] = 1.0  # its blocks were reserved
         assert (model.docs.vectors == 1.0).all()
         del model

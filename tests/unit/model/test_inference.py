@@ -79,6 +79,13 @@ def test_the_number_of_passes_is_what_the_help_says(default_model, texts):
 # --- the fit ----------------------------------------------------------------------------------------------------------
 
 
+def fitter_of(words, counts, config, fallback, tables=None):
+    """What fits documents to some words, with a bias of 0.7; those without words go to `fallback`."""
+    table = KeyedVectors([f"w{row}" for row in range(len(words))], words, counts)
+    about = {"config": config.as_dict(), "parameters": {"document_bias": 0.7}}
+    return DocumentFitter(Model(table, docs=KeyedVectors(None, fallback[None]), fit=tables, **about))
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -99,9 +106,8 @@ def test_documents_are_fitted_as_a_textbook_would(settings):
     documents = [rng.integers(40, size=length).tolist() for length in (0, 1, 2, 30, 0, 200)]
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
-    fallback = unit_rows(1, config.vector_size, seed=5)[0]
-    fitter = DocumentFitter(words, counts, config, 0.7, lambda: fallback)
-    ours = fitter.fit(ids, offsets, epochs=3, alpha=0.02, threads=2)
+    fallback = np.eye(config.vector_size, dtype=np.float32)[1]
+    ours = fitter_of(words, counts, config, fallback).fit(ids, offsets, epochs=3, alpha=0.02, threads=2)
 
     fit = config.for_inference(3, 0.02)
     shares = keep_probabilities(counts, config.sample), keep_probabilities(counts, fit.sample)
@@ -126,18 +132,17 @@ def test_documents_are_fitted_with_weights_as_a_textbook_would(settings):
     documents = [rng.integers(40, size=length).tolist() for length in (0, 1, 2, 30, 0, 200)]
     ids = np.array([word for document in documents for word in document], np.int32)
     offsets = np.cumsum([0, *map(len, documents)]).astype(np.int64)
-    fallback = unit_rows(1, config.vector_size, seed=5)[0]
+    fallback = np.eye(config.vector_size, dtype=np.float32)[1]
     tables = FitTables(rng.random(40, np.float32), *negative_moments(words, counts))
-    ours = DocumentFitter(words, counts, config, 0.7, lambda: fallback, tables).fit(ids, offsets, threads=2)
+    fitter = fitter_of(words, counts, config, fallback, tables)
+    ours = fitter.fit(ids, offsets, threads=2)
     fit = config.resolved(1, 40).for_inference(weighted=True)
     assert (fit.epochs, fit.alpha) == (WEIGHTED_EPOCHS, WEIGHTED_ALPHA)
     for document, found in zip(documents, ours, strict=True):
         expected = fitted_document(np.array(document, np.int32), words, FitPlan(fit, 0.7, tables=tables))
         np.testing.assert_allclose(found, fallback if expected is None else expected, atol=1e-5)
     # The order of words does not matter, beyond rounding.
-    turned = DocumentFitter(words, counts, config, 0.7, lambda: fallback, tables).fit(
-        ids[::-1].copy(), (offsets[-1] - offsets[::-1]).copy()
-    )
+    turned = fitter.fit(ids[::-1].copy(), (offsets[-1] - offsets[::-1]).copy())
     np.testing.assert_allclose(turned[::-1], ours, atol=1e-5)
 
 
@@ -173,7 +178,7 @@ def test_long_documents_damp_counts_and_sharpen_weights():
     text = np.array([0, 1] * 100, np.int32)
 
     def nearness(given: FitTables) -> float:
-        fitter = DocumentFitter(words, counts, TrainConfig(vector_size=6), 0.7, lambda: words[0], given)
+        fitter = fitter_of(words, counts, TrainConfig(vector_size=6), words[0], given)
         found = fitter.fit(text, np.array([0, len(text)], np.int64))[0]
         return float(found @ words[0] - found @ words[1])
 

@@ -25,9 +25,9 @@ ASKED = {
     "neighbours of a document": "model.docs.most_similar('d7')",
     "an analogy": "model.words.analogy('heron', 'fish', 'boat')",
     "a document": "model.documents.record(model.documents.row_of('d3'))",
-    "a misspelled query": "from spherevec.model.search import prepared_queries as q; q(model, ['herron'], None, True)",
+    "a misspelled query": "from spherevec.model.search import Search; Search(model).queries(['herron'])",
     "kept topics": "print(model.topics().tree, model.topics().document('d3'))",
-    "queries": "from spherevec.model.search import prepared_queries; prepared_queries(model, ['the heron', 'a fish'])",
+    "queries": "from spherevec.model.search import Search; Search(model, subwords=False).queries(['the heron'])",
 }
 ASKED |= {
     f"search, {query}": f"assert len(model.search({query!r}, explain=True))"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from functools import partial
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from spherevec.cli import cli
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, UnknownKeyError
+from spherevec.model.verbs import VERBS, verb
 
 WORDS = ["cat", "dog", "horse", "king", "queen", "man", "woman", "Paris", "naïve", "don't"]
 
@@ -273,3 +275,21 @@ def test_forms_of_one_word_are_one_neighbour(tmp_path):
     (answer,) = json.loads(run(["neighbors", str(tmp_path / "m"), "doctor", "--json"]).stdout)
     assert answer["neighbors"][0]["forms"] == ["nurses"] and "forms" not in answer["neighbors"][1]
     assert "doctors" in run(["neighbors", str(tmp_path / "m"), "doctor", "--spellings"]).stdout
+
+
+@pytest.mark.parametrize(
+    "copied", [lambda table: table, copy.deepcopy, lambda table: pickle.loads(pickle.dumps(table))]
+)
+def test_vectors_cannot_be_changed_behind_the_back_of_a_search(copied):
+    """A search keeps a copy of them, which would go on giving the old answers."""
+    given = np.eye(4, dtype=np.float32)
+    vectors = copied(KeyedVectors(["a", "b", "c", "d"], given))
+    vectors.prepare_search()
+    with pytest.raises(ValueError, match="read-only"):
+        vectors.vectors[0] = vectors.vectors[1]
+    given *= 1.0  # whoever has made them may do as before
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_is_found_in_its_room(name):
+    assert callable(verb(name))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from spherevec.engine.cpu import rounds
 from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import checksums, files
-from spherevec.training import checkpoint, run, trainer, workers
+from spherevec.training import checkpoint, run, trainer
 from spherevec.training.checkpoint import Position, SaveInterval
 from warm import run_command
 
@@ -34,7 +35,7 @@ SETTINGS = {"vector_size": 12, "window": 3, "min_count": 1, "epochs": 4, "sample
 def many_blocks(monkeypatch):
     """Ten blocks an epoch, a checkpoint after each, and documents fitted in five ranges."""
     monkeypatch.setattr(schedule, "DEVICES", devices(block_tokens=900, refit_tokens=2000))
-    monkeypatch.setattr(workers, "TICK", 0.001)
+    monkeypatch.setattr(run, "TICK", 0.001)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_other_intervals_are_quoted(text, corpus):
 def saves(corpus, folder, monkeypatch, every):
     """The positions at which a run saves itself."""
     seen = []
-    monkeypatch.setattr(checkpoint.Saver, "_write", lambda self, position: seen.append(position))
+    monkeypatch.setattr(checkpoint.Saver, "write", lambda self, position: seen.append(position))
     spherevec.train(corpus, **SETTINGS, checkpoint=folder, checkpoint_every=every)
     return seen
 
@@ -101,10 +102,10 @@ def test_every_second_epoch(corpus, tmp_path, monkeypatch):
 def test_time_counts_within_epochs_and_while_documents_are_fitted(corpus, tmp_path, monkeypatch):
     train = run.train_blocks
 
-    def train_blocks(training, count, tick, pause):
-        if pause():
+    def train_blocks(training, count, tick):
+        if tick():
             training.stop()  # before the threads have begun, however fast they are
-        train(training, count, tick, pause)
+        train(training, count, tick)
 
     monkeypatch.setattr(run, "train_blocks", train_blocks)
     seen = saves(corpus, tmp_path / "c", monkeypatch, "0.0000001s")
@@ -117,8 +118,8 @@ def test_time_counts_within_epochs_and_while_documents_are_fitted(corpus, tmp_pa
 def test_positions_survive_json():
     entry = {"epoch": 1, "loss": 0.1 + 0.2}
     position = Position(1, 7, Sums(loss=1 / 3), 0.7, (entry,), refitted=6)
-    assert Position.from_dict(json.loads(json.dumps(position.as_dict()))) == position
-    assert Position.from_dict(json.loads(json.dumps(Position().as_dict()))) == Position()
+    assert Position.from_dict(json.loads(json.dumps(asdict(position)))) == position
+    assert Position.from_dict(json.loads(json.dumps(asdict(Position())))) == Position()
 
 
 def shares_of_neighbours(model):
@@ -157,7 +158,7 @@ import atexit, json, os, random, signal, sys, threading, time
 from test_checkpoint import *
 folder, settings, kills = Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
 schedule.DEVICES = devices(block_tokens=900, refit_tokens=2000)
-schedule.ROUND_TOKENS, workers.TICK = 5000, 0.001
+schedule.ROUND_TOKENS, run.TICK = 5000, 0.001
 texts, told = TOLD[sys.argv[5]]
 corpus = encode(texts(), folder / "encoded", min_count=1)
 settings = SETTINGS | {"epochs": 5 + kills} | settings
@@ -596,7 +597,7 @@ DAMAGES = {
     "half a description": lambda folder: os.truncate(folder / checkpoint.MANIFEST, 1000),
     "no description": lambda folder: (folder / checkpoint.MANIFEST).write_text("[]"),
     "from the future": lambda folder: rewrite(folder, format_version=9),
-    "impossible position": lambda folder: rewrite(folder, position=Position(2, 999).as_dict()),
+    "impossible position": lambda folder: rewrite(folder, position=asdict(Position(2, 999))),
     "no position": lambda folder: rewrite(folder, position=3),
     "deep": lambda folder: (folder / checkpoint.MANIFEST).write_text("[" * 100_000),
     "a link": lambda folder: link(folder / checkpoint.VECTORS),
@@ -668,7 +669,7 @@ def test_a_checkpoint_waiting_under_its_other_name_is_found(corpus, half):
 FULL_DISK = """
 import resource, sys, warnings
 from test_checkpoint import *
-schedule.DEVICES, workers.TICK = devices(block_tokens=900), 0.001
+schedule.DEVICES, run.TICK = devices(block_tokens=900), 0.001
 warnings.simplefilter("always")
 folder, limit = Path(sys.argv[1]), int(sys.argv[2])
 corpus = encode(DOCUMENTS, Path(sys.argv[3]), min_count=1)

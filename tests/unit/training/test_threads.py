@@ -110,7 +110,7 @@ def test_a_diverged_run_is_stopped_and_says_what_to_lower(corpus, objective, tab
 def test_a_diverged_run_is_stopped_within_the_epoch(corpus, monkeypatch):
     """At the first report after NaN appears, with most blocks of a long epoch still to come."""
     monkeypatch.setattr("spherevec.engine.schedule.DEVICES", devices(block_tokens=10))
-    monkeypatch.setattr("spherevec.training.workers.TICK", 0.0)
+    monkeypatch.setattr("spherevec.training.run.TICK", 0.0)
     backend, run = a_run(corpus, epochs=1000)
     backend.load("inputs", 0, np.full((20, 20), np.nan, np.float32))
     with pytest.raises(TrainingError, match="diverged"):

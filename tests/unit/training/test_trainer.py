@@ -26,9 +26,9 @@ from spherevec.engine.backends import make_backend
 from spherevec.engine.base import LEARNED_TOKENS, PIECE, OneByOne, TrainingData
 from spherevec.engine.cpu.backend import CpuBackend
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError, TrainingError
-from spherevec.model.inference import fitter_of
+from spherevec.model.inference import DocumentFitter
 from spherevec.model.keyed_vectors import KeyedVectors
-from spherevec.training import workers
+from spherevec.training import run as workers
 from spherevec.training.finishing import directions_of_sums
 from spherevec.training.options import Options
 from spherevec.training.runtime import prepare
@@ -285,7 +285,7 @@ def test_an_interruption_and_a_pause_leave_the_blocks_that_are_not_begun():
         workers.train_blocks(training, 3, interrupt)
     assert 0 < sum(map(len, training.seen.values())) < 10**5
     paused = Watched(10**6)
-    workers.train_blocks(paused, 3, pause=lambda: True)
+    workers.train_blocks(paused, 3, lambda: True)
     assert 0 < sum(map(len, paused.seen.values())) < 10**5
 
 
@@ -391,7 +391,7 @@ def test_opposite_vectors_have_no_sum_and_stay():
 @pytest.mark.parametrize("add_contexts", [True, False])
 def test_documents_are_refitted_to_the_vectors_that_infer_uses(corpus, add_contexts):
     model = spherevec.train(corpus, **SETTINGS, add_contexts=add_contexts)
-    again = fitter_of(model).fit(np.asarray(corpus.ids), np.asarray(corpus.offsets))
+    again = DocumentFitter(model).fit(np.asarray(corpus.ids), np.asarray(corpus.offsets))
     filled = np.diff(corpus.offsets) > 0
     assert np.array_equal(model.docs.vectors[filled], again[filled])
 
@@ -461,6 +461,7 @@ def test_given_vectors_of_another_dimension_are_refused(corpus):
 
 def test_given_vectors_with_nan_are_refused(corpus):
     given = given_vectors(["w1", "w2"])
+    given.vectors.flags.writeable = True
     given.vectors[1, 3] = np.nan
     with pytest.raises(FormatError) as error:
         spherevec.train_corpus(corpus, TrainConfig(**SETTINGS), initial=given)

@@ -9,13 +9,12 @@ import pytest
 
 import spherevec
 from spherevec import KeyedVectors, Model
-from spherevec.corpus.count.vocabulary import CountedWords, RareCounts
+from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, Vocabulary
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.changes import add_words
-from spherevec.training.finishing import directions_of_sums
-from spherevec.training.spelling import SpellingSmoother
+from spherevec.training.finishing import SpellingSmoother, directions_of_sums
 from spherevec.training.update import mean_cosine
 from spherevec.training.word_update import WordPrior
 
@@ -282,6 +281,7 @@ def test_bad_rows_are_named_and_the_model_stays(model):
 def test_damaged_vectors_are_named_and_do_not_spread(model, old_texts, table):
     tables = {name: KeyedVectors(getattr(model, name).names, np.array(getattr(model, name).vectors), model.counts)
               for name in ("words", "contexts", "inputs")}  # fmt: skip
+    tables[table].vectors.flags.writeable = True
     tables[table].vectors[7, 3] = np.nan
     damaged = Model(**tables, docs=model.docs, config=model.config, parameters=model.parameters, fit=model.fit)
     with pytest.raises(FormatError, match=rf"{table}: row 7 \('.*'\) holds NaN"):
@@ -342,7 +342,21 @@ def test_rare_words_follow_their_spelling_through_updates():
     grown = start.update(named("b", new), ids=True, threads=1)
     assert "investors" in grown.words
     plain = directions_of_sums(grown.inputs.vectors, grown.contexts.vectors)
-    np.testing.assert_array_equal(
-        grown.words.vectors, SpellingSmoother(grown.words.names, grown.words.counts).smooth(plain)
-    )
+    smoother = SpellingSmoother(Vocabulary(grown.words.names, grown.words.counts))
+    np.testing.assert_array_equal(grown.words.vectors, smoother.smooth(plain))
     assert np.abs(grown.words.vectors - plain).max() > 0.01
+
+
+@pytest.mark.parametrize("add_only", [False, True])
+def test_new_documents_are_found_by_words_without_a_vector(model, add_only):
+    new = [("x0", "sea1 sea2 quokka quokka"), ("a3", "sky1 wombat"), ("x1", "ash1 ash2")]
+    grown = model.update(new, ids=True, add_only=add_only, threads=1, progress=False)
+    assert [hit.id for hit in grown.search("quokka", mode="lexical")] == ["x0"]
+    assert [hit.id for hit in grown.search("Wombat", mode="lexical")] == ["a3"]
+    new = [(f"y{row}", f"quokka sea{row}") for row in range(9)]
+    again = grown.remove(["x1"]).update(new, ids=True, add_only=add_only, threads=1, progress=False)
+    assert ("quokka" in again.words) == (not add_only)  # which does not lose the old document
+    found = again.search("quokka", mode="lexical", topn=20)
+    assert {hit.id for hit in found} == {"x0", *(name for name, _ in new)}
+    row = again.documents.row_of("x0")
+    assert again.terms.lengths[row] == 4 and again.document_terms[[row]].sum() == (2 if add_only else 4)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spherevec
-from spherevec.errors import CorpusError
+from spherevec.errors import ConfigError, CorpusError
 
 SETTINGS = {"vector_size": 8, "epochs": 1, "min_count": 1, "threads": 1, "progress": False}
 COLUMNS = {"text_field": "body", "id_field": "no", "title_field": "head", "keep": ["created:date", "team"]}
@@ -87,3 +87,16 @@ def test_texts_without_fields_are_added_with_a_warning(model, tmp_path):
     with pytest.warns(UserWarning, match="no fields"):
         grown = model.update([("n3", "sea ship"), ("x", "loan")], add_only=True, progress=False)
     assert len(grown.docs) == 31 and "x" in grown.documents.ids
+
+
+def test_titles_are_read_as_in_training(model):
+    """A title is part of the text: where the model's text has none, an update's must not have any, either."""
+    bare = spherevec.train(rows(0), text_field="body", id_field="no", **SETTINGS)
+    with pytest.raises(ConfigError, match="must have none: leave title_field 'head' out"):
+        bare.update(rows(40), title_field="head", progress=False)
+    new = [{**row, "head": "Sea ship"} for row in rows(40)]
+    both = spherevec.train(rows(0), text_field=["head", "body"], id_field="no", **SETTINGS)
+    for start, options, words in ((bare, {}, 12), (both, {"title_field": "head"}, 14), (model, {}, 14)):
+        grown = start.update(new, **options, add_only=True, progress=False)
+        assert grown.document_terms[[33]].sum() == words
+        assert grown.documents.title(33).startswith("Sea ship") == (words == 14)

@@ -10,9 +10,8 @@ from method import random_directions
 from spherevec import TrainConfig
 from spherevec.corpus import Vocabulary
 from spherevec.model.subwords import POWER, Spellings
-from spherevec.training import spelling as module
-from spherevec.training.finishing import directions_of_sums
-from spherevec.training.spelling import SpellingSmoother, found_neighbours
+from spherevec.training import finishing as module
+from spherevec.training.finishing import SpellingSmoother, directions_of_sums
 
 STEMS = ("invest", "refund", "travel", "paint", "garden")
 ENDINGS = ("", "s", "ed", "ing", "er", "ment")
@@ -20,7 +19,7 @@ WORDS = [stem + ending for stem in STEMS for ending in ENDINGS] + ["E1234", "E12
 
 
 def smoothed(vectors, words, counts, threads=1):
-    return SpellingSmoother(words, counts, threads).smooth(vectors)
+    return SpellingSmoother(Vocabulary(words, counts), threads).smooth(vectors)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,7 @@ def test_rare_words_move_as_the_twin_says(table, threads, monkeypatch):
     found = smoothed(vectors, WORDS, counts, threads)
     np.testing.assert_allclose(found, by_pairs(vectors, counts), atol=1e-6)
     np.testing.assert_array_equal(found, smoothed(vectors, WORDS, counts, 1))
-    known = found_neighbours(Vocabulary(WORDS, counts), threads)
+    known = SpellingSmoother(Vocabulary(WORDS, counts), threads, keep=True)
     np.testing.assert_array_equal(found, known.smooth(vectors))
     assert np.abs(found - vectors).max() > 0.1
 

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import posix
 from spherevec.config import TrainConfig
-from spherevec.training import first_run
+from spherevec.training import runtime
 
 # Compiles nothing, so that it is quick; leaves what it was given, and stays until it is killed if it is to.
 STAND_IN = "import os, pathlib, sys, time; pathlib.Path({!r}).write_text(sys.argv[2]); time.sleep({})"
@@ -20,13 +20,13 @@ def first(monkeypatch):
     from spherevec import compiling
 
     monkeypatch.delenv("SPHEREVEC_COMPILES", raising=False)
-    monkeypatch.setattr(first_run, "usable_cores", lambda: 2)
+    monkeypatch.setattr(runtime, "usable_cores", lambda: 2)
     monkeypatch.setattr(compiling, "is_compiled", lambda kernel, kind: False)
 
 
 def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, monkeypatch):
-    monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 0))
-    with first_run.compiled_meanwhile(TrainConfig.recipe("paper")) as wait:
+    monkeypatch.setattr(runtime, "_CODE", STAND_IN.format(str(tmp_path / "told"), 0))
+    with runtime.compiled_meanwhile(TrainConfig.recipe("paper")) as wait:
         wait()
     told = json.loads((tmp_path / "told").read_text())
     assert told == {"objective": "hinge", "batch": 1, "deterministic": False, "documents": True}
@@ -35,10 +35,10 @@ def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, m
 @pytest.mark.process
 @posix
 def test_it_ends_with_a_run_that_fails(first, tmp_path, monkeypatch):
-    monkeypatch.setattr(first_run, "_CODE", STAND_IN.format(str(tmp_path / "told"), 1000))
+    monkeypatch.setattr(runtime, "_CODE", STAND_IN.format(str(tmp_path / "told"), 1000))
     started, popen = [], subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[0])
-    with pytest.raises(ValueError, match="no such file"), first_run.compiled_meanwhile(TrainConfig()):
+    with pytest.raises(ValueError, match="no such file"), runtime.compiled_meanwhile(TrainConfig()):
         raise ValueError("no such file")
     assert started[0].returncode is not None
 
@@ -50,20 +50,20 @@ def test_most_runs_start_none(first, why, monkeypatch):
     if why == "compiled":
         monkeypatch.setattr(compiling, "is_compiled", lambda kernel, kind: True)
     if why == "one core":
-        monkeypatch.setattr(first_run, "usable_cores", lambda: 1)
+        monkeypatch.setattr(runtime, "usable_cores", lambda: 1)
     if why == "inside":
         monkeypatch.setenv("SPHEREVEC_COMPILES", "1")
     if why == "frozen":
         monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(subprocess, "Popen", None)
-    with first_run.compiled_meanwhile(TrainConfig(device="cuda" if why == "cuda" else "cpu")) as wait:
+    with runtime.compiled_meanwhile(TrainConfig(device="cuda" if why == "cuda" else "cpu")) as wait:
         wait()
 
 
 def test_a_gpu_is_started_by_a_thread(monkeypatch):
     told = []
-    monkeypatch.setattr(first_run, "_train_few_words", told.append)
-    with first_run.compiled_meanwhile(TrainConfig(device="cuda", vector_size=50, epochs=7)) as wait:
+    monkeypatch.setattr(runtime, "_train_few_words", told.append)
+    with runtime.compiled_meanwhile(TrainConfig(device="cuda", vector_size=50, epochs=7)) as wait:
         wait()
     assert told == [TrainConfig(device="cuda", vector_size=50, epochs=1, min_count=1)]
 
@@ -74,13 +74,13 @@ def test_it_trains_a_few_words_with_the_settings_of_the_run(monkeypatch):
     trained = []
     monkeypatch.setattr(trainer, "train_corpus", lambda corpus, config: trained.append((corpus.n_documents, config)))
     config = TrainConfig(device="cuda", vector_size=50, epochs=1, min_count=1)
-    first_run._train_few_words.__wrapped__(config)
+    runtime._train_few_words.__wrapped__(config)
     assert trained == [(40, config)]
 
 
 def test_where_no_process_can_be_started_this_one_compiles(first, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with first_run.compiled_meanwhile(TrainConfig()) as wait:
+    with runtime.compiled_meanwhile(TrainConfig()) as wait:
         wait()
 
 
@@ -92,5 +92,5 @@ def test_what_it_trains_is_what_runs_train(monkeypatch):
     config = TrainConfig(threads=2)
     train([f"a b c{number % 7} d e" for number in range(50)], epochs=1, min_count=1, threads=2, progress=False)
     before = set(kernel_of(config).signatures)
-    first_run.main(json.dumps({"objective": "vmf", "batch": 8, "deterministic": None, "documents": True}))
+    runtime.main(json.dumps({"objective": "vmf", "batch": 8, "deterministic": None, "documents": True}))
     assert set(kernel_of(config).signatures) == before and before
