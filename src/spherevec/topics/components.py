@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import CorpusError
 from spherevec.search.neighbors import check_finite
-from spherevec.topics.graph import Labels, Rows
+from spherevec.topics.graph import Labels, Rows, group_of_labels
 
 _BLOCK = 4096
 # Concentrations that are tried when probabilities are calibrated.
@@ -176,18 +176,20 @@ def summed_by(values: NDArray[np.floating], group_of: Labels) -> NDArray[np.floa
     return sums
 
 
-def calibrated_concentration(rows: Rows, leaves: Labels, topic_of: Labels, judges: Labels, seed: int) -> float:
-    """The concentration that makes probabilities come true, by temperature scaling on two halves.
+def components_of(
+    rows: Rows, leaves: Labels, topics: Labels, judges: Labels, mean: NDArray[np.float32], seed: int
+) -> Components:
+    """The components of unit rows (n, d), whose probabilities come true, by temperature scaling on two halves.
 
     The components of one half of the rows give each row of the other half a probability for the topic that it is
     judged by; the concentration with the highest likelihood is taken.
 
     Args:
-        rows: (n, d), unit rows.
         leaves: (n,), the component of each row.
-        topic_of: (c,), the topic of each component.
+        topics: (n,), its topic.
         judges: (n,), a topic of each row, found in as independent a way as can be had.
     """
+    topic_of = group_of_labels(leaves, topics)
     order = np.random.default_rng([seed, 3]).permutation(len(rows))
     half = len(rows) // 2
     losses = np.zeros(len(_CONCENTRATIONS))
@@ -204,4 +206,6 @@ def calibrated_concentration(rows: Rows, leaves: Labels, topic_of: Labels, judge
             likely = np.exp(logs - logs.max(axis=1, keepdims=True))
             share = np.where(own, likely, 0).sum(axis=1) / likely.sum(axis=1)
             losses[i] -= np.log(np.maximum(share, 1e-12)).sum()
-    return float(_CONCENTRATIONS[int(np.argmin(losses))])
+    concentration = float(_CONCENTRATIONS[int(np.argmin(losses))])
+    shares = np.asarray(np.bincount(leaves) / len(leaves), np.float32)
+    return Components(mean, mean_directions(rows, leaves), shares, topic_of, concentration)

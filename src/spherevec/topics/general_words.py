@@ -3,7 +3,7 @@
 A word of a subject keeps to documents that are alike without it, too: those with "orbit" still speak of rockets and
 planets when "orbit" is taken out. The documents that hold a general word ("said", "effect", "writes") are no more alike
 than any others. How alike they are is the focus of the word. It needs no list, hence works in any language; lists of
-function words and question words for the commonest languages judge rare ones, too.
+function words and words of form for the commonest languages judge rare ones, too.
 """
 
 from __future__ import annotations
@@ -31,28 +31,33 @@ _LEAST_SHARE, _LEFT_OUT = 0.005, 2
 # below this share of what the upper quarter of the words have. Companions have this share of their documents in common.
 _MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS, _COMPANIONS = 5_000, 500_000, 20, 0.4, 0.5
 
+# A passage is repeated that has so many words or more, in so many documents, of which its words have this share in
+# common; documents that are searched, at most; and the numbers of parts that they are compared in.
+_PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4, 16)
 # cs.pitt.edu, example.com; not node.js.
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
-# Words of questions and requests that are no function words, yet say nothing of the subject.
-_QUESTIONS = {
+# Words of questions, requests and reports that are no function words, yet say nothing of the subject.
+_OF_FORM = {
     "English": (
-        "answer answers anybody anyone anything ask asked asking best better difference differences do does else "
-        "example examples good hello help hi how kind know need needed needs nothing please possible "
-        "problem problems question questions regards someone something thank thanks thing things trouble "
-        "trying use used uses using vs versus want wanted wants way ways what when where which who why won work "
-        "working works wrong"
+        "answer answers anybody anyone anything ask asked asking began best better came come comes day days difference "
+        "differences do does else example examples gave give go goes going gone good hello help hi how kind know last "
+        "made make makes making matter named need needed needs next nothing please possible problem problems put "
+        "question questions regards said say says see seen sent someone something take taken takes tell tells thank "
+        "thanks thing things time times told took trouble trying use used uses using vs versus want wanted wants way "
+        "ways went what whatever when where which who why won work working works wrong year years"
     ),
     "German": (
-        "bitte danke frage fragen hallo hilfe jemand kennt möchte möglich möglichkeit problem probleme "
-        "unterschied warum wann was weiß welche welcher welches wer weshalb wieso"
+        "bitte danke frage fragen gehen geht gemacht gesagt ging hallo heute hilfe jahr jahre jahren jemand kam kennt "
+        "kommen kommt machen macht möchte möglich möglichkeit problem probleme sagen sagt sagte tag tage unterschied "
+        "warum wann was weiß welche welcher welches wer weshalb wieso zeit"
     ),
     "French": (
-        "aide besoin bonjour comment différence merci meilleur pourquoi possible problème quand quel quelle quelles "
-        "quels quelqu'un question quoi"
+        "aide aller année années aujourd'hui besoin bonjour comment différence dire dit fait faire jour jours merci "
+        "meilleur pourquoi possible problème quand quel quelle quelles quels quelqu'un question quoi temps vient"
     ),
     "Spanish": (
-        "alguien ayuda cómo cuál cuándo diferencia dónde gracias hola mejor necesito posible pregunta problema qué "
-        "quién"
+        "alguien año años ayuda cómo cuál cuándo decir dice diferencia día días dijo dónde gracias hace hacer hizo "
+        "hola hoy mejor necesito posible pregunta problema qué quién tiempo"
     ),
 }
 
@@ -61,7 +66,7 @@ _found: WeakKeyDictionary[Model, NDArray[np.bool_]] = WeakKeyDictionary()
 
 
 def general_words(model: Model) -> NDArray[np.bool_]:
-    """(V,), function words, words of questions, hosts, marks, and words without focus."""
+    """(V,), function words, words of form, hosts, marks, and words without focus."""
     if model not in _found:
         listed = listed_words(model)
         _found[model] = listed | _unfocused_words(model, ~listed)
@@ -69,7 +74,7 @@ def general_words(model: Model) -> NDArray[np.bool_]:
 
 
 def listed_words(model: Model) -> NDArray[np.bool_]:
-    """(V,), function words and words of questions of the languages that are used, hosts and marks."""
+    """(V,), function words and words of form of the languages that are used, hosts, marks and repeated passages."""
     words = model.words.names or []
     counts = np.ones(len(words)) if model.counts is None else np.asarray(model.counts, np.float64)
     share = dict(zip(words, (counts / max(counts.sum(), 1)).tolist(), strict=True))
@@ -77,8 +82,53 @@ def listed_words(model: Model) -> NDArray[np.bool_]:
     for language, listed in BY_LANGUAGE.items():
         others = frozenset().union(*(other for name, other in BY_LANGUAGE.items() if name != language))
         if sum(sorted(share.get(word, 0.0) for word in listed - others)[:-_LEFT_OUT]) >= _LEAST_SHARE:
-            general.update(listed, _QUESTIONS.get(language, "").split())
-    return np.array([word in general or _is_sign(word) for word in words], np.bool_)
+            general.update(listed, _OF_FORM.get(language, "").split())
+    return np.array([word in general or _is_sign(word) for word in words], np.bool_) | _repeated_words(model)
+
+
+def _repeated_words(model: Model) -> NDArray[np.bool_]:
+    """(V,), words of passages that are repeated word for word, such as signatures, keys and encoded files.
+
+    Such words stand in nearly the same documents. The most frequent word of each passage is not counted among them, so
+    that a subject with words of its own loses none of its documents.
+    """
+    from scipy.sparse import coo_array, csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    counts = model.document_terms
+    if counts is None:
+        return np.zeros(len(model.words), np.bool_)
+    counts = counts[sample_of(counts.shape[0], _MOST_SEARCHED, seed=1)]
+    n, n_words = counts.shape
+    held = np.bincount(counts.indices, minlength=n_words)
+    row_of = np.repeat(np.arange(n), np.diff(counts.indptr))
+    often = held[counts.indices] >= _REPEATED
+    row_of, word_of = row_of[often], counts.indices[often].astype(np.int64)
+    # Words that stand in exactly the same documents of some part of the text are compared in all of it. The sum of
+    # random numbers of documents tells which documents these are.
+    random = np.random.default_rng(1)
+    pairs = [np.zeros((2, 0), np.int64)]
+    for n_parts in _PARTS:
+        part = random.integers(n_parts, size=n)[row_of]
+        numbers = random.integers(1 << 62, size=n)[row_of]
+        places, key_of, own = np.unique(word_of * n_parts + part, return_inverse=True, return_counts=True)
+        sums = np.zeros(len(places), np.int64)
+        np.add.at(sums, key_of, numbers)
+        several = own >= 2
+        words = places[several] // n_parts
+        _, first, group = np.unique(sums[several], return_index=True, return_inverse=True)
+        pairs.append(np.array([words, words[first[group]]]))
+    one, other = np.unique(np.concatenate(pairs, axis=1), axis=1)
+    holds = coo_array((np.ones(len(row_of)), (row_of, word_of)), shape=(n, n_words)).tocsc()
+    both = np.asarray(holds[:, one].multiply(holds[:, other]).sum(axis=0)).ravel()
+    alike = both >= _ALIKE * (held[one] + held[other] - both)
+    graph = csr_array((np.ones(int(alike.sum())), (one[alike], other[alike])), shape=(n_words, n_words))
+    passage = connected_components(graph, directed=False)[1]
+    order = np.lexsort((-held, passage))
+    most_frequent = order[np.unique(passage[order], return_index=True)[1]]
+    found = np.bincount(passage)[passage] >= _PASSAGE
+    found[most_frequent] = False
+    return np.asarray(found)
 
 
 def _unfocused_words(model: Model, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -154,5 +204,6 @@ def _companions(counts: Any) -> Labels:
 
 
 def _is_sign(word: str) -> bool:
-    """Whether a word is a mark without letters and digits, or a host, as in addresses and signatures."""
-    return not any(map(str.isalnum, word)) or _HOST.fullmatch(word) is not None
+    """Whether a word is a single letter or mark, holds neither letters nor digits, or is a host, as in signatures."""
+    # In scripts without spaces a single character is a word.
+    return (len(word) == 1 and word.isascii()) or not any(map(str.isalnum, word)) or _HOST.fullmatch(word) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -58,7 +58,7 @@ def neighbor_graph(rows: Rows, neighbors: int = NEIGHBORS, threads: int = 0) -> 
     return both
 
 
-def communities(graph: csr_array, resolution: float, seed: int) -> Labels:
+def communities(graph: csr_array, resolution: float, seed: int | Sequence[int]) -> Labels:
     """Communities of high modularity (the Louvain method), as numbers (n,) from 0.
 
     Nodes move to the community of their neighbours that raises modularity most; communities then become nodes, until

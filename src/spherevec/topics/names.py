@@ -21,15 +21,8 @@ from spherevec import process
 from spherevec.errors import ConfigError
 from spherevec.search.neighbors import nearest_neighbors
 from spherevec.storage.os_errors import explain_os_errors
-from spherevec.topics.components import (
-    Components,
-    calibrated_concentration,
-    centered,
-    mean_directions,
-    mean_of,
-    summed_by,
-)
-from spherevec.topics.graph import Labels, Rows, group_of_labels, neighbor_graph, sample_of
+from spherevec.topics.components import Components, centered, components_of, mean_directions, mean_of, summed_by
+from spherevec.topics.graph import Labels, Rows, neighbor_graph, renumbered, sample_of
 from spherevec.topics.levels import choose_counts, measure_levels
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
 
@@ -292,8 +285,7 @@ def named_components(
     beside = np.full(len(rows), -1)
     if not only_names:
         count = k if k is not None else choose_counts(measure_levels(rows, seed, threads), len(vectors))[0]
-        found, _ = partition(graph, rows, count, seed)
-        beside = _without_name(found, rows, starts, owners, vocabulary, seed)
+        beside = _without_name(partition(graph, rows, count, seed)[0], rows, starts, owners, vocabulary, seed)
     named = beside < 0
     groups = beside + n_names
     judges = groups.copy()
@@ -304,7 +296,18 @@ def named_components(
         groups[named] = np.argmax(spread(own_graph, chances), axis=1)
         others = summed_by(_mixture(rows[named], in_other_words(starts, vocabulary), owners, prior), owners)
         judges[named] = np.argmax(others, axis=1)
-    return _as_components(graph, rows, groups, judges, starts, owners, mean, seed)
+    # Probabilities are calibrated by what each document would be called without its neighbours, by other words than
+    # those of the names: where the two differ one of them is wrong, as labels would show.
+    leaves = split_into_components(graph, rows, renumbered(groups), _RESOLUTION, seed)
+    found = components_of(rows, leaves, groups, judges, mean, seed)
+    # A name without any document is left with the directions of its words.
+    empty = ~np.isin(owners, groups)
+    return replace(
+        found,
+        directions=np.concatenate([found.directions, starts[empty]]),
+        weights=np.append(found.weights, np.full(int(empty.sum()), 1e-6, np.float32)),
+        topic_of=np.append(found.topic_of, owners[empty]),
+    )
 
 
 def priors(owners: Labels, counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -386,34 +389,3 @@ def _without_name(found: Labels, rows: Rows, starts: Rows, owners: Labels, vocab
     fits[np.argmax(directions @ starts.T, axis=0)] = True
     numbers = np.where(fits, -1, np.cumsum(~fits) - 1)
     return np.asarray(numbers[found], np.int64)
-
-
-def _as_components(
-    graph: csr_array,
-    rows: Rows,
-    groups: Labels,
-    judges: Labels,
-    starts: Rows,
-    owners: Labels,
-    mean: NDArray[np.float32],
-    seed: int,
-) -> Components:
-    """Components of the groups (n,); a name without any document is left with the directions of its words.
-
-    Probabilities are calibrated by `judges` (n,), what each document would be called without its neighbours, by other
-    words than those of the names: where the two differ one of them is wrong, as labels would show.
-    """
-    used, compact = np.unique(groups, return_inverse=True)
-    leaves = split_into_components(graph, rows, np.asarray(compact, np.int64), _RESOLUTION, seed)
-    topic_of = group_of_labels(leaves, groups)
-    concentration = calibrated_concentration(rows, leaves, topic_of, judges, seed)
-    directions = mean_directions(rows, leaves)
-    weights = np.bincount(leaves) / len(leaves)
-    empty = ~np.isin(owners, used)
-    return Components(
-        mean,
-        np.concatenate([directions, starts[empty]]),
-        np.asarray(np.concatenate([weights, np.full(int(empty.sum()), 1e-6)]), np.float32),
-        np.concatenate([topic_of, owners[empty]]),
-        concentration,
-    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
-from spherevec.topics.components import Components, calibrated_concentration, centered, mean_directions, mean_of
+from spherevec.topics.components import Components, centered, components_of, mean_directions, mean_of
 from spherevec.topics.graph import (
     Labels,
     Rows,
@@ -38,6 +39,8 @@ _MOST_COMPARED, _PAIRS, _LEAST_BEYOND = 4000, 2, 0.1
 # Where the resolution for a number of topics is looked for: from one community to single documents.
 _RESOLUTIONS = (0.01, 10_000.0)
 _BISECTIONS = 16
+# Runs that topics are what most of them agree about.
+_RUNS = 10
 _CLOSE = 1.3
 
 
@@ -80,10 +83,14 @@ def find_components(
         )
     graph = neighbor_graph(single, threads=threads)
 
+    @cache
+    def broadest(count: int) -> tuple[Labels, float]:
+        return stable_partition(graph, single, count, seed, threads=threads)
+
     def holds(broader: int, count: int) -> bool:
         if shuffled is None or len(single) < FEWEST_ROWS:
             return True
-        groups, _ = partition(graph, single, broader, seed)
+        groups, _ = broadest(broader)
         sample = sample_of(len(single), _MOST_COMPARED, seed)
         drawn = centered(shuffled(chosen[first][sample], groups[sample], np.random.default_rng([seed, 5])), mean)
         found, by_chance = each(
@@ -96,31 +103,23 @@ def find_components(
         levels = measure_levels(single if len(single) >= FEWEST_ROWS else rows, seed, threads)
         counts = choose_counts(levels, len(vectors), None if counts is None else counts[0], holds)
         counts = [min(count, len(single)) for count in counts]
-    topics: Labels | None = None
-    on_levels = []
-    for count in counts:
-        topics, resolution = partition(graph, single, count, seed, topics)
+    topics, resolution = broadest(counts[0])
+    on_levels = [topics]
+    for count in counts[1:]:
+        topics, resolution = stable_partition(graph, single, count, seed, topics, threads)
         on_levels.append(topics)
-    assert topics is not None
     above = [group_of_labels(topics, broader) for broader in reversed(on_levels[:-1])]
     leaves = split_into_components(graph, single, topics, resolution * FINER, seed)
     leaves = _at_least_two(single, leaves, topics)
     topics, leaves = topics[copies], leaves[copies]
-    topic_of = group_of_labels(leaves, topics)
-    concentration = calibrated_concentration(rows, leaves, topic_of, topics, seed)
-    weights = np.asarray(np.bincount(leaves) / len(leaves), np.float32)
-    return Found(Components(mean, mean_directions(rows, leaves), weights, topic_of, concentration), above, levels)
+    return Found(components_of(rows, leaves, topics, topics, mean, seed), above, levels)
 
 
 def distinct(rows: Rows) -> tuple[NDArray[np.int64], Labels]:
     """Of rows that are alike to three decimals the first, in rising order, and for each row the place of its own."""
-    rounded = np.ascontiguousarray(np.round(rows, 3) + np.float32(0))
-    keys = rounded.view(np.dtype((np.void, rounded.itemsize * rounded.shape[1]))).ravel()
-    _, first, copies = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return first[order], place[copies.ravel()]
+    place: dict[bytes, int] = {}
+    copies = np.array([place.setdefault(row.tobytes(), len(place)) for row in np.round(rows, 3) + np.float32(0)])
+    return np.unique(copies, return_index=True)[1], copies
 
 
 def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | None = None) -> tuple[Labels, float]:
@@ -153,6 +152,28 @@ def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | 
     sums = np.zeros((len(group_of), rows.shape[1]))
     np.add.at(sums, labels, rows)
     return cut_merges(merge_order(sums, group_of), k, len(group_of))[labels], resolution
+
+
+def stable_partition(
+    graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | None = None, threads: int = 0
+) -> tuple[Labels, float]:
+    """As `partition`, by what several runs agree about: communities differ with the order in which nodes are visited.
+
+    An edge weighs as much as the share of the runs that put both its ends into one community (consensus clustering,
+    Lancichinetti and Fortunato 2012).
+    """
+    from scipy.sparse import csr_array
+
+    first, resolution = partition(graph, rows, k, seed, inside)
+    if k == 1 or not graph.nnz:
+        return first, resolution
+    edges = (graph if inside is None else within(graph, inside)).tocsr()
+    runs = each(lambda run: communities(edges, resolution, [seed, 7, run]), range(_RUNS), threads)
+    ends = edges.tocoo()
+    weights = ends.data * np.mean([labels[ends.row] == labels[ends.col] for labels in runs], axis=0)
+    weighted = csr_array((weights, (ends.row, ends.col)), shape=graph.shape)
+    weighted.eliminate_zeros()
+    return partition(weighted, rows, k, seed, inside)[0], resolution
 
 
 def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resolution: float, seed: int) -> Labels:

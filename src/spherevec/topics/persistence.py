@@ -60,12 +60,9 @@ def stored(topics: Topics, computed: bool = False) -> StoredTopics:
     }
     arrays.update({f"above{i}": np.asarray(one.group_of, np.int64) for i, one in enumerate(state.above)})
     if computed:
-        on_levels = [topics]
-        for _ in state.above:
-            on_levels.append(on_levels[-1].parents)
         about["computed"] = {
             "model": _fingerprint(topics.model),
-            "words": [level.words_by_place for level in on_levels],
+            "words": [level.words_by_place for level in topics.on_levels],
             "examples": [topics.examples(number) for number in topics.numbers],
         }
         known = topics.known.astype(np.uint8)
@@ -222,10 +219,6 @@ def describe(topics: Topics) -> dict[str, Any]:
                 "examples": [{"id": one.id, "title": one.title} for one in examples],
             }
         )
-    above, level = [], topics
-    for _ in topics.state.above:
-        level = level.parents
-        above.append([asdict(topic) for topic in level])
     return {
         "format": _FORMAT,
         "documents": len(topics.labels),
@@ -234,7 +227,7 @@ def describe(topics: Topics) -> dict[str, Any]:
         "concentration": topics.components.concentration,
         "titles": topics.state.title_with,
         "topics": listed,
-        "above": above,
+        "above": [[asdict(topic) for topic in level] for level in topics.on_levels[1:]],
         "tree": topics.tree.merges(),
         "levels": [asdict(level) for level in topics.levels],
     }

@@ -119,11 +119,9 @@ class Topics:
 
     def with_titles_given(self) -> Topics:
         """The same topics, whose titles count as given: they stay, whatever happens to the topics."""
-        above, level = [], self
-        for one in self.state.above:
-            level = level.parents
-            above.append(replace(one, titles=list(level.titles)))
-        return self.with_state(replace(self.state, titles=list(self.titles), above=tuple(above), title_with=DEFAULT))
+        given: list[list[str | None]] = [[*level.titles] for level in self.on_levels]
+        above = tuple(replace(one, titles=own) for one, own in zip(self.state.above, given[1:], strict=True))
+        return self.with_state(replace(self.state, titles=given[0], above=above, title_with=DEFAULT))
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -184,6 +182,11 @@ class Topics:
             self._computed, assignment=None, words=self._computed.words[1:], examples=[]
         )
         return Topics(self.model, state, documents=lambda: self.documents_used, computed=computed, finer=self)
+
+    @property
+    def on_levels(self) -> list[Topics]:
+        """These topics and the broader ones, from fine to broad."""
+        return [self, *self.parents.on_levels] if self.state.above else [self]
 
     def _children(self, place: int) -> list[Topic]:
         if self._finer is None:

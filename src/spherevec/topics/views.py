@@ -54,7 +54,7 @@ class TopicTree:
             yield Branch(depth, topic, nearest and not children)
             yield from (Branch(depth + 1, topics[number], True) for number in children)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = []
         for depth, topic, finest in self:
             number = f"{topic.number}: " if finest else ""
@@ -62,9 +62,6 @@ class TopicTree:
             more = f" · {', '.join(words)}" if words else ""
             lines.append(f"{'   ' * depth}{number}{topic.title} ({topic.size:,}){more}")
         return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def _repr_html_(self) -> str:
         return self.topics._repr_html_()
@@ -87,13 +84,16 @@ def further_words(topic: Topic, topn: int) -> list[str]:
     return [word for word in topic.words if not any(same_word(word, other) for other in said)][:topn]
 
 
+def _example(topics: Topics, number: int) -> str:
+    """The title of a typical document."""
+    return "".join(topics.document(row).title for row in topics.examples(number, 1))
+
+
 def topics_html(topics: Topics) -> str:
     """The tree of topics: bars of their sizes, titles, further words and an example each."""
     most = max((topic.size for _, topic, _ in topics.tree), default=1)
     rows = []
     for depth, topic, finest in topics.tree:
-        examples = topics.examples(topic.number, 1) if finest else []
-        example = topics.document(examples[0]).title if examples else ""
         title = f"<b>{escape(topic.title)}</b>" if depth == 0 else escape(topic.title)
         cells = [
             str(topic.number) if finest else "",
@@ -101,7 +101,7 @@ def topics_html(topics: Topics) -> str:
             _bar(topic.size / max(most, 1)),
             f'<span style="padding-left:{1.5 * depth}em">{title}</span>',
             escape(", ".join(further_words(topic, _WORDS_IN_HTML))),
-            escape(example[:60]),
+            escape(_example(topics, topic.number)[:60]) if finest else "",
         ]
         rows.append(_row(cells))
     for count, what in ((topics.n_other, "other"), (topics.n_unknown, "no known word")):
@@ -136,14 +136,11 @@ def topics_frame(topics: Topics) -> Any:
     broad = topics.parents
     rows = []
     for topic in topics:
-        examples = topics.examples(topic.number, 1)
-        example = topics.document(examples[0]).title if examples else ""
-        share = topic.size / max(len(topics.labels), 1)
+        share, example = topic.size / max(len(topics.labels), 1), _example(topics, topic.number)
         parent = "" if topic.parent is None else broad[topic.parent].title
         rows.append((topic.number, topic.title, topic.size, share, ", ".join(topic.words), parent, example))
-    return _pandas_for("to_pandas()").DataFrame(
-        rows, columns=["topic", "title", "size", "share", "words", "parent", "example"]
-    )
+    columns = ["topic", "title", "size", "share", "words", "parent", "example"]
+    return _pandas_for("to_pandas()").DataFrame(rows, columns=columns)
 
 
 def documents_frame(topics: Topics) -> Any:

@@ -15,7 +15,7 @@ import spherevec
 from spherevec.explore.from_model import TopicTable
 from spherevec.sphere import normalize
 from spherevec.topics import find_topics, load_topics
-from spherevec.topics.general_words import focus, general_words
+from spherevec.topics.general_words import focus, general_words, listed_words
 
 SUBJECTS = (
     "goal match team league coach striker stadium penalty",
@@ -147,3 +147,20 @@ def test_focus_is_how_alike_documents_are_without_the_word() -> None:
         rest = np.array([unit(unit(documents[row] - dense[row, word] * inputs[word]) - mean) for row in holding])
         cosines = (rest @ rest.T)[~np.eye(len(holding), dtype=bool)]
         assert found == pytest.approx(np.sqrt(max(cosines.mean(), 0)), abs=1e-3)
+
+
+def test_repeated_passages_found_no_topic() -> None:
+    random = np.random.default_rng(8)
+    signatures = ["n3jxp skepticism chastity intellect surrender", "zmodem sauvie ymodem zcomm oregon"]
+    lines = []
+    for number in range(300):
+        words = random.choice(SUBJECTS[number % 3].split(), 5).tolist()
+        lines.append(" ".join([*words, signatures[number // 3 % 2] if number < 120 else "", "and the of"]))
+    model = spherevec.train(lines, **SMALL)
+    general = listed_words(model)
+    found = {word for word, own in zip(model.words.names or (), general, strict=True) if own}
+    for signature in signatures:  # all but one word of each
+        assert len(found & set(signature.split())) == len(signature.split()) - 1
+    assert not found & set(" ".join(SUBJECTS).split())
+    topics = find_topics(model, k=3, threads=1)
+    assert all(np.bincount(np.arange(300)[topics.labels == topic] % 3).max() > 95 for topic in range(3))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from spherevec.sphere import normalize
 from spherevec.topics.components import Components, mean_directions, summed_by
 from spherevec.topics.graph import aggregated, communities, neighbor_graph, within
 from spherevec.topics.levels import choose_counts, measure_levels
-from spherevec.topics.partition import cut_merges, find_components, merge_order, partition
+from spherevec.topics.partition import cut_merges, find_components, merge_order, partition, stable_partition
 
 
 def clusters(n_topics: int, each: int, seed: int = 0, noise: float = 0.25) -> tuple[np.ndarray, np.ndarray]:
@@ -118,3 +120,17 @@ def test_probabilities_are_sums_over_components() -> None:
     wanted = np.stack([likely[:, [0, 3]].sum(axis=1), likely[:, [1, 2]].sum(axis=1)], axis=1)
     np.testing.assert_allclose(components.probabilities(rows), wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-4)
     np.testing.assert_allclose(summed_by(likely, topic_of), wanted, rtol=1e-5)
+
+
+def test_what_most_runs_agree_about_depends_less_on_the_seed() -> None:
+    random = np.random.default_rng(3)
+    middles = normalize(random.standard_normal((12, 8)))
+    rows = np.asarray(normalize(middles[np.arange(600) % 12] + 0.45 * random.standard_normal((600, 8))), np.float32)
+    graph = neighbor_graph(rows, threads=1)
+
+    def agreement(find: Callable[..., tuple[Any, float]]) -> float:
+        found = [find(graph, rows, 6, seed)[0] for seed in (1, 2, 3, 4)]
+        assert all(len(np.unique(labels)) == 6 for labels in found)
+        return float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(found, 2)]))
+
+    assert agreement(stable_partition) > agreement(partition) + 0.05
