@@ -31,9 +31,10 @@ _LEAST_SHARE, _LEFT_OUT = 0.005, 2
 # below this share of what the upper quarter of the words have. Companions have this share of their documents in common.
 _MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS, _COMPANIONS = 5_000, 500_000, 20, 0.4, 0.5
 
-# A passage is repeated that has so many words or more, in so many documents, of which its words have this share in
-# common; documents that are searched, at most; and the numbers of parts that they are compared in.
-_PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4, 16)
+# A passage is repeated that has so many words or more, in so many documents, but at most in this share of all, of
+# which its words have that share in common; documents that are searched, at most; and the numbers of parts that they
+# are compared in.
+_PASSAGE, _REPEATED, _MOST_SHARE, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.05, 0.75, 100_000, (1, 4, 16)
 # cs.pitt.edu, example.com; not node.js.
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
 # Words of questions, requests and reports that are no function words, yet say nothing of the subject.
@@ -102,8 +103,9 @@ def _repeated_words(model: Model) -> NDArray[np.bool_]:
     n, n_words = counts.shape
     held = np.bincount(counts.indices, minlength=n_words)
     row_of = np.repeat(np.arange(n), np.diff(counts.indptr))
-    often = held[counts.indices] >= _REPEATED
-    row_of, word_of = row_of[often], counts.indices[often].astype(np.int64)
+    searched = (held >= _REPEATED) & (held <= _MOST_SHARE * n)
+    own = searched[counts.indices]
+    row_of, word_of = row_of[own], counts.indices[own].astype(np.int64)
     # Words that stand in exactly the same documents of some part of the text are compared in all of it. The sum of
     # random numbers of documents tells which documents these are.
     random = np.random.default_rng(1)
@@ -111,10 +113,10 @@ def _repeated_words(model: Model) -> NDArray[np.bool_]:
     for n_parts in _PARTS:
         part = random.integers(n_parts, size=n)[row_of]
         numbers = random.integers(1 << 62, size=n)[row_of]
-        places, key_of, own = np.unique(word_of * n_parts + part, return_inverse=True, return_counts=True)
+        places, key_of, documents = np.unique(word_of * n_parts + part, return_inverse=True, return_counts=True)
         sums = np.zeros(len(places), np.int64)
         np.add.at(sums, key_of, numbers)
-        several = own >= 2
+        several = documents >= 2
         words = places[several] // n_parts
         _, first, group = np.unique(sums[several], return_index=True, return_inverse=True)
         pairs.append(np.array([words, words[first[group]]]))

@@ -25,6 +25,7 @@ _REPEATS, _CHANCE_REPEATS = 4, 2
 _RESOLUTIONS = np.geomspace(0.08, 16, 17)
 # Halves agree nearly as surely as about the best level within this much.
 _NEARLY = 0.1
+_SMOOTHING = (0.25, 0.5, 0.25)
 # Halves agree clearly where the gain is so high, or this share of the best; and still agree where it is so high.
 _CLEAR, _CLEAR_SHARE = 0.6, 0.75
 _STILL, _STILL_SHARE = 0.54, 0.7
@@ -112,8 +113,12 @@ def choose_counts(
     best = max((level.gain for level in levels), default=0.0)
     if best <= 0:
         return [k or 1]
-    sureness = [level.gain - level.spread / 2 for level in levels]
-    broad = next(level.count for level, sure in zip(levels, sureness, strict=True) if sure >= max(sureness) - _NEARLY)
+    # Gains are noisy: each level is judged with its neighbours.
+    sureness = np.array([level.gain - level.spread / 2 for level in levels])
+    measured = np.array([level.gain > -1 for level in levels])
+    summed, weight = (np.convolve(one, _SMOOTHING, "same") for one in (np.where(measured, sureness, 0), measured))
+    smooth = np.where(measured, summed / np.maximum(weight, _SMOOTHING[0]), -1)
+    broad = levels[int(np.argmax(smooth >= smooth.max() - _NEARLY))].count
     fewest = max(_LEAST_FINER * broad, broad + _LEAST_MORE)
     if k is not None:
         return [broad, k] if k >= fewest else [k]

@@ -155,7 +155,7 @@ def test_repeated_passages_found_no_topic() -> None:
     lines = []
     for number in range(300):
         words = random.choice(SUBJECTS[number % 3].split(), 5).tolist()
-        lines.append(" ".join([*words, signatures[number // 3 % 2] if number < 120 else "", "and the of"]))
+        lines.append(" ".join([*words, signatures[number % 2] if number < 24 else "", "and the of"]))
     model = spherevec.train(lines, **SMALL)
     general = listed_words(model)
     found = {word for word, own in zip(model.words.names or (), general, strict=True) if own}
