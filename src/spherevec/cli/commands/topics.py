@@ -183,10 +183,7 @@ def summary(topics: Topics) -> str:
     """How many topics there are on each level, and a finer number that would still be stable."""
     from spherevec.topics.levels import finest_stable
 
-    counts, level = [len(topics)], topics
-    for _ in topics.state.above:
-        level = level.parents
-        counts.append(len(level))
+    counts = [len(level) for level in topics.on_levels]
     broad = f"{counts[-1]} broad, " if len(counts) > 1 else ""
     between = "".join(f"{count} between, " for count in reversed(counts[1:-1]))
     more = finest_stable(topics.levels, counts[0])
