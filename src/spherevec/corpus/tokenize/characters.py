@@ -149,7 +149,7 @@ def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> C
 @cache
 def white_space_tables() -> CharacterTables:
     """The tables of a tokenizer that cuts at ASCII white space: all else is part of words."""
-    lower_case = np.arange(256)
+    lower_case = np.arange(256, dtype=np.int64)
     lower_case[[*map(ord, _TRAITS[WHITE])]] = -1
     traits = np.where(lower_case < 0, WHITE, IN_WORD).astype(np.uint16)
     return CharacterTables(traits, lower_case, np.zeros(1, np.int32))
