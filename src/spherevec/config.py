@@ -115,7 +115,7 @@ class TrainConfig:
     threads: int = setting(0, "Threads; 0 = all cores.", low=0, high=1024, group=COMMON)
     deterministic: bool | None = setting(
         None,
-        "The same seed gives the same bits with any number of threads; off: faster. By default on, but for a GPU.",
+        "The same seed gives the same bits with any number of threads; off: faster. By default on, except on a GPU.",
         group=COMMON,
     )
     device: str = setting(

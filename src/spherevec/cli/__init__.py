@@ -34,7 +34,7 @@ _COMMANDS = {
     "explore": ("explore", "Write the map of a model as one page."),
     "topics": ("topics", "Find the topics of the documents, or sort the documents by names."),
     "serve": ("serve", "Answer searches over HTTP."),
-    "evaluate": ("evaluate", "Measure a model against human judgement or classes."),
+    "evaluate": ("evaluate", "Measure a model against human judgement or labels."),
     "export": ("vectors", "Write vectors for other programs."),
     "import": ("vectors", "Make a model of vectors from elsewhere."),
     "info": ("info", "What a model holds and how it was trained."),

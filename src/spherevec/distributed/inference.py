@@ -85,7 +85,7 @@ def infer_files(
     """Infer the documents of files on a cluster, and write their vectors, in their order, as a NumPy file.
 
     Args:
-        ids_file: where to write the ids of the documents, one a line.
+        ids_file: where to write the ids of the documents, one per line.
         ray, workers: as for `spherevec.train`.
 
     Returns:

@@ -33,7 +33,7 @@ class Format:
         takes: further arguments of `write`: "title" of a row, "tokenizer" of the model, "guard_formulas".
         forbidden: the characters that names may not hold, since the format gives them a meaning of its own.
         empty: whether a name may be empty.
-        labels: whether the names are written beside it, one a line.
+        labels: whether the names are written beside it, one per line.
         files: what a format that is a folder holds; no other folder is replaced.
         averages: whether programs that read it take a text as the mean of its words.
     """

@@ -317,7 +317,7 @@ class Model:
 
         Args:
             source: new documents: what `train` takes. One with the id of an old document takes its place.
-            add_only: fit the documents to the words as they are; all old vectors keep their bits.
+            add_only: fit the documents to the words as they are; old vectors do not change.
             replay: old text that is still at hand, so that old words stay closer to where they were.
             **options: see `spherevec.training.update.update`.
 

@@ -161,7 +161,7 @@ class Drift:
                 f"{self.unknown:.0%} of its words were unknown ({self.unknown_before:.0%} were to be expected)"
             )
         if self.distance is not None and self.distance > FARTHER:
-            reasons.append(f"its words are {self.distance:.1f} times as far from the old ones as chance would have it")
+            reasons.append(f"its words are {self.distance:.1f} times as far from the old ones as expected by chance")
         if not reasons:
             return "The new text is like the old: updates are enough."
         return (

@@ -75,7 +75,7 @@ def update(
     Args:
         model: stays as it is.
         source: new documents: what `train` takes.
-        add_only: fit the documents to the words as they are; all old vectors keep their bits.
+        add_only: fit the documents to the words as they are; old vectors do not change.
         replay: old text that is still at hand; some of it is trained on again, so that old words stay closer.
         tokenizer: how to split the text, where the model does not know it.
         workdir, progress, checkpoint, checkpoint_every, resume, start_over: as for `train`.

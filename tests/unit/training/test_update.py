@@ -220,7 +220,7 @@ def test_drift_is_told_from_none(model):
     # All words are known, but half of them do not come any more.
     narrower = drift_of(model, texts(40, [0], 9), add_only=True)
     assert narrower["unknown"] == 0 and narrower["distance"] > 3
-    assert "times as far from the old ones as chance would have it" in narrower["advice"]
+    assert "times as far from the old ones as expected by chance" in narrower["advice"]
     # Few documents say nothing about frequencies.
     assert drift_of(model, texts(10, [0], 9), add_only=True)["distance"] is None
 

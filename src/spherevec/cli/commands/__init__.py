@@ -1,1 +1,1 @@
-"""One short file a command."""
+"""Commands: one short function each."""

@@ -55,7 +55,7 @@ def search(folder: Path, texts: tuple[str, ...], console: Console, **options: An
     """Find documents by what they say.
 
     Each line shows the score, the id and the title or a passage, best first, one list for each TEXT. A TEXT of - reads
-    texts from standard input, one a line. "Quotation marks" within a TEXT ask for a phrase, -word excludes.
+    texts from standard input, one per line. "Quotation marks" within a TEXT ask for a phrase, -word excludes.
 
     --where takes =, !=, <, <=, >, >= and may be given several times, all of which must hold; values of one field
     separated by | stand for any of them: --where 'team=billing|sales' --where 'created>=2024-01-01'.
@@ -84,7 +84,7 @@ def find(
 def _from_standard_input() -> list[str]:
     found = [text for line in sys.stdin if (text := line.strip())]
     if not found:
-        raise ConfigError("standard input holds no text to search for; give one a line")
+        raise ConfigError("standard input holds no text to search for; give one per line")
     return found
 
 

@@ -36,14 +36,14 @@ _FURTHER_WORDS, _TYPICAL_TOPICS = 5, 3
 @click.option("--k", type=click.IntRange(1), metavar="N", help="How many topics on the finer level; chosen by default.")
 @click.option("--levels", metavar="N,N", help="How many topics on each level, from broad to fine: 6,40.")
 @click.option(
-    "--names", type=PATH, metavar="FILE", help="Names, one a line: `name` or `name: word, phrase, -not this`."
+    "--names", type=PATH, metavar="FILE", help="Names, one per line: `name` or `name: word, phrase, -not this`."
 )
 @click.option("--subwords", is_flag=True, help="Let words that are spelled alike stand in for names the text lacks.")
 @click.option("--only-names", is_flag=True, help="Give every document one of the names.")
 @click.option(
     "--by", "fields", multiple=True, metavar="FIELD[:year|month|week]", help="Topics by a field or over time."
 )
-@click.option("--out", type=PATH, metavar="FOLDER", help="Folder for topics.json and assignments.csv.")
+@click.option("--out", type=PATH, metavar="FOLDER", help="Folder for topics.json, assignments.csv and report.html.")
 @click.option("--keep", is_flag=True, help="Keep these topics with the model, for all commands to come.")
 @click.option("--titles", type=click.Choice(list(TITLES)), help="How topics are titled.  [default: coverage]")
 @click.option("--merge", "merges", multiple=True, metavar="A,B", help="Merge topics, given by numbers.")

@@ -93,7 +93,7 @@ def _is_of_checkpoint(output: ModelOutput, model: Model) -> bool:
 @option_group(
     "settings",
     options.given_settings,
-    click.option("--add-only", is_flag=True, help="Add documents, learn nothing: all old vectors keep their bits."),
+    click.option("--add-only", is_flag=True, help="Add documents, learn nothing: old vectors do not change."),
     click.option("--replay", type=PATH, metavar="CORPUS", help="Old text, if you have it: part is trained on again."),
     click.option(
         "--epochs", type=click.IntRange(1), metavar="N", help="Passes over the text. Default: half of the model's."
@@ -105,7 +105,7 @@ def _is_of_checkpoint(output: ModelOutput, model: Model) -> bool:
     click.option(
         "--deterministic/--no-deterministic",
         default=None,
-        help="The same bits with any number of threads; off: faster. Default: on, but for a GPU.",
+        help="The same bits with any number of threads; off: faster. Default: on, except on a GPU.",
     ),
     options.tokenizer_option,
 )

@@ -137,7 +137,7 @@ class ReadOptions:
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
             raise ConfigError(f"delimiter must be one character such as ';' or a tab, not {self.delimiter!r:.40}")
         if self.date_format is not None and "%" not in self.date_format and self.date_format != EXCEL:
-            raise ConfigError(f"date_format must be such as '%d/%m/%Y', or 'excel', not {self.date_format!r:.40}")
+            raise ConfigError(f"date_format must look like '%d/%m/%Y', or 'excel', not {self.date_format!r:.40}")
         if self.id_field is not None and self.has_ids:
             raise ConfigError("id_field and ids both say where ids come from; give one of them")
         names = [kept.name for kept in self.kept]

@@ -203,7 +203,7 @@ def _id_text(value: Any, name: str | None, place: str) -> str:
     if isinstance(value, float) and value.is_integer():  # what pandas makes of whole numbers beside missing ones
         return str(int(value))
     if isinstance(value, bool | float | list | tuple | dict | set | bytes):
-        raise CorpusError(f"{place}: {value!r:.40} is no id; ids are texts or whole numbers")
+        raise CorpusError(f"{place}: {value!r:.40} is not a valid id; ids are texts or whole numbers")
     return str(value)
 
 

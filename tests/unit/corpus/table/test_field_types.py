@@ -88,7 +88,7 @@ def test_serial_numbers_of_excel(tmp_path):
 def test_a_wrong_format_is_refused():
     from spherevec.corpus.read.options import ReadOptions
 
-    with pytest.raises(ConfigError, match="date_format must be such as"):
+    with pytest.raises(ConfigError, match="date_format must look like"):
         ReadOptions(date_format="DD.MM.YYYY")
 
 
