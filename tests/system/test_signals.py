@@ -68,7 +68,7 @@ PHASES = {
     "preparing": ("spherevec.training.runtime.prepare", "after", 1, "nothing"),
     "training": ("spherevec.training.run.train_blocks", "before", 2, "checkpoint"),
     "saving a checkpoint": ("spherevec.training.checkpoint.write_tensors", "after", 1, "checkpoint"),
-    "a checkpoint in its place": ("spherevec.training.checkpoint._entry", "after", 1, "checkpoint"),
+    "a checkpoint in its place": ("spherevec.training.checkpoint:checksums.entry", "after", 1, "checkpoint"),
     "fitting documents": ("spherevec.training.run.refit_plan", "before", 1, "checkpoint"),
     "building": ("spherevec.training.trainer.build_model", "before", 1, "model"),
     "writing the model": ("spherevec.model.folder.write_files", "after", 1, "model"),

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 import spherevec
 from spherevec.cli import main
 from spherevec.corpus import read_documents
+from spherevec.corpus.read.streams import Meter, open_stream
 from spherevec.errors import CorpusError, FormatError
 from spherevec.model import KeyedVectors, Model
 from spherevec.storage import checksums
@@ -170,6 +172,23 @@ def test_bounds_can_be_set_and_are_told(tmp_path, monkeypatch, variable, text, s
     monkeypatch.setenv(variable, "many")
     with pytest.raises(ValueError, match=f"{variable} must be a whole number above 0, not 'many'"):
         list(read_documents(tmp_path / "c.txt"))
+
+
+def test_empty_texts_of_a_table_count_as_empty_documents(tmp_path, monkeypatch):
+    (tmp_path / "c.csv").write_text("id,text\n0,a b\n" + "1,\n" * 20)
+    monkeypatch.setenv("SPHEREVEC_MAX_EMPTY_DOCUMENTS", "10")
+    with pytest.raises(CorpusError, match="over 10 empty documents"):
+        list(read_documents(tmp_path / "c.csv", text_field="text"))
+
+
+def test_compressed_files_are_closed(tmp_path):
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b"a b\n"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        with open_stream(tmp_path / "c.txt.gz", Meter()) as stream:
+            inner = stream.raw._file
+            assert stream.read() == b"a b\n"
+    assert inner.closed
 
 
 def test_a_description_of_megabytes_is_refused(tmp_path):

@@ -240,9 +240,10 @@ class WorkerPool:
         """
         asked = list(range(self.workers) if numbers is None else numbers)
         answers: dict[int, Any] = {}
+        actors: dict[int, Any] = {}
         started, missing = time.monotonic(), asked
         while missing:
-            actors = {number: self._actors[number] for number in missing}
+            actors |= {number: self._actors[number] for number in missing}
             waiting = {number: ask(number) for number in missing}
             limit = self.limit * times
             left = max(0.0, started + limit - time.monotonic())
@@ -257,7 +258,7 @@ class WorkerPool:
                     self.replace(number, error, actors[number])
                     started = time.monotonic()
             with self.replacing:  # what another thread has replaced meanwhile has not done this
-                missing = [number for number in missing if actors[number] is not self._actors[number]]
+                missing = [number for number in asked if actors[number] is not self._actors[number]]
                 if again is not None and not missing:
                     self.log.append((asked, again))
         if times == 1:
@@ -303,7 +304,7 @@ class WorkerPool:
                 try:
                     for numbers, step in list(self.log):
                         if number in numbers:
-                            self.ray.get(step(number))
+                            self.ray.get(step(number), timeout=self.limit * _TIMES_THE_OTHERS)
                     return
                 except self.ray.exceptions.RayError as again:
                     error = again

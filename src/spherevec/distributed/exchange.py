@@ -148,10 +148,10 @@ def packed(
 def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
     """What several workers have moved, as one.
 
-    As with the shards of a round on one machine (see `merge_shards` in the kernels): where a row took few steps, the
-    deltas are added up; where it took many, it came to rest in each worker by itself, and their mean is nearer to where
-    it would have come to rest in all of them. `parts` are in the order of the workers, `alpha` is the learning rate
-    that they began with.
+    As with the shards of a round on one machine (`merge_copies` in engine/cpu/rounds.py): where a row took few steps,
+    the deltas are added up; where it took many, it came to rest in each worker by itself, and their mean is nearer to
+    where it would have come to rest in all of them. `parts` are in the order of the workers, `alpha` is the learning
+    rate that they began with.
     """
     return {table: _merged([part[table] for part in parts], SETTLING * alpha, threads) for table in parts[0]}
 

@@ -88,7 +88,7 @@ class ImplicitIds(Texts):
 
     def find(self, text: str) -> int | None:
         if not len(self._names):
-            return int(text) if text.isascii() and text.isdigit() and int(text) < len(self) else None
+            return int(text) if text.isascii() and text.isdigit() and len(text) < 19 and int(text) < len(self) else None
         source = self._names.find(text)
         if source is not None and self._whole[source]:
             return int(self._first_rows[source])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 # What begins a formula; the wide forms are taken for the others where Chinese or Japanese is spoken.
 _BEGINS_A_FORMULA = tuple("=+-@＝＋－＠")
-_NUMBER = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"[+-](?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+", re.ASCII)
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[object]], *, guard_formulas: bool = False) -> None:

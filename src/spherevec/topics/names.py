@@ -285,7 +285,7 @@ def named_components(
     beside = np.full(len(rows), -1)
     if not only_names:
         count = k if k is not None else choose_counts(measure_levels(rows, seed, threads), len(vectors))[0]
-        beside = _without_name(partition(graph, rows, count, seed)[0], rows, starts, owners, vocabulary, seed)
+        beside = _without_name(partition(graph, rows, count, seed)[0], rows, starts, vocabulary, seed)
     named = beside < 0
     groups = beside + n_names
     judges = groups.copy()
@@ -373,7 +373,7 @@ def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64
     return np.asarray(chances, np.float64)
 
 
-def _without_name(found: Labels, rows: Rows, starts: Rows, owners: Labels, vocabulary: Rows, seed: int) -> Labels:
+def _without_name(found: Labels, rows: Rows, starts: Rows, vocabulary: Rows, seed: int) -> Labels:
     """For each row the number of its found topic, from 0, where no name fits that topic, and −1 where one does.
 
     A name fits a topic when it is nearer than nearly all sets of as many words drawn at random are.

@@ -179,7 +179,8 @@ class Run:
             try:
                 train_blocks(training, backend.workers, self._tick)
             finally:
-                self.biases.words, self.biases.documents = backend.learned_biases()
+                if training.done:
+                    self.biases.words, self.biases.documents = backend.learned_biases()
             trained += training.done
             if trained < len(blocks):
                 self._save()

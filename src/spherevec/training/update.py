@@ -47,6 +47,7 @@ REPLAYED = 0.5
 STEADY = 0.995
 # Records of more updates than this would make the description of a model too long to be read.
 _UPDATES_KEPT = 1000
+_TOKENS_AT_ONCE = 1 << 20
 # What an update may choose; all other settings are the model's.
 SETTINGS = ("epochs", "alpha", "threads", "seed", "device", "deterministic")
 
@@ -196,7 +197,9 @@ class Update:
     def _rare_words(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Hashes of words of the new documents that stay without a vector, ascending, and the document of each."""
         corpus = self.corpus
-        places = np.flatnonzero(self.words.numbers[corpus.ids] < 0)
+        without = self.words.numbers < 0
+        starts = range(0, max(len(corpus.ids), 1), _TOKENS_AT_ONCE)
+        places = np.concatenate([at + np.flatnonzero(without[corpus.ids[at : at + _TOKENS_AT_ONCE]]) for at in starts])
         row_of = np.full(corpus.n_documents, -1, np.int32)
         row_of[self.documents.rows] = np.arange(len(self.documents.rows))
         rows = row_of[np.searchsorted(corpus.offsets, places, "right") - 1]

@@ -2,6 +2,8 @@
 
 import errno
 import pickle
+import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from spherevec.cli import cli
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.distributed import runtime as backend
-from spherevec.distributed.cluster import check_workers, connected, worker_error
+from spherevec.distributed.cluster import WorkerPool, check_workers, connected, worker_error
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError, TrainingError
 from spherevec.model import KeyedVectors
 from spherevec.training import train_corpus
@@ -113,6 +115,39 @@ def test_a_worker_that_is_replaced_goes_on_with_the_same_bits(tmp_path, monkeypa
     for table in ("words", "docs"):
         first, second = (getattr(model, table).vectors for model in found)
         np.testing.assert_array_equal(first, second)
+
+
+class StandIn:
+    """What `WorkerPool.ask` uses of Ray: references are answers, and worker 1 dies once."""
+
+    exceptions = SimpleNamespace(RayTaskError=KeyError, UnserializableException=KeyError, RayError=OSError)
+
+    def wait(self, references, num_returns, timeout):
+        return references, []
+
+    def get(self, reference, timeout=None):
+        if isinstance(reference, Exception):
+            raise reference
+        return reference
+
+
+def test_a_worker_that_answered_and_is_replaced_meanwhile_is_asked_again():
+    pool = object.__new__(WorkerPool)
+    pool.ray, pool.workers, pool.replacing, pool.log = StandIn(), 2, threading.RLock(), []
+    pool._actors, pool._deaths, pool._timeout, pool._slowest = ["a0", "b0"], [0, 0], 600.0, 0.0
+    did = []
+
+    def step(number):
+        did.append(pool._actors[number])
+        if pool._actors == ["a0", "b1"]:
+            pool._actors[0] = "a1"  # another thread has found worker 0 dead
+        return OSError("died") if did[-1] == "b0" else number
+
+    def replace(number, error, actor):
+        pool._actors[number] = "b1"
+
+    pool.replace = replace
+    assert pool.ask(step) == [0, 1] and did == ["a0", "b0", "b1", "a1"]
 
 
 def test_workers_start_from_given_words_as_one_machine_does(tmp_path):

@@ -94,6 +94,8 @@ def test_an_unknown_id(table):
         table.row_of("z")
     with pytest.raises(UnknownDocumentError, match="ids are from 0 to 2"):
         DocumentTable.of(3).row_of("3")
+    with pytest.raises(UnknownDocumentError, match="no document has the id '999"):
+        DocumentTable.of(3).rows_where({"id": "9" * 5000})
 
 
 def test_saved_and_loaded(table, tmp_path):

@@ -35,7 +35,7 @@ IDS, OFFSETS, BREAKS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
     "words.json",
     "documents.safetensors",  # described in records.py
     "rare.safetensors",  # hashes of dropped words (uint64, sorted), and the documents that hold them (int32)
-    "rare_counts.safetensors",  # described in rare.py
+    "rare_counts.safetensors",  # described by RareCounts
     "corpus.json",  # written last: a folder without it is unfinished
 )
 MARKED, MARKED_OFFSETS = "marked.bin", "marked-offsets.bin"  # of the text before phrases, with marks of punctuation

@@ -93,10 +93,12 @@ def bounded(pieces: Iterable[bytes], name: object) -> Iterator[bytes]:
     """Pieces of text in which a newline ends a document, as long as there are not too many of either."""
     most, most_empty, most_bytes = limit(_DOCUMENTS), limit(_EMPTY), limit(_BYTES)
     documents = empty = size = 0
+    ended = True  # the last piece ended a document
     for piece in pieces:
         newlines = np.frombuffer(piece, np.uint8) == _NEWLINE
         documents += int(np.count_nonzero(newlines))
-        empty += int(np.count_nonzero(newlines[1:] & newlines[:-1]))
+        empty += int(np.count_nonzero(newlines[1:] & newlines[:-1])) + bool(ended and newlines[:1].any())
+        ended = bool(newlines[-1]) if len(newlines) else ended
         size += len(piece)
         for count, highest, (setting, _), what in (
             (documents, most, _DOCUMENTS, "documents"),

@@ -84,7 +84,11 @@ class _Unpacked(io.RawIOBase):
     """A compressed file as a file of what it holds, of which little is in memory; notices a truncated one."""
 
     def __init__(self, file: BinaryIO, new_part: Callable[[], Any]) -> None:
-        self._pieces, self._held = self._unpack(file, new_part), memoryview(b"")
+        self._file, self._pieces, self._held = file, self._unpack(file, new_part), memoryview(b"")
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
     @staticmethod
     def _unpack(file: BinaryIO, new_part: Callable[[], Any]) -> Iterator[bytes]:

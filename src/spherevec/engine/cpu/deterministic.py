@@ -40,15 +40,16 @@ class DeterministicCpuBackend(CpuBackend):
     def begin(self, blocks: Sequence[Block]) -> CpuTraining:
         plan = self._plan(blocks, self._peers)
         self._make_room(*loop.largest_round(self._corpus, plan))
-        self.round.cells[:] = 0
+        # Cells of its own: whoever holds the training before this one may still ask how much it has done.
+        rounds = self.round._replace(cells=np.zeros_like(self.round.cells))
 
         def train(worker: int) -> None:
             loop.train_rounds(
-                worker, self.workers, self.round, self.inputs, self.contexts, self.documents, self._corpus,
+                worker, self.workers, rounds, self.inputs, self.contexts, self.documents, self._corpus,
                 self._scratch[worker], plan, self._settings, SETTLING,
             )  # fmt: skip
 
-        return CpuTraining(self.round.cells, train)
+        return CpuTraining(rounds.cells, train)
 
     def _make_room(self, units: int, tokens: int) -> None:
         """Room for rounds of so many units and tokens. Most of it is touched where it is needed only."""
