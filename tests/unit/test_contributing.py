@@ -14,7 +14,7 @@ NAMES = re.findall(r"`src/(spherevec/[\w/]+)\.py`:[^|]*?`([A-Za-z_]\w+)`", TEXT)
 CHANGES = (
     "a setting of training", "an export format", "a figure of training progress", "a command", "a clusterer",
     "an objective", "a backend", "an input format", "a tokenizer option", "a role of a column",
-    "a way to label topics", "a file (part) of the model",
+    "a way to title topics", "a file (part) of the model",
 )  # fmt: skip
 
 
