@@ -16,12 +16,7 @@ from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 
-# What only some systems have: a test that uses it is skipped on the others. Commands are killed as on POSIX.
-collect_ignore_glob = [] if os.name == "posix" else ["system/*"]
-_POSIX = re.compile(
-    r"os\.(fork|mkfifo|geteuid|seteuid|kill|setsid|wait\w*)\b|SIG(KILL|HUP)|\bresource\b|/dev/|0o[0-7]{3}"
-    r"|\b(unprivileged|small_disk|longest_file)\b"
-)
+# What only Linux has: a test that uses it is skipped elsewhere.
 _LINUX = re.compile(r"/proc/|RLIMIT_(AS|DATA)")
 
 # The same examples each time, and no clock: a busy machine, or bad luck, fails nobody. To look for more:
@@ -35,7 +30,7 @@ settings.load_profile("suite")
 # tests are about these signals.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Child processes find the helpers and the oracle, too.
@@ -66,9 +61,7 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs another system."""
-    missing = {"a POSIX system": (os.name == "posix", _POSIX), "Linux": (sys.platform == "linux", _LINUX)}
-    for what, (is_here, pattern) in missing.items():
-        for item in items if not is_here else ():
-            if isinstance(item, pytest.Function) and pattern.search(inspect.getsource(item.obj)):
-                item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
+    """Skip what needs Linux."""
+    for item in items if sys.platform != "linux" else ():
+        if isinstance(item, pytest.Function) and _LINUX.search(inspect.getsource(item.obj)):
+            item.add_marker(pytest.mark.skip(reason="needs Linux"))

@@ -31,7 +31,6 @@ from spherevec.training.runtime import Runtime
 
 Integers = NDArray[np.int64]
 
-posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and RLIMIT_DATA as on Linux")
 
 # Of `written_text`.
@@ -90,7 +89,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
     """A real file system of `size` bytes, which can be mounted by root only."""
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if os.name != "posix" or os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a small disk can be mounted by root only")
     try:
         yield folder

@@ -13,7 +13,6 @@ import argparse
 import json
 import shutil
 import subprocess
-import sys
 import time
 import tomllib
 import zipfile
@@ -68,7 +67,7 @@ def tried(python: str, wheel: Path, wheels: Path, extras: list[str]) -> None:
     place, started = ROOT / "build" / "fresh", time.monotonic()
     shutil.rmtree(place, ignore_errors=True)
     run(python, "-m", "venv", place)
-    inside = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    inside = place / "bin" / "python"
     named = f"{wheel}[{','.join(extras)}]" if extras else wheel
     run(inside, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", wheels, named)
     run(inside, "-I", ROOT / "tests" / "smoke.py", *extras)

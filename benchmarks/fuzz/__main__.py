@@ -59,7 +59,7 @@ def main() -> None:
         if had.get(name, 0) >= given.inputs:
             continue
         options = ["--inputs", given.inputs, "--seconds", given.seconds, "--seed", given.seed, "--keep", given.keep]
-        command = [sys.executable, "-m", "benchmarks.fuzz", name, "--child", *map(str, options)]
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fuzz", name, "--child", *map(str, options)]
         ended = subprocess.run(command, capture_output=True, text=True)
         if ended.returncode:
             crash = {"target": name, "inputs": 0, "failures": [f"exit {ended.returncode}", ended.stderr[-2000:]]}

@@ -167,6 +167,8 @@ def search(
     best = {"work": 0.0, "seconds": 0.0, "memory": 0.0}
     for start in pool:
         feed(name, start, folder)  # compiles what is compiled
+    gc.collect()
+    gc.freeze()  # what is there already: collecting it again would take most of the time
     ends = time.monotonic() + seconds if seconds else float("inf")
 
     def costs(kind: str, value: float, data: bytes) -> None:
@@ -221,5 +223,6 @@ def search(
                 check(data, found.inputs % TRACED_EVERY == 0, long)
         except (Exception, HangsError) as error:
             found.failures.setdefault(_kind(error), data)
+    gc.unfreeze()
     found.reached = len(reached)
     return found

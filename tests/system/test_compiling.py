@@ -118,7 +118,6 @@ def test_a_settings_file_of_numba_in_the_working_directory_is_not_read(tmp_path,
     assert not folder and str(evil) not in used and not evil.exists(), done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs modes of files")
 def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     tmp_path.chmod(0o777)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONWARNINGS": "always"}

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import longest_file, posix, small_disk, steady_memory, unprivileged
+from helpers import longest_file, small_disk, steady_memory, unprivileged
 from spherevec.cli import main
 from spherevec.corpus import encode
 from spherevec.errors import CorpusError, SpherevecError
@@ -84,7 +84,6 @@ def fails_in_one_line(arguments, capsys, says):
 # --- full disks -------------------------------------------------------------------------------------------------------
 
 
-@posix
 @pytest.mark.parametrize("size", [100, 1500])
 def test_no_write_that_fails_costs_what_was_there(place, written, capsys, size):
     """Not one byte gets through, or half of a small file."""
@@ -133,7 +132,6 @@ def test_a_disk_without_room_for_the_model_is_told_before_training(place, tmp_pa
 # --- closed and vanishing folders -------------------------------------------------------------------------------------
 
 
-@posix
 def test_a_folder_that_is_closed_to_us_is_told(place, written, tmp_path, capsys):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
@@ -155,7 +153,6 @@ def test_a_read_only_disk_is_told(place, written, tmp_path, capsys):
         assert content(disk) == before
 
 
-@posix
 def test_a_working_folder_that_goes_while_text_is_read_is_told(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
@@ -169,7 +166,6 @@ def test_a_working_folder_that_goes_while_text_is_read_is_told(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@posix
 def test_a_working_folder_that_goes_while_training_does_no_harm(tmp_path):
     """Nobody can cut short or change the numbers that are trained on: they have no name any more."""
     seen = []
@@ -202,7 +198,6 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-@posix
 def test_an_output_folder_that_goes_while_training_is_made_again(place, tmp_path):
     out = tmp_path / "deep" / "m"
     command = [sys.executable, "-c", REMOVING, out.parent, "train", place / "corpus.txt", "--out", out, *QUICK[3:]]
@@ -272,7 +267,6 @@ def test_a_corpus_that_is_replaced_while_it_is_read_is_read_to_its_end(tmp_path)
 # --- too little memory ------------------------------------------------------------------------------------------------
 
 
-@posix
 @pytest.mark.parametrize("megabytes", [40, 200, 350])
 def test_too_little_memory_is_told(place, tmp_path, megabytes):
     resource = pytest.importorskip("resource")
@@ -359,7 +353,6 @@ def test_kernels_are_cached(tmp_path):
     assert cache_hits(tmp_path, **cache) == 1, "a damaged cache is not mended"
 
 
-@posix
 def test_kernels_work_where_no_cache_can_be_kept(tmp_path):
     """Neither the folder that is asked for, nor that of the package, nor the home folder can be written."""
     nowhere = {"NUMBA_CACHE_DIR": "/proc/nowhere", "HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}
@@ -367,7 +360,6 @@ def test_kernels_work_where_no_cache_can_be_kept(tmp_path):
     assert cache_hits(tmp_path, **nowhere, **only) == 0
 
 
-@posix
 def test_kernels_work_where_the_cache_is_full(tmp_path):
     full = "import resource, signal; resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))"
     assert cache_hits(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"), PYTHONDONTWRITEBYTECODE="1") == 0
@@ -405,7 +397,6 @@ for number, (place, when) in enumerate(itertools.product(places, ("before", "aft
 """
 
 
-@posix
 def test_a_killed_command_leaves_the_old_model_or_the_new_one(place, tmp_path):
     """SIGKILL at every phase of a whole `train --force`: the new model is there from the moment of its renaming."""
     out = tmp_path / "m"

@@ -184,10 +184,6 @@ def packed(ending, data):
     return pytest.importorskip("zstandard").ZstdCompressor(3).compress(data)
 
 
-needs_resource = pytest.mark.skipif(sys.platform == "win32", reason="measures with the resource module")
-
-
-@needs_resource
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
 def test_a_gigabyte_from_two_megabytes_passes_by_where_it_is_allowed(tmp_path, monkeypatch, ending):
     monkeypatch.setenv("SPHEREVEC_MAX_EXPANSION", "100000")
@@ -201,7 +197,6 @@ def test_a_gigabyte_from_two_megabytes_passes_by_where_it_is_allowed(tmp_path, m
     assert megabytes < 100
 
 
-@needs_resource
 @pytest.mark.parametrize(
     ("name", "field", "start", "says", "most"),
     [
@@ -256,7 +251,6 @@ def test_xz_parts_may_be_padded(tmp_path):
     assert list(read_documents(path)) == ["one", "two"]
 
 
-@needs_resource
 def test_a_parquet_file_of_a_thousand_bytes_takes_no_gigabytes(tmp_path, monkeypatch):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     text = pyarrow.array(["word " * 1_000_000])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import posix
 from spherevec.cli import main
 from spherevec.errors import ConfigError
 from spherevec.io import export_vectors
@@ -64,7 +63,6 @@ def commands(place, out):
     }
 
 
-@posix
 @pytest.mark.parametrize("name", ["train", "update", "import", "export", "npy", "infer", "ids", "explore", "topics"])
 def test_an_output_that_another_process_owns_is_refused_at_once(place, tmp_path, capsys, name):
     arguments, output = commands(place, tmp_path)[name]
@@ -83,7 +81,6 @@ def test_an_output_that_another_process_owns_is_refused_at_once(place, tmp_path,
     assert main(arguments) == 2 and "already exists" in capsys.readouterr().err
 
 
-@posix
 def test_a_model_that_is_changed_in_place_is_owned_from_reading_to_writing(place, tmp_path, capsys):
     Model.load(place / "m").save(tmp_path / "m")
     command = ["topics", str(tmp_path / "m"), "--k", "2", "--keep"]
@@ -153,7 +150,6 @@ def test_half_characters_are_written_out(tmp_path):
     assert (tmp_path / "t.csv").read_bytes() == b"id\r\na\\udc80b\r\n"
 
 
-@posix
 def test_odd_file_names_go_through_all_outputs(tmp_path, capsys):
     folder = tmp_path / "texts"
     folder.mkdir()

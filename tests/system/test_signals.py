@@ -25,8 +25,6 @@ from spherevec.training import checkpoint
 from warm import run_command as command
 from warm import run_script
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
-
 SETTINGS = ["--vector-size", "8", "--min-count", "1", "--threads", "1", "--epochs", "3", "--window", "2"]
 CODES = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 

@@ -87,7 +87,6 @@ for line in eval(sys.argv[1]):
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_text_is_not_obeyed_on_a_real_terminal_either(hostile, tmp_path):
     """With the progress bar of a training on a file whose name is a command to the terminal."""
     import pty
@@ -276,7 +275,6 @@ def test_a_sound_model_is_told_so(hostile, capsys):
     assert "sound" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs limits")
 def test_a_thousand_threads_need_no_thousand_files(tmp_path):
     (tmp_path / "c.txt").write_text("a b c d e\n" * 50)
     code = (

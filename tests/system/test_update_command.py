@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import posix
 from spherevec.cli import main
 
 WORDS = [f"{name}{i}" for name in ("sea", "sky", "ash") for i in range(20)]
@@ -63,7 +62,6 @@ def test_what_cannot_be_done_is_told_in_one_line(folder, capsys):
     assert not (folder / "second").exists()
 
 
-@posix
 def test_a_killed_update_leaves_the_old_model_and_a_second_at_once_is_refused(folder):
     before = {file.name: file.read_bytes() for file in (folder / "model").iterdir()}
     command = [sys.executable, "-m", "spherevec", "update", str(folder / "model"), str(folder / "new.jsonl"), *FIELDS]
@@ -183,7 +181,6 @@ print(json.dumps(found))
 """
 
 
-@posix
 def test_killed_at_any_moment_the_old_model_stays_and_the_update_goes_on_to_the_same_bits(folder):
     (folder / "model").rename(folder / "kept")
     command = ["update", str(folder / "model"), str(folder / "new.jsonl"), *FIELDS, "--out", str(folder / "model")]

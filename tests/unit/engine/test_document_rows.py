@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import devices, digest, linux, longest_file, posix, random_documents, small_disk, steady_memory
+from helpers import devices, digest, linux, longest_file, random_documents, small_disk, steady_memory
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
@@ -182,8 +182,7 @@ def test_where_blocks_cannot_be_reserved_they_are_written(tmp_path, monkeypatch)
     monkeypatch.setattr(files, "_ZEROS_WRITTEN", 1000)
     with files.unnamed_file(tmp_path, 12_345) as file:
         assert os.fstat(file.fileno()).st_size == 12_345
-        if os.name == "posix":
-            assert os.fstat(file.fileno()).st_blocks * 512 >= 12_345
+        assert os.fstat(file.fileno()).st_blocks * 512 >= 12_345
 
 
 KILLED = """
@@ -333,7 +332,6 @@ def test_a_disk_that_turns_out_to_be_full_is_told(corpus, tmp_path, no_memory, m
         assert list(disk.iterdir()) == []
 
 
-@posix
 def test_a_file_that_cannot_grow_is_told(corpus, tmp_path, no_memory):
     with longest_file(10_000):
         assert f"({tmp_path}: File too large)" in refused(corpus, tmp_path)
@@ -345,7 +343,6 @@ def test_a_folder_that_is_none_is_told(corpus, tmp_path, no_memory):
     assert f"({tmp_path / 'file'}: " in refused(corpus, tmp_path / "file")
 
 
-@posix
 def test_memory_will_do_where_the_disk_does_not(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(document_table, "SHARE_OF_MEMORY", 0.0)
     monkeypatch.setattr(document_table, "lies_in_memory", lambda folder: False)

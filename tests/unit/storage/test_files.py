@@ -11,8 +11,6 @@ from spherevec.errors import SpherevecError
 from spherevec.storage import files
 from spherevec.storage.files import atomic_file, atomic_folder, temporary_folder
 
-posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
-
 
 def write(path, text="new", overwrite=True):
     with atomic_file(path, overwrite=overwrite) as file:
@@ -31,7 +29,6 @@ def system(request, monkeypatch):
     return request.param
 
 
-@posix
 @pytest.mark.parametrize("name", ["fifo", "null", "socket"])
 def test_only_regular_files_are_replaced(tmp_path, name):
     import socket
@@ -77,7 +74,6 @@ def test_not_even_in_the_last_moment(tmp_path, monkeypatch, system):
     assert path.read_text() == "theirs"
 
 
-@posix
 def test_a_pipe_that_takes_the_place_meanwhile_stays(tmp_path):
     path = tmp_path / "f"
     path.write_text("old")
@@ -88,7 +84,6 @@ def test_a_pipe_that_takes_the_place_meanwhile_stays(tmp_path):
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
-@posix
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
 def test_a_file_keeps_its_mode(tmp_path, mode):
     path = tmp_path / "f"
@@ -98,7 +93,6 @@ def test_a_file_keeps_its_mode(tmp_path, mode):
     assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == mode
 
 
-@posix
 def test_a_folder_and_its_files_keep_their_modes(tmp_path, system):
     folder = tmp_path / "m"
     folder.mkdir(mode=0o700)
@@ -114,7 +108,6 @@ def test_a_folder_and_its_files_keep_their_modes(tmp_path, system):
     assert {path.read_text() for path in folder.iterdir()} == {"new"}
 
 
-@posix
 def test_a_file_keeps_its_owner(tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
@@ -125,7 +118,6 @@ def test_a_file_keeps_its_owner(tmp_path):
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 
 
-@posix
 def test_a_new_file_gets_what_the_user_gives_new_files(tmp_path):
     before = os.umask(0o027)
     try:
@@ -135,7 +127,6 @@ def test_a_new_file_gets_what_the_user_gives_new_files(tmp_path):
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o640
 
 
-@posix
 @pytest.mark.parametrize("kind", ["fifo", "link", "file"])
 def test_what_is_only_named_like_a_leftover_is_left_alone(tmp_path, kind):
     """A pipe of such a name made every run hang."""

@@ -15,8 +15,6 @@ from spherevec.errors import BusyError, SpherevecError
 from spherevec.storage import locks
 from spherevec.storage.locks import lock_name, owned
 
-posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX system")
-
 OWNER = """
 import sys
 from spherevec.storage.locks import owned
@@ -39,7 +37,6 @@ def owner(tmp_path):
 
 
 @pytest.mark.process
-@posix
 def test_a_second_process_is_refused_at_once_with_the_first(owner, tmp_path):
     with pytest.raises(BusyError, match=f"m: process {owner.pid} is writing it"), owned(tmp_path / "m"):
         raise AssertionError("both own it")
@@ -56,7 +53,6 @@ def test_a_second_process_is_refused_at_once_with_the_first(owner, tmp_path):
 
 
 @pytest.mark.process
-@posix
 def test_the_lock_of_a_killed_process_is_taken_over(owner, tmp_path):
     owner.send_signal(signal.SIGKILL)
     owner.wait()
@@ -110,7 +106,6 @@ def test_a_whole_run_makes_nobody_wait(tmp_path):
     assert len(refused) == 1
 
 
-@posix
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
 def test_what_is_no_lock_neither_hangs_nor_leads_elsewhere(tmp_path, kind):
     lock, elsewhere = lock_name(tmp_path / "m"), tmp_path / "elsewhere"
@@ -145,7 +140,6 @@ def test_folders_on_the_way_are_made_and_do_not_stay_empty(tmp_path):
 
 
 @pytest.mark.process
-@posix
 def test_a_forked_child_owns_nothing(tmp_path):
     with owned(tmp_path / "m"):
         child = os.fork()

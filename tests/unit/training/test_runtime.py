@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from helpers import posix
 from spherevec.config import TrainConfig
 from spherevec.training import runtime
 
@@ -33,7 +32,6 @@ def test_another_process_is_told_which_kernels_and_waited_for(first, tmp_path, m
 
 
 @pytest.mark.process
-@posix
 def test_it_ends_with_a_run_that_fails(first, tmp_path, monkeypatch):
     monkeypatch.setattr(runtime, "_CODE", STAND_IN.format(str(tmp_path / "told"), 1000))
     started, popen = [], subprocess.Popen

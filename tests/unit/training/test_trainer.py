@@ -521,7 +521,6 @@ spherevec.train(random_documents(400, longest=300), **{**SETTINGS, "epochs": 100
 
 
 @pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_ctrl_c_stops_and_cleans_up(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED_RUN, str(tmp_path)], cwd=Path(__file__).parent,
