@@ -101,9 +101,11 @@ def score(arguments: argparse.Namespace) -> dict[str, Any]:
 
     from experiments.datasets import SIMILARITY_SETS, load_similarity
     from spherevec.evaluation import evaluate_similarity
+    from spherevec.model import KeyedVectors
+    from spherevec.sphere import normalize
 
     with np.load(arguments.file) as stored:
-        words = (stored["words"].tolist(), stored["vectors"])
+        words = KeyedVectors(stored["words"].tolist(), normalize(stored["vectors"]))
     found = {name: evaluate_similarity(words, load_similarity(name)) for name in SIMILARITY_SETS}
     return {"file": arguments.file.name, **{name: [one.spearman, one.covered] for name, one in found.items()}}
 

@@ -88,15 +88,14 @@ def _times(cell: Cell, scale: Scale, texts: Sequence[str], threads: int) -> Metr
 
 
 def _word_metrics(words: KeyedVectors, data: Path) -> Metrics:
-    table = (words.names or [], words.vectors)
     metrics: Metrics = {}
     for name in datasets.SIMILARITY_SETS:
         pairs = datasets.load_similarity(name, data)
-        result = evaluation.evaluate_similarity(table, pairs, name)
+        result = evaluation.evaluate_similarity(words, pairs, name)
         metrics |= {name: [result.spearman], f"{name}.covered": [result.covered, result.total]}
     sections = datasets.load_analogies(data)
     for method in ("3cosadd", "3cosmul"):
-        total = evaluation.evaluate_analogies(table, sections, method).total
+        total = evaluation.evaluate_analogies(words, sections, method)[-1]
         metrics |= {method: [total.accuracy], "analogies.covered": [total.covered, total.total]}
     return metrics
 

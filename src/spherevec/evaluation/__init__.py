@@ -12,7 +12,6 @@ from spherevec.evaluation.documents import (
 from spherevec.evaluation.files import AnalogySection, read_analogies, read_labels, read_pairs, read_split
 from spherevec.evaluation.topics import document_npmi, topic_diversity
 from spherevec.evaluation.words import (
-    AnalogyResult,
     SectionScore,
     SimilarityResult,
     evaluate_analogies,
@@ -20,7 +19,6 @@ from spherevec.evaluation.words import (
 )
 
 __all__ = [
-    "AnalogyResult",
     "AnalogySection",
     "ClassificationResult",
     "ClusteringResult",

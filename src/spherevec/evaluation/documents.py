@@ -18,12 +18,7 @@ Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and sample standard deviation of repeated measurements; a single one has deviation 0.
-
-    Examples:
-        >>> print(Spread.of([0.5, 0.7]))
-        0.600 ± 0.141
-    """
+    """Mean and sample standard deviation of repeated measurements; a single one has deviation 0."""
 
     mean: float
     std: float
@@ -69,11 +64,6 @@ def evaluate_clustering(
         method: "kmeans", or "skmeans" for the spherical kind.
         k: number of clusters; as many as there are classes when None.
         seed: of the first run; each further run adds one.
-
-    Examples:
-        >>> vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
-        >>> evaluate_clustering(vectors, ["pets", "pets", "cars", "cars"], runs=3).purity.mean
-        1.0
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import adjusted_rand_score, mutual_info_score, normalized_mutual_info_score
@@ -101,12 +91,7 @@ def evaluate_clustering(
 
 
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """The share of documents that belong to the most frequent class of their cluster.
-
-    Examples:
-        >>> purity(["pets", "pets", "cars", "cars"], [0, 0, 0, 1])
-        0.75
-    """
+    """The share of documents that belong to the most frequent class of their cluster."""
     from sklearn.metrics.cluster import contingency_matrix
 
     classes, clusters = np.asarray(labels_true), np.asarray(labels_pred)
@@ -116,27 +101,14 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 
 def given_split(vectors: ArrayLike, labels: ArrayLike, split: ArrayLike, k: int = 3) -> ClassificationResult:
-    """Classify where `split`, shape (n,), says "test" by the `k` nearest neighbours where it says "train".
-
-    Examples:
-        >>> vectors = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
-        >>> marks = ["train", "test", "train", "test"]
-        >>> given_split(vectors, ["pets", "pets", "cars", "cars"], marks, k=1).macro_f1.mean
-        1.0
-    """
+    """Classify where `split`, shape (n,), says "test" by the `k` nearest neighbours where it says "train"."""
     return _classified(vectors, labels, [split_rows(split)], k)
 
 
 def random_splits(
     vectors: ArrayLike, labels: ArrayLike, k: int = 3, repeats: int = 10, test_share: float = 0.2, seed: int = 0
 ) -> ClassificationResult:
-    """Classify a random `test_share` of the documents by the `k` nearest neighbours in the rest, `repeats` times.
-
-    Examples:
-        >>> vectors = [[1.0, 0.0]] * 5 + [[0.0, 1.0]] * 5
-        >>> len(random_splits(vectors, ["pets"] * 5 + ["cars"] * 5, k=1, repeats=4).micro_f1.values)
-        4
-    """
+    """Classify a random `test_share` of the documents by the `k` nearest neighbours in the rest, `repeats` times."""
     return _classified(vectors, labels, random_rows(len(np.asarray(labels)), repeats, test_share, seed), k)
 
 

@@ -37,12 +37,6 @@ def read_labels(file: PathLike) -> NDArray[np.str_]:
 
     Returns:
         Shape (lines,).
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("labels.txt").write_text("billing\\nlogin\\nbilling\\n")
-        >>> read_labels("labels.txt").tolist()
-        ['billing', 'login', 'billing']
     """
     lines = read_lines(file)
     for number, line in enumerate(lines, 1):
@@ -52,14 +46,7 @@ def read_labels(file: PathLike) -> NDArray[np.str_]:
 
 
 def read_split(file: PathLike) -> NDArray[np.str_] | None:
-    """Read "train" or "test", one per line; None where every line says "all", so that no split is given.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("split.txt").write_text("train\\ntest\\n")
-        >>> read_split("split.txt").tolist()
-        ['train', 'test']
-    """
+    """Read "train" or "test", one per line; None where every line says "all", so that no split is given."""
     marks = read_lines(file)
     found = set(marks)
     if found == {"all"}:
@@ -75,12 +62,6 @@ def read_pairs(file: PathLike) -> list[tuple[str, str, float]]:
 
     Tabs, commas or spaces separate the two words and the score, which is the first number after the words. A first
     line without a number is a header.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("pairs.csv").write_text("word,other,score\\ntiger,cat,7.35\\n")
-        >>> read_pairs("pairs.csv")
-        [('tiger', 'cat', 7.35)]
     """
     pairs = []
     for number, line in enumerate(read_lines(file), 1):
@@ -95,14 +76,7 @@ def read_pairs(file: PathLike) -> list[tuple[str, str, float]]:
 
 
 def read_analogies(file: PathLike) -> list[AnalogySection]:
-    """Read analogy questions, four words per line, in sections that begin with a line `: name`.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("questions.txt").write_text(": capitals\\nAthens Greece Oslo Norway\\n")
-        >>> read_analogies("questions.txt")[0].questions
-        (('Athens', 'Greece', 'Oslo', 'Norway'),)
-    """
+    """Read analogy questions, four words per line, in sections that begin with a line `: name`."""
     sections: list[tuple[str, list[tuple[str, str, str, str]]]] = []
     for number, line in enumerate(read_lines(file), 1):
         match line.split():

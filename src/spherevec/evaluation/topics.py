@@ -13,12 +13,7 @@ _SMALL = 1e-12
 
 
 def topic_diversity(topics: Sequence[Sequence[str]]) -> float:
-    """The share of distinct words among all words of all topics.
-
-    Examples:
-        >>> topic_diversity([["goal", "team"], ["team", "bank"]])
-        0.75
-    """
+    """The share of distinct words among all words of all topics."""
     words = [word for topic in topics for word in topic]
     return len(set(words)) / max(len(words), 1)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
 from spherevec.evaluation.files import AnalogySection
+from spherevec.model import KeyedVectors
 from spherevec.search.neighbors import multiplicative_terms
-from spherevec.sphere import FloatArray, normalize
+from spherevec.sphere import FloatArray
 
 METHODS = ("3cosadd", "3cosmul")
 
@@ -22,35 +22,10 @@ _QUESTION_BLOCK = 128
 _WORD_BLOCK = 2048
 
 
-class KeyedVectorsLike(Protocol):
-    """Anything with row names and rows, such as `model.words` or gensim's `KeyedVectors`."""
-
-    @property
-    def index_to_key(self) -> Sequence[str] | Sequence[int]: ...
-
-    @property
-    def vectors(self) -> NDArray[Any]: ...
-
-
-Words: TypeAlias = KeyedVectorsLike | tuple[Sequence[str], ArrayLike]
-
-
-class WordTable:
-    """Row numbers by word, and unit vectors, shape (n, dim)."""
-
-    def __init__(self, words: Words) -> None:
-        keys, vectors = words if isinstance(words, tuple) else (words.index_to_key, words.vectors)
-        rows = np.asarray(vectors)
-        if rows.ndim != 2 or len(rows) != len(keys):
-            raise ConfigError(f"{len(keys)} words need as many rows of vectors, not an array of shape {rows.shape}")
-        self.vectors = normalize(rows)
-        # The first of equal keys wins: vocabularies are sorted by frequency.
-        self._rows = {key: row for row, key in reversed(list(enumerate(keys)))}
-
-    def row(self, word: str) -> int | None:
-        """The row of `word`, of its lower-cased form where the word itself is unknown, or None."""
-        row = self._rows.get(word)
-        return self._rows.get(word.lower()) if row is None else row
+def _rows_of(words: KeyedVectors, asked: Sequence[str]) -> list[int] | None:
+    """The rows of some words, or of their lower-cased forms where they are unknown; None where one has neither."""
+    rows = [words.key_to_index.get(word, words.key_to_index.get(word.lower(), -1)) for word in asked]
+    return None if -1 in rows else rows
 
 
 @dataclass(frozen=True)
@@ -67,38 +42,28 @@ class SimilarityResult:
 
 
 def evaluate_similarity(
-    words: Words, pairs: Sequence[tuple[str, str, float]], name: str = "similarity"
+    words: KeyedVectors, pairs: Sequence[tuple[str, str, float]], name: str = "similarity"
 ) -> SimilarityResult:
     """Compare the cosine of every pair of words with its human score.
 
     Args:
-        words: words with their vectors, such as `model.words`, or a tuple of both.
         pairs: (word, word, score); pairs with an unknown word are left out and counted.
         name: of the data set, for the result.
-
-    Examples:
-        >>> words = (["cat", "dog", "car"], [[1.0, 0.1], [0.9, 0.2], [0.0, 1.0]])
-        >>> result = evaluate_similarity(words, [("cat", "dog", 9.0), ("cat", "car", 1.0), ("cat", "cow", 7.0)])
-        >>> round(result.spearman, 3), result.covered, result.total
-        (1.0, 2, 3)
     """
     from scipy.stats import spearmanr
 
-    table = WordTable(words)
-    known = [(table.row(one), table.row(other), score) for one, other, score in pairs]
-    covered = [(one, other, score) for one, other, score in known if one is not None and other is not None]
-    first = table.vectors[[one for one, _, _ in covered]].astype(np.float64)
-    second = table.vectors[[other for _, other, _ in covered]].astype(np.float64)
-    cosines, scores = np.einsum("ij,ij->i", first, second), np.array([score for *_, score in covered])
-    varied = len(covered) > 1 and bool(np.ptp(scores) > 0 and np.ptp(cosines) > 0)
+    known = [(rows, score) for one, other, score in pairs if (rows := _rows_of(words, (one, other))) is not None]
+    first, second = words.vectors[np.array([rows for rows, _ in known], np.intp).reshape(-1, 2).T].astype(np.float64)
+    cosines, scores = np.einsum("ij,ij->i", first, second), np.array([score for _, score in known])
+    varied = len(known) > 1 and bool(np.ptp(scores) > 0 and np.ptp(cosines) > 0)
     return SimilarityResult(
-        name, float(spearmanr(cosines, scores).statistic) if varied else math.nan, len(covered), len(pairs)
+        name, float(spearmanr(cosines, scores).statistic) if varied else math.nan, len(known), len(pairs)
     )
 
 
 @dataclass(frozen=True)
 class SectionScore:
-    """Answers of one section; a question is covered when its four words are known."""
+    """Answers of one section, or of several; a question is covered when its four words are known."""
 
     name: str
     syntactic: bool
@@ -112,57 +77,34 @@ class SectionScore:
         return self.correct / self.covered if self.covered else 0.0
 
 
-@dataclass(frozen=True)
-class AnalogyResult:
-    """Answers section by section, and summed up."""
-
-    method: str
-    sections: tuple[SectionScore, ...]
-
-    @property
-    def total(self) -> SectionScore:
-        return self._sum("total", (False, True))
-
-    @property
-    def semantic(self) -> SectionScore:
-        return self._sum("semantic", (False,))
-
-    @property
-    def syntactic(self) -> SectionScore:
-        return self._sum("syntactic", (True,))
-
-    def _sum(self, name: str, kinds: tuple[bool, ...]) -> SectionScore:
-        own = [section for section in self.sections if section.syntactic in kinds]
-        sums = (sum(getattr(section, of) for section in own) for of in ("correct", "covered", "total"))
-        return SectionScore(name, bool(own) and all(section.syntactic for section in own), *sums)
-
-
-def evaluate_analogies(words: Words, sections: Sequence[AnalogySection], method: str = "3cosadd") -> AnalogyResult:
+def evaluate_analogies(
+    words: KeyedVectors, sections: Sequence[AnalogySection], method: str = "3cosadd"
+) -> list[SectionScore]:
     """Answer every question whose four words are known with the best of all other words.
 
     Args:
-        words: words with their vectors, such as `model.words`, or a tuple of both.
         sections: questions by kind, such as `read_analogies` reads.
         method: "3cosadd" maximises cos(d, b) − cos(d, a) + cos(d, c); "3cosmul" multiplies and divides instead, with
             cosines shifted to [0, 1].
 
-    Examples:
-        >>> names = ["man", "woman", "king", "queen", "apple"]
-        >>> vectors = [[1.0, 0, 0], [1.0, 1, 0], [1.0, 0, 1], [1.0, 1, 1], [-1.0, 0, 0]]
-        >>> section = AnalogySection("family", (("man", "woman", "king", "queen"),))
-        >>> evaluate_analogies((names, vectors), [section]).total.accuracy
-        1.0
+    Returns:
+        One score for each section, then those of all semantic sections, of all syntactic ones, and of all.
     """
     if method not in METHODS:
         raise ConfigError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    table = WordTable(words)
     scores = []
     for section in sections:
-        known = [[table.row(word) for word in question] for question in section.questions]
-        rows = np.array([row for row in known if None not in row], dtype=np.intp).reshape(-1, 4)
-        correct = int((answer_analogies(table.vectors, rows[:, :3], method) == rows[:, 3]).sum())
-        scores.append(SectionScore(section.name, section.syntactic, correct, len(rows), len(known)))
-    return AnalogyResult(method, tuple(scores))
+        known = [rows for question in section.questions if (rows := _rows_of(words, question)) is not None]
+        rows = np.array(known, dtype=np.intp).reshape(-1, 4)
+        correct = int((answer_analogies(words.vectors, rows[:, :3], method) == rows[:, 3]).sum())
+        scores.append(SectionScore(section.name, section.syntactic, correct, len(rows), len(section.questions)))
+
+    def summed(name: str, own: Sequence[SectionScore]) -> SectionScore:
+        sums = (sum(getattr(score, of) for score in own) for of in ("correct", "covered", "total"))
+        return SectionScore(name, bool(own) and all(score.syntactic for score in own), *sums)
+
+    semantic, syntactic = ([score for score in scores if score.syntactic is kind] for kind in (False, True))
+    return [*scores, summed("semantic", semantic), summed("syntactic", syntactic), summed("total", scores)]
 
 
 def answer_analogies(vectors: FloatArray, questions: NDArray[np.intp], method: str) -> NDArray[np.intp]:

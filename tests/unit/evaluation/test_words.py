@@ -2,18 +2,22 @@
 
 import math
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
 from method import random_directions
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, FormatError
 from spherevec.evaluation import AnalogySection, evaluate_analogies, evaluate_similarity
 from spherevec.evaluation import words as words_module
 from spherevec.evaluation.words import answer_analogies
 from spherevec.model.keyed_vectors import KeyedVectors
+from spherevec.sphere import normalize
+
+
+def keyed(keys, vectors):
+    return KeyedVectors(keys, normalize(vectors))
 
 
 def test_spearman_over_the_covered_pairs_is_scipys():
@@ -28,14 +32,14 @@ def test_spearman_over_the_covered_pairs_is_scipys():
     for first, second, _ in known:
         a, b = (vectors[int(word[1:])].astype(float) for word in (first, second))
         cosines.append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-    result = evaluate_similarity((keys, vectors), pairs, "mine")
+    result = evaluate_similarity(keyed(keys, vectors), pairs, "mine")
     assert (result.name, result.covered, result.total) == ("mine", 60, 62)
     assert result.spearman == pytest.approx(spearmanr(cosines, [score for *_, score in known]).statistic, abs=1e-6)
 
 
 def test_order_of_three_pairs_by_hand():
     vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
-    words = SimpleNamespace(index_to_key=["car", "auto", "tree"], vectors=vectors)
+    words = keyed(["car", "auto", "tree"], vectors)
     pairs = [("car", "auto", 9.0), ("auto", "tree", 3.0), ("car", "tree", 1.0)]
     assert evaluate_similarity(words, pairs).spearman == pytest.approx(1)
     assert evaluate_similarity(words, [(a, b, -score) for a, b, score in pairs]).spearman == pytest.approx(-1)
@@ -45,26 +49,26 @@ def test_words_are_lower_cased_only_where_they_are_missing():
     keys = ["polish", "Polish", "paris", "x"]
     vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
     pairs = [("Polish", "Paris", 2.0), ("polish", "Paris", 1.0), ("polish", "X", 1.5)]
-    result = evaluate_similarity((keys, vectors), pairs)
+    result = evaluate_similarity(keyed(keys, vectors), pairs)
     assert result.covered == 3
     assert result.spearman == pytest.approx(1)
 
 
 def test_the_first_of_two_equal_words_counts():
-    words = (["a", "b", "c", "a"], np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.0, 1.0]]))
+    words = keyed(["a", "b", "c", "a"], np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.0, 1.0]]))
     assert evaluate_similarity(words, [("a", "b", 2.0), ("a", "c", 1.0)]).spearman == pytest.approx(1)
 
 
 @pytest.mark.parametrize("pairs", [[], [("a", "b", 1.0)], [("a", "b", 1.0), ("b", "a", 2.0)], [("u", "v", 1.0)] * 3])
 def test_what_cannot_be_ranked_is_not_a_number(pairs):
-    result = evaluate_similarity((["a", "b"], np.eye(2)), pairs)
+    result = evaluate_similarity(keyed(["a", "b"], np.eye(2)), pairs)
     assert math.isnan(result.spearman)
     assert result.total == len(pairs)
 
 
 def test_words_and_vectors_must_agree():
-    with pytest.raises(ConfigError, match="2 words need as many rows"):
-        evaluate_similarity((["a", "b"], np.eye(3)), [])
+    with pytest.raises(FormatError, match="2 keys do not fit 3 vectors"):
+        evaluate_similarity(keyed(["a", "b"], np.eye(3)), [])
 
 
 def naive_answer(vectors, question, method):
@@ -122,22 +126,22 @@ def test_sections_are_counted_and_given_words_never_answer(method):
     for word, other, axis in (("athens", "greece", 1), ("oslo", "norway", 1), ("cat", "cats", 2), ("dog", "dogs", 2)):
         table[other] = [*base[word]]
         table[other][axis] = 1.0
-    words = (list(table), np.array(list(table.values())))
+    words = keyed(list(table), np.array(list(table.values())))
     sections = [
         AnalogySection("capitals", (("Athens", "Greece", "Oslo", "Norway"), ("Oslo", "Norway", "Paris", "France"))),
         AnalogySection("gram-plural", (("cat", "cats", "dog", "dogs"), ("dog", "dogs", "cat", "greece"))),
         AnalogySection("unknown", (("p", "q", "r", "s"),)),
     ]
-    result = evaluate_analogies(words, sections, method)
-    assert [(s.correct, s.covered, s.total) for s in result.sections] == [(1, 1, 2), (1, 2, 2), (0, 0, 1)]
-    assert [s.accuracy for s in result.sections] == [1, 0.5, 0]
-    assert (result.semantic.correct, result.semantic.covered, result.semantic.total) == (1, 1, 3)
-    assert result.syntactic.accuracy == 0.5 and result.syntactic.syntactic
-    assert result.total.accuracy == pytest.approx(2 / 3)
+    *own, semantic, syntactic, total = evaluate_analogies(words, sections, method)
+    assert [(s.correct, s.covered, s.total) for s in own] == [(1, 1, 2), (1, 2, 2), (0, 0, 1)]
+    assert [s.accuracy for s in own] == [1, 0.5, 0]
+    assert (semantic.correct, semantic.covered, semantic.total) == (1, 1, 3)
+    assert syntactic.accuracy == 0.5 and syntactic.syntactic
+    assert total.accuracy == pytest.approx(2 / 3)
 
 
 def test_no_sections_and_unknown_method():
-    words = (["a", "b"], np.eye(2))
-    assert evaluate_analogies(words, []).total.total == 0
+    words = keyed(["a", "b"], np.eye(2))
+    assert [score.total for score in evaluate_analogies(words, [])] == [0, 0, 0]
     with pytest.raises(ConfigError, match="not 'cosadd'"):
         evaluate_analogies(words, [], "cosadd")

@@ -38,8 +38,7 @@ def _analogy(model: Model, files: Files) -> Result:
     from spherevec.evaluation import evaluate_analogies, read_analogies
 
     sections = read_analogies(files["questions"])
-    results = [evaluate_analogies(model.words, sections, method) for method in ("3cosadd", "3cosmul")]
-    added, multiplied = ([*one.sections, one.semantic, one.syntactic, one.total] for one in results)
+    added, multiplied = (evaluate_analogies(model.words, sections, method) for method in ("3cosadd", "3cosmul"))
     rows, values = [("section", "3CosAdd", "3CosMul", "questions known")], []
     for one, other in zip(added, multiplied, strict=True):
         rows.append((one.name, f"{one.accuracy:.3f}", f"{other.accuracy:.3f}", f"{one.covered} of {one.total}"))
