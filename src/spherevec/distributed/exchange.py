@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.corpus.read.pieces import PARTS_A_WORKER
-from spherevec.distributed.kernels import add_deltas, apply_deltas, pack
 from spherevec.engine.base import SETTLING, Floats
 from spherevec.errors import ConfigError
 from spherevec.threads import in_order
@@ -118,15 +117,11 @@ def exchanges_an_epoch(
 
 
 class RowDeltas(NamedTuple):
-    """Some rows of a table that have moved, in ascending order, and by how much: `scale` times `delta`.
-
-    16 bits a number are half of what the vectors have, and exact to a 30,000th of the longest number of a row.
-    """
+    """Some rows of a table that have moved, in ascending order, and by how much; in 16 bits, as floats of half size."""
 
     rows: NDArray[np.int32]  # (n,)
     steps: NDArray[np.int32]  # (n,) taken by each
-    scale: NDArray[np.float32]  # (n,)
-    delta: NDArray[np.int16]  # (n, dim)
+    delta: NDArray[np.float16]  # (n, dim)
 
     @property
     def nbytes(self) -> int:
@@ -134,15 +129,6 @@ class RowDeltas(NamedTuple):
 
 
 Slice = Mapping[str, RowDeltas]  # by table
-
-
-def packed(
-    rows: NDArray[np.int32], steps: NDArray[np.int32], now: Floats, before: Floats, threads: int = 1
-) -> RowDeltas:
-    """What rows have moved, from `before` (V, at least dim) to `now` (n, dim)."""
-    scale, delta = np.empty(len(rows), np.float32), np.empty(now.shape, np.int16)
-    _spread(lambda first, last: pack(now, before, rows, first, last, scale, delta), len(rows), threads)
-    return RowDeltas(rows, steps, scale, delta)
 
 
 def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
@@ -159,39 +145,40 @@ def merged(parts: Sequence[Slice], alpha: float, threads: int = 1) -> Slice:
 def _merged(parts: Sequence[RowDeltas], rate: float, threads: int) -> RowDeltas:
     rows = np.unique(np.concatenate([part.rows for part in parts]))
     steps, gone = np.zeros(len(rows), np.int64), np.zeros(len(rows))
-    total = np.zeros((len(rows), parts[0].delta.shape[1]), np.float32)
     found_at = [np.searchsorted(rows, part.rows) for part in parts]
     for part, places in zip(parts, found_at, strict=True):
         steps[places] += part.steps
         gone[places] += -np.expm1(-rate * part.steps)
+    weights = np.divide(-np.expm1(-rate * steps), gone, out=np.ones(len(rows)), where=gone > 0).astype(np.float32)
+    delta = np.empty((len(rows), parts[0].delta.shape[1]), np.float16)
 
     def add(first: int, last: int) -> None:
+        total = np.zeros((last - first, delta.shape[1]), np.float32)
         for part, places in zip(parts, found_at, strict=True):
             low, high = np.searchsorted(places, (first, last))
-            add_deltas(places, low, high, part.scale, part.delta, total)
+            total[places[low:high] - first] += part.delta[low:high]
+        delta[first:last] = weights[first:last, None] * total
 
-    _spread(add, len(rows), threads)
-    several = gone > 0
-    weights = np.ones(len(rows))
-    weights[several] = -np.expm1(-rate * steps[several]) / gone[several]
-    nothing = np.zeros((1, total.shape[1]), np.float32)
-    none, most = np.zeros(len(rows), np.int32), np.iinfo(np.int32).max
-    found = packed(none, np.minimum(steps, most).astype(np.int32), total, nothing, threads)
-    return found._replace(rows=rows, scale=(found.scale * weights).astype(np.float32))
+    _by_rows(add, len(rows), threads)
+    return RowDeltas(rows, np.minimum(steps, np.iinfo(np.int32).max).astype(np.int32), delta)
 
 
 def apply_delta(table: Floats, moved: RowDeltas, threads: int = 1) -> Floats:
     """Move rows of a table (V, at least dim), back to the sphere; returns where they are now, (n, dim)."""
     ended: Floats = np.empty(moved.delta.shape, np.float32)
-    _spread(
-        lambda first, last: apply_deltas(table, moved.rows, first, last, moved.scale, moved.delta, ended),
-        len(moved.rows),
-        threads,
-    )
+    smallest = np.finfo(np.float32).tiny
+
+    def move(first: int, last: int) -> None:
+        rows, here = moved.rows[first:last], ended[first:last]
+        np.add(table[rows, : here.shape[1]], moved.delta[first:last], out=here)
+        here /= np.maximum(np.linalg.norm(here, axis=1, keepdims=True), smallest)
+        table[rows, : here.shape[1]] = here
+
+    _by_rows(move, len(ended), threads)
     return ended
 
 
-def _spread(work: Callable[[int, int], None], rows: int, threads: int) -> None:
+def _by_rows(work: Callable[[int, int], None], rows: int, threads: int) -> None:
     """Do some rows at a time, on threads."""
     starts = range(0, rows, _ROWS_A_THREAD)
     for _ in in_order(starts, lambda _, first: work(first, min(first + _ROWS_A_THREAD, rows)), threads):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spherevec.config import default_min_count
 from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.corpus.count import encoded
-from spherevec.corpus.count.encoded import finish_corpus
+from spherevec.corpus.count.encoded import finish_corpus, write_numbers
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import MOST_WORDS, CountedWords, RareCounts, RareWords, choose_words
 from spherevec.corpus.read.options import ReadOptions
@@ -126,22 +127,19 @@ def _write_parts(folder: Path, parts: Iterable[EncodedPart]) -> tuple[int, int, 
         How many tokens there are, how many documents without a known word, and the table of the documents of each part.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    n_tokens = n_documents = n_unknown = 0
+    n_documents = n_unknown = 0
     tables: list[tuple[int, Arrays]] = []
-    with (
-        RareWords(folder) as rare,
-        explain_os_errors(writing=folder, kind=CorpusError),
-        (folder / encoded.IDS).open("wb") as ids,
-        (folder / encoded.OFFSETS).open("wb") as ends,
-    ):
-        ends.write(np.zeros(1, encoded.OFFSET_TYPE).data)
+
+    def blocks(rare: RareWords) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
+        nonlocal n_documents, n_unknown
         for part in parts:
-            ids.write(part.ids.astype(encoded.ID_TYPE, copy=False).data)
-            ends.write((np.cumsum(part.lengths) + n_tokens).astype(encoded.OFFSET_TYPE).data)
             rare.add(np.ascontiguousarray(part.hashes), (part.rows + n_documents).astype(np.int32))
             tables.append((len(part.lengths), part.columns))
-            n_tokens += len(part.ids)
             n_documents += len(part.lengths)
             n_unknown += part.unknown
+            yield part.ids, np.cumsum(part.lengths)
+
+    with RareWords(folder) as rare:
+        n_tokens, _ = write_numbers(folder, blocks(rare))
         rare.write(folder / encoded.RARE)
     return n_tokens, n_unknown, tables

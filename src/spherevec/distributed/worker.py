@@ -24,7 +24,7 @@ from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.pieces import Piece, staged_pieces
-from spherevec.distributed.exchange import SHARED, RowDeltas, Slice, apply_delta, merged, packed
+from spherevec.distributed.exchange import SHARED, RowDeltas, Slice, apply_delta, merged
 from spherevec.engine.backends import make_backend
 from spherevec.engine.base import Biases, Block, Floats, TrainingData
 from spherevec.engine.cpu.document_rows import document_rows
@@ -124,10 +124,8 @@ class Shard:
         return self._backend.read(table, start, stop)
 
     def warm_up(self) -> None:
-        """Compile what trains and exchanges vectors."""
+        """Compile what trains."""
         self._backend.warm_up()
-        if self._agreed:
-            self.absorb(merged([self._slices()[0]] * 2, 0.0))
 
     def train(self, task: Task) -> tuple[Report | Slice, ...]:
         """Train up to the next exchange; returns a report and what has moved, a slice for each worker to add up."""
@@ -145,41 +143,35 @@ class Shard:
         """Go to what the workers agreed on: every row that any of them has moved."""
         for part in agreed:
             for table, moved in part.items():
-                for start in range(0, max(1, len(moved.rows)), _ROWS_AT_ONCE):
+                for start in range(0, len(moved.rows), _ROWS_AT_ONCE):
                     some = RowDeltas._make(column[start : start + _ROWS_AT_ONCE] for column in moved)
                     ended = apply_delta(self._agreed[table], some, self._config.thread_count)
                     self._backend.load_rows(table, some.rows, ended)
 
     def _slices(self) -> list[Slice]:
         """What has moved, in slices; rows are in the order of frequency, so they are dealt out."""
-        found = {table: self._steps(table) for table in self._agreed}
+        found = {table: self._moved(table) for table in self._agreed}
         return [
-            {table: self._packed(table, *(one[rows % self._workers == number] for one in (rows, steps)))
-             for table, (rows, steps) in found.items()}
+            {table: RowDeltas._make(column[moved.rows % self._workers == number] for column in moved)
+             for table, moved in found.items()}
             for number in range(self._workers)
         ]  # fmt: skip
 
-    def _packed(self, table: str, rows: NDArray[np.int32], steps: NDArray[np.int32]) -> RowDeltas:
-        parts = []
-        for start in range(0, max(1, len(rows)), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
-            now = self._backend.read_rows(table, rows[some])
-            parts.append(packed(rows[some], steps[some], now, self._agreed[table], self._config.thread_count))
-        return RowDeltas._make(np.concatenate(column) for column in zip(*parts, strict=True))
-
-    def _steps(self, table: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _moved(self, table: str) -> RowDeltas:
         """The rows that differ from what was agreed on, and about how many steps they took.
 
         A step turns a row by about the learning rate; a row that went further took more of them.
         """
-        before, found, steps = self._agreed[table], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        before, dim = self._agreed[table], self._config.vector_size
+        parts = [RowDeltas(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros((0, dim), np.float16))]
         for start in range(0, len(before), CHUNK_ROWS):
-            old = before[start : start + CHUNK_ROWS, : self._config.vector_size]
-            distance = np.linalg.norm(self._backend.read(table, start, start + len(old)) - old, axis=1)
+            old = before[start : start + CHUNK_ROWS, :dim]
+            delta = self._backend.read(table, start, start + len(old)) - old
+            distance = np.linalg.norm(delta, axis=1)
             here = np.flatnonzero(distance > 0)
-            found.append((start + here).astype(np.int32))
-            steps.append(np.maximum(1, (distance[here] / self._config.alpha) ** 2).astype(np.int32))
-        return np.concatenate(found), np.concatenate(steps)
+            steps = np.maximum(1, (distance[here] / self._config.alpha) ** 2).astype(np.int32)
+            parts.append(RowDeltas((start + here).astype(np.int32), steps, delta[here].astype(np.float16)))
+        return RowDeltas._make(np.concatenate(column) for column in zip(*parts, strict=True))
 
     def coherence(self, weights: Floats) -> Coherence:
         """What the documents here say of their words; see `spherevec.engine.cpu.word_weights`."""

@@ -171,9 +171,6 @@ class LocalBackend(Backend, Protocol):
     def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
         """Set any vectors of a table, by their numbers."""
 
-    def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
-        """A copy of any vectors of a table, by their numbers."""
-
     def host_inputs(self) -> Floats:
         """The input vectors in host memory, (V, stride) padded rows; not to be written to."""
 

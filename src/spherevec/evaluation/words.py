@@ -94,10 +94,10 @@ def evaluate_analogies(
         raise ConfigError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     scores = []
     for section in sections:
-        known = [rows for question in section.questions if (rows := _rows_of(words, question)) is not None]
-        rows = np.array(known, dtype=np.intp).reshape(-1, 4)
-        correct = int((answer_analogies(words.vectors, rows[:, :3], method) == rows[:, 3]).sum())
-        scores.append(SectionScore(section.name, section.syntactic, correct, len(rows), len(section.questions)))
+        found = [rows for question in section.questions if (rows := _rows_of(words, question)) is not None]
+        known = np.array(found, dtype=np.intp).reshape(-1, 4)
+        correct = int((answer_analogies(words.vectors, known[:, :3], method) == known[:, 3]).sum())
+        scores.append(SectionScore(section.name, section.syntactic, correct, len(known), len(section.questions)))
 
     def summed(name: str, own: Sequence[SectionScore]) -> SectionScore:
         sums = (sum(getattr(score, of) for score in own) for of in ("correct", "covered", "total"))

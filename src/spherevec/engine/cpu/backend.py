@@ -131,9 +131,6 @@ class CpuBackend:
     def load_rows(self, table: str, numbers: NDArray[np.int32], rows: Floats) -> None:
         self._tables[table][numbers, : self._width] = rows
 
-    def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
-        return self._tables[table][numbers, : self._width]
-
     def warm_up(self) -> None:
         # Of no block, to have it compiled.
         self.begin([]).train(0)

@@ -178,12 +178,6 @@ class CudaBackend:
             self._vectors[places, : self._layout.width] = self._cupy.asarray(rows)
         self._training.synchronize()
 
-    def read_rows(self, table: str, numbers: NDArray[np.int32]) -> Floats:
-        with self._reading:
-            rows = self._unit(self._vectors[self._cupy.asarray(numbers + self._starts[table])])
-            read: Floats = self._cupy.asnumpy(rows[:, : self._layout.width])
-        return read
-
     def warm_up(self) -> None:
         """Nothing: the kernels were compiled, or found compiled, when the backend was made."""
 
