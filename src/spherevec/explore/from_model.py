@@ -20,11 +20,12 @@ from spherevec.corpus.tokenize.words import javascript_rules
 from spherevec.engine.sampling import UNIGRAM_POWER, keep_probabilities
 from spherevec.errors import ConfigError
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
-from spherevec.explore.layout import CellIndex, Rows, place_on_globe, row_runner
+from spherevec.explore.layout import LANDMARKS, Rows, place_on_globe
 from spherevec.explore.page import NotebookPage, save_page
 from spherevec.model.inference import DocumentFitter
 from spherevec.sphere import Floats
 from spherevec.topics import find_topics, topics_of
+from spherevec.topics.graph import nearest_rows, sample_of
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -190,9 +191,8 @@ def place_name_words(
     rows = np.asarray(ranks or range(min(len(names), MOST_PLACE_NAMES)), np.int32)
     if len(docs) == 0 or len(rows) == 0:
         return rows[:MOST_PLACE_NAMES]
-    with row_runner(threads) as run:
-        index = CellIndex.build(docs, seed, run)
-        _, cosines = index.search(inputs[rows], min(_PLACE_NAME_NEIGHBOURS, len(docs)), run)
+    some = docs[sample_of(len(docs), LANDMARKS, seed)]
+    _, cosines = nearest_rows(inputs[rows], some, min(_PLACE_NAME_NEIGHBOURS, len(some)), threads)
     score = weights[rows] * cosines.mean(axis=1, dtype=np.float64)
     best: Rows = rows[np.argsort(-score, kind="stable")[:MOST_PLACE_NAMES]]
     return best

@@ -1,4 +1,4 @@
-"""The compiled loops of the map: neighbours by cells, and steps of points on the globe.
+"""The compiled loops of the map: steps of points on the globe.
 
 Every loop gathers: a row of the result is written by one thread, from inputs that nobody writes meanwhile. So the
 result is the same to the last bit for any number of threads.
@@ -31,62 +31,6 @@ def random_row(key, number, count):
     """One of `count` rows, by a hash of `key` and `number`."""
     high = scramble(key + np.uint64(number) * _GOLDEN) >> np.uint64(32)
     return np.int64((high * np.uint64(count)) >> np.uint64(32))
-
-
-@compiled
-def dot(left, i, right, j):
-    """The inner product of two rows."""
-    total = np.float32(0.0)
-    for d in range(left.shape[1]):
-        total += left[i, d] * right[j, d]
-    return total
-
-
-@compiled
-def nearest_cells(rows, centres, cells, first, last):
-    """The centre nearest to each row of [first, last): cells (n,) int32, written."""
-    for i in range(first, last):
-        best, cell = np.float32(-4.0), 0
-        for c in range(centres.shape[0]):
-            cosine = dot(rows, i, centres, c)
-            if cosine > best:
-                best, cell = cosine, c
-        cells[i] = cell
-
-
-@compiled
-def search_cells(queries, query_cells, own, rows, starts, probes, found, cosines, first, last):
-    """The nearest rows to each query of [first, last), among the cells near the query's own.
-
-    Args:
-        queries: (q, dim); query_cells: (q,) the cell of each.
-        own: (q,) the row that is the query itself, -1 for none.
-        rows: (n, dim), those of a cell one after another; starts: (cells + 1,) where each cell begins.
-        probes: (cells, p) the cells to look into, nearest first.
-        found: (q, k) int32 and cosines: (q, k) float32, written; -1 and -inf where there are fewer rows.
-    """
-    k = found.shape[1]
-    for q in range(first, last):
-        for place in range(k):
-            found[q, place] = -1
-            cosines[q, place] = -np.inf
-        worst = np.float32(-np.inf)
-        for p in range(probes.shape[1]):
-            cell = probes[query_cells[q], p]
-            for row in range(starts[cell], starts[cell + 1]):
-                if row == own[q]:
-                    continue
-                cosine = dot(queries, q, rows, row)
-                if cosine <= worst:
-                    continue
-                place = k - 1
-                while place > 0 and cosines[q, place - 1] < cosine:
-                    cosines[q, place] = cosines[q, place - 1]
-                    found[q, place] = found[q, place - 1]
-                    place -= 1
-                cosines[q, place] = cosine
-                found[q, place] = row
-                worst = cosines[q, k - 1]
 
 
 @compiled

@@ -11,7 +11,7 @@ The arrays of the file, for n documents and v words:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,7 +28,6 @@ _TOKENS_COUNTED = 1 << 19  # at a time
 _CHECKED_AT_ONCE = 1 << 22
 _LEAST_COUNTED = 1 << 17
 _POSTINGS_HELD = 1 << 23  # at a time, of 5 bytes each
-_SHARES_HELD = 32 << 20  # bytes of counts by word, one for each thread that makes postings
 _READ_INTO_MEMORY = 1 << 22  # bytes: a smaller file is no burden
 _TYPES = {
     "starts": "<i8", "words": "<i4", "counts": "<i4", "places": "<i8", "rows": "<i4", "often": "u1", "lengths": "<i4",
@@ -119,13 +118,7 @@ class DocumentTerms:
             from scipy.sparse import csr_array
 
             self.check()
-            # scipy wants both index arrays of one type: a small copy keeps the large one mapped.
-            small = len(self.rows) < 2**31
-            parts = (
-                self.tensors["counts"],
-                self.tensors["words"],
-                self.starts.astype(np.int32 if small else np.int64),
-            )
+            parts = (self.tensors["counts"], self.tensors["words"], self.starts)
             self._counts = csr_array(parts, shape=(self.n_documents, self.n_words), copy=False)
         return self._counts
 
@@ -166,33 +159,56 @@ def count_terms(
         rare: hashes of dropped words, sorted, and the rows they are in.
         threads: how many to use; the result is the same for any number.
     """
+    from scipy.sparse import csr_array
+
     n = len(offsets) - 1
-    starts = np.zeros(n + 1, np.int64)
-    words_file, counts_file = folder / "terms-words.bin", folder / "terms-counts.bin"
+    starts, pairs_of_word = np.zeros(n + 1, np.int64), np.zeros(n_words, np.int64)
     # All threads together hold about as many words as one would.
-    chunks = _document_chunks(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
-    # Postings are made of some chunks by one thread each, which must know how many come before its own.
-    shares = max(1, min(threads, _SHARES_HELD // (8 * max(n_words, 1))))
-    pairs_of_word = np.zeros((shares, n_words), np.int64)
-    share_of = np.arange(len(chunks)) * shares // max(len(chunks), 1)
+    chunks = _ranges(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
+
+    def count(_: int, chunk: tuple[int, int]) -> Any:
+        first, last = chunk
+        own = ids[offsets[first] : offsets[last]]
+        parts = (np.ones(len(own), np.int32), np.array(own), offsets[first : last + 1] - offsets[first])
+        counted = csr_array(parts, shape=(last - first, n_words))
+        counted.sum_duplicates()
+        drop_pages(own)
+        return counted
+
+    words_file, counts_file = folder / "terms-words.bin", folder / "terms-counts.bin"
     with words_file.open("wb") as words_out, counts_file.open("wb") as counts_out:
-
-        def work(_: int, chunk: tuple[int, int]) -> tuple[Any, ...]:
-            counted = _counted(ids, offsets, *chunk)
-            drop_pages(ids[offsets[chunk[0]] : offsets[chunk[1]]])
-            return *chunk, *counted
-
-        counting = zip(share_of.tolist(), in_order(chunks, work, threads), strict=True)
-        for share, (first, last, words, counts, ends) in counting:
-            pairs_of_word[share] += np.bincount(words, minlength=n_words)
-            starts[first + 1 : last + 1] = starts[first] + ends
-            words_out.write(words.data)
-            counts_out.write(counts.data)
+        for (first, last), counted in zip(chunks, in_order(chunks, count, threads), strict=True):
+            pairs_of_word += np.bincount(counted.indices, minlength=n_words)
+            starts[first + 1 : last + 1] = starts[first] + counted.indptr[1:]
+            words_out.write(counted.indices.astype(np.int32, copy=False).data)
+            counts_out.write(counted.data.data)
     words, counts = _stored(words_file, np.int32), _stored(counts_file, np.int32)
-    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word.sum(axis=0))])
-    spans = [[chunk for chunk, own in zip(chunks, share_of, strict=True) if own == share] for share in range(shares)]
-    cursors = np.cumsum(pairs_of_word, axis=0) - pairs_of_word + places[:-1]
-    rows, often = _postings(starts, words, counts, places, cursors, spans, folder)
+    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word)])
+
+    def sort_by_word(_: int, span: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        low, high = span
+        cursors = places[low:high] - places[low]
+        rows = np.empty(int(places[high] - places[low]), np.int32)
+        often = np.empty(len(rows), np.uint8)
+        for first, last in chunks:
+            here = slice(int(starts[first]), int(starts[last]))
+            parts = (counts[here], words[here], starts[first : last + 1] - starts[first])
+            own = csr_array(parts, shape=(last - first, n_words))[:, low:high].tocsc()
+            each = np.diff(own.indptr)
+            at = np.arange(own.nnz) + np.repeat(cursors - own.indptr[:-1], each)
+            rows[at], often[at] = first + own.indices, np.minimum(own.data, 255)
+            cursors += each
+            for array in parts[:2]:
+                drop_pages(array)
+        return rows, often
+
+    rows_file, often_file = folder / "terms-rows.bin", folder / "terms-often.bin"
+    with rows_file.open("wb") as rows_out, often_file.open("wb") as often_out:
+        spans = _ranges(places, max(1, _POSTINGS_HELD // threads))
+        for own_rows, own_often in in_order(spans, sort_by_word, threads):
+            rows_out.write(own_rows.data)
+            often_out.write(own_often.data)
+    rows, often = _stored(rows_file, np.int32), _stored(often_file, np.uint8)
     lengths = np.diff(offsets).astype(np.int32)
     hashes, rare_rows = rare if rare is not None else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
     lengths += np.bincount(rare_rows, minlength=n).astype(np.int32)
@@ -204,71 +220,11 @@ def count_terms(
     )  # fmt: skip
 
 
-def _document_chunks(offsets: NDArray[np.int64], tokens: int = _TOKENS_COUNTED) -> list[tuple[int, int]]:
-    """Ranges of documents with about so many words each; a document is never cut."""
+def _ranges(offsets: NDArray[np.int64], size: int) -> list[tuple[int, int]]:
+    """Ranges of documents, or words, that have about so many entries together; none is cut."""
     n = len(offsets) - 1
-    marks = np.searchsorted(offsets, np.arange(0, int(offsets[-1]) + tokens, tokens), "right") - 1
-    bounds = sorted({0, n, *(int(mark) for mark in marks if 0 < mark < n)})
-    return list(pairwise(bounds))
-
-
-def _counted(
-    ids: NDArray[np.int32], offsets: NDArray[np.int64], first: int, last: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Distinct words, their counts, and where each of the documents `first` … `last` ends among them."""
-    from spherevec.search.terms_kernel import count_words
-
-    own = np.ascontiguousarray(ids[offsets[first] : offsets[last]])
-    words, counts = np.empty(len(own), np.int32), np.empty(len(own), np.int32)
-    ends = np.empty(last - first, np.int64)
-    filled = count_words(own, np.asarray(offsets[first : last + 1] - offsets[first]), words, counts, ends)
-    return words[:filled], counts[:filled], ends
-
-
-def _postings(
-    starts: NDArray[np.int64],
-    words: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    places: NDArray[np.int64],
-    cursors: NDArray[np.int64],
-    shares: Sequence[Sequence[tuple[int, int]]],
-    folder: Path,
-) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Rows and counts by word; as many words at a time as memory may hold, each time over all documents.
-
-    Args:
-        shares: chunks of documents, some for each thread.
-        cursors: (shares, words) where the postings of each word of these begin.
-    """
-    from spherevec.search.terms_kernel import fill_postings
-
-    rows_file, often_file = folder / "terms-rows.bin", folder / "terms-often.bin"
-    n_words = len(places) - 1
-    with rows_file.open("wb") as rows_out, often_file.open("wb") as often_out:
-        low = 0
-        while low < n_words:
-            high = int(np.searchsorted(places, places[low] + _POSTINGS_HELD, "right")) - 1
-            high = min(max(high, low + 1), n_words)
-            size = int(places[high] - places[low])
-            rows, often = np.empty(size, np.int32), np.empty(size, np.uint8)
-
-            def work(
-                _: int, share: int, rows: Any = rows, often: Any = often, low: int = low, high: int = high
-            ) -> None:
-                own = cursors[share, low:high] - places[low]
-                for first, last in shares[share]:
-                    here = slice(int(starts[first]), int(starts[last]))
-                    some = words[here], counts[here]
-                    fill_postings(starts[first : last + 1], *some, first, low, own, rows, often)
-                    for array in some:
-                        drop_pages(array)
-
-            for _ in in_order(range(len(shares)), work, len(shares)):
-                pass
-            rows_out.write(rows.data)
-            often_out.write(often.data)
-            low = high
-    return _stored(rows_file, np.int32), _stored(often_file, np.uint8)
+    marks = np.searchsorted(offsets, np.arange(0, int(offsets[-1]) + size, size), "right") - 1
+    return list(pairwise(sorted({0, n, *(int(mark) for mark in marks if 0 < mark < n)})))
 
 
 def _stored(path: Path, kind: Any) -> Any:

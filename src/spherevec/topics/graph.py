@@ -39,23 +39,34 @@ def neighbor_graph(rows: Rows, neighbors: int = NEIGHBORS, threads: int = 0) -> 
     """
     from scipy.sparse import csr_array
 
-    from spherevec.topics import kernels
-
     n = len(rows)
-    k = min(neighbors, n - 1)
-    columns = np.zeros((n, k), np.int32)
-    cosines = np.zeros((n, k), np.float32)
-
-    def fill(low: int) -> None:
-        high = min(low + _BLOCK, n)
-        kernels.nearest_columns(rows[low:high] @ rows.T, low, columns[low:high], cosines[low:high])
-
-    each(fill, range(0, n, _BLOCK), threads)
+    columns, cosines = nearest_rows(rows, rows, min(neighbors, n - 1), threads, own=True)
     weights = np.maximum(cosines, 0).ravel().astype(np.float64)
-    directed = csr_array((weights, columns.ravel(), np.arange(0, n * k + 1, max(k, 1))), shape=(n, n))
+    directed = csr_array((weights, columns.ravel(), columns.shape[1] * np.arange(n + 1)), shape=(n, n))
     both: csr_array = (directed + directed.T).tocsr()
     both.sort_indices()
     return both
+
+
+def nearest_rows(
+    queries: Rows, rows: Rows, k: int, threads: int = 0, *, own: bool = False
+) -> tuple[NDArray[np.int32], Rows]:
+    """The `k` rows with the highest cosines to each query, and these, (q, k), nearest first; all in float32.
+
+    Args:
+        queries: (q, d) unit rows; rows: (n, d), at least `k`.
+        own: the queries are the rows themselves, and no row is a neighbour of its own.
+    """
+    from spherevec.topics import kernels
+
+    columns, cosines = np.zeros((len(queries), k), np.int32), np.zeros((len(queries), k), np.float32)
+
+    def fill(low: int) -> None:
+        here = slice(low, low + _BLOCK)
+        kernels.nearest_columns(queries[here] @ rows.T, low if own else len(rows), columns[here], cosines[here])
+
+    each(fill, range(0, len(queries), _BLOCK), threads)
+    return columns, cosines
 
 
 def communities(graph: csr_array, resolution: float, seed: int | Sequence[int]) -> Labels:

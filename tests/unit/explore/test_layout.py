@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from page_helpers import clustered, unit_rows
 from spherevec.errors import ConfigError
-from spherevec.explore import kernels
+from spherevec.explore import kernels, layout
 from spherevec.explore.layout import (
-    CellIndex,
     descend,
     first_places,
     place_on_globe,
-    row_runner,
     scale_at,
-    symmetric,
 )
 
 
@@ -26,7 +21,9 @@ def world():
     return clustered(900, 20, 9, np.random.default_rng(1))
 
 
-def test_documents_of_a_cluster_lie_together(world):
+@pytest.mark.parametrize("landmarks", [300, 50_000])
+def test_documents_of_a_cluster_lie_together(world, monkeypatch, landmarks):
+    monkeypatch.setattr(layout, "LANDMARKS", landmarks)
     docs, labels, centres = world
     places = place_on_globe(docs, topics=centres, seed=1, threads=1, epochs=150)
     cosines = places.docs @ places.docs.T
@@ -37,9 +34,11 @@ def test_documents_of_a_cluster_lie_together(world):
     assert (labels[np.argmax(places.topics @ places.docs.T, axis=1)] == np.arange(9)).all()
 
 
-def test_the_places_are_the_same_for_any_number_of_threads(world):
+@pytest.mark.parametrize("landmarks", [1_000, 50_000])
+def test_the_places_are_the_same_for_any_number_of_threads(world, monkeypatch, landmarks):
+    monkeypatch.setattr(layout, "LANDMARKS", landmarks)
     docs, _, centres = world
-    many = np.concatenate([docs] * 5 + [docs[:100]])  # enough rows for several slices and for cells
+    many = np.concatenate([docs] * 5 + [docs[:100]])  # enough rows for several slices
     one, three = (place_on_globe(many, docs[:50], centres, seed=3, threads=t, epochs=8) for t in (1, 3))
     for name in ("docs", "words", "topics"):
         assert np.array_equal(getattr(one, name), getattr(three, name))
@@ -72,26 +71,6 @@ def test_wrong_arguments():
         place_on_globe(rows, rows[:, :2])
     with pytest.raises(ConfigError, match="epochs must be at least 1, not 0"):
         place_on_globe(rows, epochs=0)
-
-
-def test_cells_find_the_neighbours():
-    rows, _, _ = clustered(5000, 12, 30, np.random.default_rng(2))
-    with row_runner(2) as run:
-        index = CellIndex.build(rows, 1, run)
-        found, cosines = index.neighbours(10, run)
-        asked, _ = index.search(rows[:40], 10, run)
-    exact = rows[:300] @ rows.T
-    exact[np.arange(300), np.arange(300)] = -2
-    best = np.argsort(-exact, axis=1)[:, :10]
-    recall = np.mean([len(set(found[i]) & set(best[i])) / 10 for i in range(300)])
-    assert recall > 0.9
-    assert (np.diff(cosines, axis=1) <= 0).all()
-    assert (asked[:, 0] == np.arange(40)).all()
-
-
-def test_links_go_both_ways():
-    starts, links = symmetric(np.asarray([[1, 2], [2, -1], [-1, -1]], np.int32), 3)
-    assert [links[a:b].tolist() for a, b in pairwise(starts)] == [[1, 2], [0, 2], [0, 1]]
 
 
 def _twin(places, n, starts, links, scale, mean, rate, repulsion):
@@ -162,8 +141,7 @@ def test_descent_without_links_spreads_points():
     rng = np.random.default_rng(7)
     crowd = np.asarray([1.0, 0, 0]) + 0.05 * rng.standard_normal((200, 3))
     crowd = (crowd / np.linalg.norm(crowd, axis=1, keepdims=True)).astype(np.float32)
-    with row_runner(1) as run:
-        spread = descend(crowd, 200, np.zeros(201, np.int64), np.zeros(0, np.int32), 1, 40, run)
+    spread = descend(crowd, 200, np.zeros(201, np.int64), np.zeros(0, np.int32), 1, 40, 1)
     assert np.linalg.norm(spread.mean(axis=0)) < np.linalg.norm(crowd.mean(axis=0)) - 0.3
 
 

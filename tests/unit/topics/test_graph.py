@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from spherevec.sphere import normalize
 from spherevec.topics.components import Components, mean_directions, summed_by
-from spherevec.topics.graph import aggregated, communities, neighbor_graph, within
+from spherevec.topics.graph import aggregated, communities, nearest_rows, neighbor_graph, within
 from spherevec.topics.levels import choose_counts, measure_levels
 from spherevec.topics.partition import cut_merges, find_components, merge_order, partition, stable_partition
 
@@ -36,6 +36,15 @@ def test_the_graph_joins_nearest_rows() -> None:
             wanted[i, j] += max(row[j], 0)
             wanted[j, i] += max(row[j], 0)
     np.testing.assert_allclose(graph, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_rows_nearest_to_others(threads: int) -> None:
+    rows, _ = clusters(3, 200)
+    found, cosines = nearest_rows(rows[100:400], rows[:150], 7, threads)
+    wanted = rows[100:400] @ rows[:150].T
+    assert found.tolist() == np.argsort(-wanted, axis=1, kind="stable")[:, :7].tolist()
+    np.testing.assert_allclose(cosines, -np.sort(-wanted, axis=1)[:, :7], atol=1e-6)
 
 
 def test_the_graph_is_the_same_with_any_number_of_threads() -> None:

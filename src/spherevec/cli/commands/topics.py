@@ -82,7 +82,6 @@ def topics(
         raise click.UsageError("--only-names needs --names FILE")
     if "levels" in asked:
         asked["levels"] = _numbers("--levels", asked["levels"])
-    from spherevec.explore.report import write_report
     from spherevec.storage.locks import owned
     from spherevec.topics import topics_of
     from spherevec.topics.persistence import describe, save_topics
@@ -101,6 +100,8 @@ def topics(
         breakdowns = [found.by(name) if unit is None else found.over(name, unit) for name, unit in asked_fields]
         if out is not None:
             how = {"overwrite": force, "guard_formulas": guard_formulas}
+            from spherevec.explore.report import write_report
+
             report = partial(write_report, found, overwrite=True)
             save_topics(found, out, breakdowns=breakdowns, report=report, **how)
         if keep:
