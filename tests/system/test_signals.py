@@ -202,7 +202,7 @@ def test_a_retry_loop_ends(text, whole, tmp_path):
     assert command(*arguments).returncode == 0
     before = (tmp_path / "m" / "model.json").read_bytes()
     again = command(*arguments)
-    assert again.returncode == 0 and "the training is finished, nothing to resume" in again.stderr
+    assert again.returncode == 0 and "the run is finished, nothing to resume" in again.stderr
     assert (tmp_path / "m" / "model.json").read_bytes() == before
     assert command(*arguments[:-1]).returncode == 2  # without --resume it is in the way, as ever
 

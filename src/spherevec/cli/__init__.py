@@ -19,6 +19,7 @@ from spherevec.cli.exit import exit_code_of
 
 __all__ = ["cli", "main"]
 
+_SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 _COMPLETION = "_SPHEREVEC_COMPLETE"  # set by the shell functions that click writes
 
 # In the order of the help: the file of each command, spherevec/cli/commands/<file>.py, and one line about it.
@@ -64,7 +65,7 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
 
 
-@click.group(cls=_LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, invoke_without_command=True, context_settings=_SETTINGS)
 @click.version_option(__version__)
 @click.pass_context
 def cli(context: click.Context) -> None:

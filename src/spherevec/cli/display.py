@@ -7,8 +7,8 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,26 +34,15 @@ def tell(message: str) -> None:
         click.echo(visible(message), err=True)
 
 
-def columns() -> int:
-    """How wide a table may be."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
-
-
-def show(*parts: Any) -> None:
-    """Tables and texts of rich; their cells have gone through `visible`."""
-    from rich.console import Console
-
-    Console(file=sys.stdout, width=columns(), markup=False, emoji=False, highlight=False).print(*parts, sep="\n")
-
-
 def echo(line: str = "") -> None:
     """One line of a result; what a terminal would obey is written out."""
     click.echo(visible(line))
 
 
 def json_text(value: Any) -> str:
-    """JSON for programs; what a terminal would obey is escaped."""
-    return visible_json(json.dumps(_finite(value), ensure_ascii=False, indent=1))
+    """JSON for programs, which has no NaN and no infinity; what a terminal would obey is escaped."""
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    return visible_json(json.dumps(finite, ensure_ascii=False, indent=1))
 
 
 def print_json(value: Any) -> None:
@@ -79,12 +68,50 @@ def print_hits(results: Sequence[SearchResult]) -> None:
                     echo(f"{'':{width + 10}}{more}")
 
 
-def print_columns(rows: Sequence[Sequence[str]]) -> None:
-    """Rows of equal length, each column as wide as its widest cell."""
+def print_table(
+    rows: Sequence[Sequence[str]], *, right: Collection[int] = (), bold: Collection[int] = (), fitted: bool = False
+) -> None:
+    """Rows of equal length, each column as wide as its widest cell.
+
+    Args:
+        right: columns that are set to the right.
+        bold: rows that a terminal shows in bold.
+        fitted: cut lines that are longer than the terminal is wide.
+    """
+    from rich.cells import cell_len, set_cell_size
+
     shown_rows = [[visible(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*shown_rows, strict=True)]
-    for row in shown_rows:
-        echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(" "))
+    widths = [max(map(cell_len, column)) for column in zip(*shown_rows, strict=True)]
+    most = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    for place, row in enumerate(shown_rows):
+        cells = [
+            " " * (width - cell_len(cell)) + cell if column in right else set_cell_size(cell, width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        line = "  ".join(cells).rstrip(" ")
+        if fitted and cell_len(line) > most:
+            line = set_cell_size(line, most - 1) + "…"
+        click.echo(click.style(line, bold=True) if place in bold else line)
+
+
+def print_value(value: Mapping[str, Any] | Sequence[Any], indent: str = "") -> None:
+    """Names and values as two columns, a list of such as a table with the names above, other lists line by line."""
+    if isinstance(value, Mapping):
+        rows = [[name, _figure(one)] for name, one in value.items()]
+    elif value and isinstance(value[0], Mapping):
+        rows = [list(value[0]), *([_figure(one) for one in row.values()] for row in value)]
+    else:
+        rows = [[line] for line in value]
+    print_table([[indent + first, *others] for first, *others in rows])
+
+
+def _figure(value: Any) -> str:
+    """A value for people: numbers with four digits that matter, or a mean and its spread."""
+    if isinstance(value, Mapping):
+        return f"{value['mean']:.3f} ± {value['std']:.3f}"
+    if isinstance(value, float) and abs(value) < 1000:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def summary(model: Model) -> str:
@@ -128,15 +155,6 @@ def _line_reporter() -> Callable[[Progress], None]:
     return report
 
 
-def _finite(value: Any) -> Any:
-    """`value` for JSON, which has no NaN and no infinity: they become null."""
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 @dataclass(frozen=True)
 class Console:
     """What `--json` and `--quiet` decide: how a command shows its result, and what it keeps to itself."""
@@ -144,12 +162,14 @@ class Console:
     as_json: bool
     quiet: bool
 
-    def result(self, value: Any, show: Callable[[], object]) -> None:
-        """Print a result: `value` as JSON with --json, otherwise whatever `show` prints."""
+    def result(self, value: Any, show: Callable[[], object] | None = None) -> None:
+        """Print a result: `value` as JSON with --json, otherwise what `show` prints, or a table of it."""
         if self.as_json:
             print_json(value)
-        else:
+        elif show is not None:
             show()
+        else:
+            print_value(value)
 
     def tell(self, message: str) -> None:
         """A message that --quiet leaves out."""
@@ -170,15 +190,8 @@ class Console:
             for line in warnings if self.quiet else str(summary).splitlines():
                 tell(line)
 
-    @contextmanager
-    def progress(self) -> Iterator[Callable[[Progress], None]]:
+    def progress(self) -> AbstractContextManager[Callable[[Progress], None]]:
         """Something to report progress to: a live bar on a terminal, a line now and then elsewhere."""
-        if self.quiet:
-            yield lambda progress: None
-        elif sys.stderr.isatty():
-            from spherevec.training.progress import live_bar
+        from spherevec.training.progress import chosen_progress
 
-            with live_bar() as bar:
-                yield bar
-        else:
-            yield _line_reporter()
+        return chosen_progress(not self.quiet and (sys.stderr.isatty() or _line_reporter()))

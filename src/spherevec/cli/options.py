@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import Field, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,24 +43,25 @@ def given_settings(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+# Kinds of options.
+flag = partial(click.option, is_flag=True)
+number = partial(click.option, type=click.IntRange(1), metavar="N")
+path_option = partial(click.option, type=PATH)
+
+
+def choice(name: str, values: Iterable[str], **more: Any) -> Callable[[Command], Command]:
+    """An option that takes one of some values."""
+    return click.option(name, type=click.Choice(list(values)), **more)
+
+
 model_argument = click.argument("folder", metavar="MODEL", type=PATH)
-top_option = click.option(
-    "--top", type=click.IntRange(1), metavar="N", default=10, show_default=True, help="How many answers."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-quiet_option = click.option(
-    "--quiet", is_flag=True, help="No progress and no advice, only results, warnings and errors."
-)
-guard_option = click.option(
-    "--guard-formulas", is_flag=True, help="In CSV and TSV files, put ' before cells that a spreadsheet would run."
-)
-force_option = click.option("--force", is_flag=True, help="Replace what is there.")
-threads_option = click.option(
-    "--threads", type=click.IntRange(0, 1024), metavar="N", default=0, help="Threads. Default: all cores."
-)
-device_option = click.option(
-    "--device", type=click.Choice(list(DEVICES)), default="cpu", show_default=True, help="Where to compute."
-)
+top_option = number("--top", default=10, help="How many answers.")
+json_option = flag("--json", "as_json", help="Print JSON for programs.")
+quiet_option = flag("--quiet", help="No progress and no advice, only results, warnings and errors.")
+guard_option = flag("--guard-formulas", help="In CSV and TSV files, put ' before cells that a spreadsheet would run.")
+force_option = flag("--force", help="Replace what is there.")
+threads_option = number("--threads", type=click.IntRange(0, 1024), default=0, show_default="all cores", help="Threads.")
+device_option = choice("--device", DEVICES, default="cpu", help="Where to compute.")
 _PRETOKENIZED: dict[str, Any] = {
     "is_flag": True,
     "callback": lambda ctx, param, given: "whitespace" if given else None,
@@ -96,17 +97,16 @@ corpus_argument = click.argument(
 
 
 def _reading_option(spec: Field[Any]) -> Callable[[Command], Command]:
-    meta, flag = spec.metadata, f"--{spec.name.replace('_', '-')}"
+    meta, name = spec.metadata, f"--{spec.name.replace('_', '-')}"
     if str(spec.type) == "bool":
-        return click.option(flag, is_flag=True, help=meta["help"])
+        return flag(name, help=meta["help"])
     parse = meta["parse"] or (lambda value: value)
     shown = spec.default if spec.default != () else None
     return click.option(
-        flag,
+        name,
         type=click.Choice(meta["choices"]) if meta["choices"] else click.IntRange(0) if spec.type == "int" else str,
         metavar=meta["metavar"],
         default=shown,
-        show_default=shown is not None,
         callback=lambda ctx, param, value: spec.default if value is None else parse(value),
         help=meta["help"],
     )
@@ -131,14 +131,6 @@ def _ray_settings(ray: str | None, workers: int | None, **further: Any) -> dict[
 _OFF_ALIASES = {"documents": (" /--words-only",)}
 
 
-class SettingOption(click.Option):
-    """A training setting, listed in help under the heading of its group."""
-
-    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.group = group
-
-
 class TrainingCommand(click.Command):
     """A command with training settings: `--help` shows those that people change first, `--help-all` all of them."""
 
@@ -146,7 +138,7 @@ class TrainingCommand(click.Command):
         everything = ctx.meta.get("spherevec.help_all", False)
         groups: dict[str, list[tuple[str, str]]] = {"Options": []}
         for param in self.get_params(ctx):
-            group = getattr(param, "group", "Options")
+            group = _GROUPS.get(str(param.name), "Options")
             row = param.get_help_record(ctx)
             if row is not None and param.param_type_name == "option" and (everything or group in ("Options", COMMON)):
                 groups.setdefault(group, []).append(row)
@@ -162,62 +154,47 @@ def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-help_all_option = click.option(
-    "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help="Show every setting."
-)
+help_all_option = flag("--help-all", is_eager=True, expose_value=False, callback=_show_all, help="Show every setting.")
 
 
-def _setting_option(spec: Field[Any]) -> Callable[[Command], Command]:
-    meta, kind, flag = spec.metadata, str(spec.type), spec.name.replace("_", "-")
-    default = spec.default if not isinstance(spec.default, bool) else "on" if spec.default else "off"
+def setting_option(spec: Field[Any], default: Any = None) -> Callable[[Command], Command]:
+    """The option of a training setting, with what its help calls the default."""
+    meta, kind, name = spec.metadata, str(spec.type), spec.name.replace("_", "-")
+    if default is None:
+        default = spec.default if not isinstance(spec.default, bool) else "on" if spec.default else "off"
     text = meta["help"] if default is None else f"{meta['help']} Default: {default}."
-    shared: dict[str, Any] = {"default": None, "help": text, "cls": SettingOption, "group": meta["group"]}
+    shared: dict[str, Any] = {"default": None, "help": text}
     if kind.startswith("bool"):
-        return click.option(f"--{flag}/--no-{flag}", *_OFF_ALIASES.get(spec.name, ()), spec.name, **shared)
+        return click.option(f"--{name}/--no-{name}", *_OFF_ALIASES.get(spec.name, ()), spec.name, **shared)
     if meta["choices"]:
-        return click.option(f"--{flag}", spec.name, type=click.Choice(meta["choices"]), **shared)
+        return choice(f"--{name}", meta["choices"], **shared)
     limits, metavar = (click.IntRange, "N") if kind.startswith("int") else (click.FloatRange, "X")
-    return click.option(f"--{flag}", spec.name, type=limits(meta["low"], meta["high"]), metavar=metavar, **shared)
+    return click.option(f"--{name}", type=limits(meta["low"], meta["high"]), metavar=metavar, **shared)
 
 
+SETTINGS = {spec.name: spec for spec in fields(TrainConfig)}
 # One option for each field of `TrainConfig`, as `settings`: those that the user gave.
-training_settings = option_group("settings", given_settings, *map(_setting_option, fields(TrainConfig)))
+training_settings = option_group("settings", given_settings, *map(setting_option, SETTINGS.values()))
 
-_POSITIVE = click.FloatRange(0, min_open=True)
-_MACHINES: dict[str, Any] = {"cls": SettingOption, "group": "Several machines (--ray)"}  # `train --help-all` shows it
 _RAY = (
     click.option(
         "--ray",
         metavar="local|auto|ADDRESS",
         help="Use workers of a Ray cluster: of this machine, of the cluster it belongs to, or at an address.",
     ),
-    click.option("--workers", type=click.IntRange(1, 1024), metavar="N", help="Workers of --ray. Default: 1."),
+    number("--workers", type=click.IntRange(1, 1024), help="Workers of --ray. Default: 1."),
 )
+_positive = partial(click.option, type=click.FloatRange(0, min_open=True))
 # --ray and what belongs to it, as `ray`: for `infer`, and with the exchanges of training as arguments of `train`.
 ray_options = option_group("ray", _ray_settings, *_RAY)
 ray_training_options = option_group(
     "ray",
     _ray_settings,
     *_RAY,
-    click.option(
-        "--exchange-tokens",
-        type=click.IntRange(1),
-        metavar="N",
-        **_MACHINES,
-        help="Tokens that a worker trains between two exchanges; by default chosen by vocabulary and --bandwidth.",
-    ),
-    click.option(
-        "--bandwidth",
-        type=_POSITIVE,
-        metavar="GBIT",
-        **_MACHINES,
-        help="Between the machines of --ray, in Gbit/s, to choose the exchanges by. Default: 10.",
-    ),
-    click.option(
-        "--worker-timeout",
-        type=_POSITIVE,
-        metavar="SECONDS",
-        **_MACHINES,
-        help="A worker that does not answer for so long is replaced. Default: 600.",
-    ),
+    number("--exchange-tokens", help="Tokens that a worker trains between two exchanges. Default: by --bandwidth."),
+    _positive("--bandwidth", metavar="GBIT", help="Between the machines, in Gbit/s. Default: 10."),
+    _positive("--worker-timeout", metavar="SECONDS", help="Until a silent worker is replaced. Default: 600."),
 )
+# Headings in help. Only those of the first settings are shown by `--help`.
+_GROUPS = {name: spec.metadata["group"] for name, spec in SETTINGS.items()}
+_GROUPS |= dict.fromkeys(("exchange_tokens", "bandwidth", "worker_timeout"), "Several machines (--ray)")

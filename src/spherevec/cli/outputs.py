@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from spherevec.cli.options import PATH, Command, force_option, option_group
+from spherevec.cli.display import Console, tell
+from spherevec.cli.options import Command, flag, force_option, option_group, path_option
 from spherevec.errors import ConfigError
 
 if TYPE_CHECKING:
-    from spherevec.cli.display import Console
     from spherevec.model import Model
     from spherevec.model.keyed_vectors import KeyedVectors
 
@@ -78,12 +78,6 @@ class ModelOutput:
         named = self.out if self.out.name not in ("", "..") else self.out.resolve()
         return named.with_name(f"{named.name}.checkpoint")
 
-    def owned(self) -> AbstractContextManager[object]:
-        """Nobody else writes this folder meanwhile."""
-        from spherevec.storage.locks import owned
-
-        return owned(self.out, run=True)
-
     def check(self) -> None:
         """Refuse before any work is done what would be refused when the model is written."""
         import tempfile
@@ -99,51 +93,44 @@ class ModelOutput:
         except OSError as error:
             raise ConfigError(f"{self.out}: cannot write in {parent}: {error.strerror}; choose another place") from None
 
-    def check_run(self, console: Console) -> None:
-        """As `check`; also, an unfinished run that nobody resumes is in the way, unless --force is given."""
-        from spherevec.training import checkpoint
-
-        self.check()
-        found = checkpoint.find(self.checkpoint)
-        if found and not self.resume and not self.force:
-            hint = "give --resume to go on with it, or --force to start over"
-            raise ConfigError(f"{self.checkpoint}: holds an unfinished training; {hint}")
-        if self.resume and not found:
-            console.tell(f"{self.checkpoint}: no checkpoint there; starting from the beginning")
-
-    def save(self, model: Model) -> None:
-        """Write the finished model; the unfinished run goes."""
-        from spherevec.training import checkpoint
-
-        model.save(self.out, overwrite=self.force)
-        checkpoint.remove(self.checkpoint)
-
-    def run_arguments(self) -> dict[str, Any]:
-        """What `spherevec.train` and `Model.update` are told about this folder."""
-        return {
-            "workdir": self.out.absolute().parent,  # the folder for temporary files may be small, or in memory
-            "checkpoint": self.checkpoint,
-            "checkpoint_every": self.checkpoint_every,
-            "resume": self.resume,
-            "start_over": self.force,
-            "finish": self.save,
-        }
-
-    def finished(self, is_result: Callable[[Model], bool]) -> Model | None:
-        """With --resume, the model that a finished run has left here; None where it is still to go on, or to begin.
+    def run(self, learn: Callable[..., Model], is_result: Callable[[Model], bool], console: Console) -> Model:
+        """What `learn` makes and saves here; with --resume, the model that a finished run has left.
 
         A run that was killed between saving its model and removing its checkpoint has left both; the checkpoint goes.
         """
         from spherevec.model.parts import MANIFEST
+        from spherevec.storage.locks import owned
         from spherevec.training import checkpoint
 
-        if not self.resume or self.force or not (self.out / MANIFEST).is_file():
-            return None
-        model = load_model(self.out)
-        if not is_result(model):
-            return None
-        checkpoint.remove(self.checkpoint)
-        return model
+        with owned(self.out, run=True):
+            if self.resume and not self.force and (self.out / MANIFEST).is_file():
+                model = load_model(self.out)
+                if is_result(model):
+                    checkpoint.remove(self.checkpoint)
+                    tell(f"{self.out}: the run is finished, nothing to resume")
+                    return model
+            self.check()
+            found = checkpoint.find(self.checkpoint)
+            if found and not self.resume and not self.force:
+                hint = "give --resume to go on with it, or --force to start over"
+                raise ConfigError(f"{self.checkpoint}: holds an unfinished training; {hint}")
+            if self.resume and not found:
+                console.tell(f"{self.checkpoint}: no checkpoint there; starting from the beginning")
+
+            def save(model: Model) -> None:
+                model.save(self.out, overwrite=self.force)
+                checkpoint.remove(self.checkpoint)
+
+            with console.progress() as progress:
+                return learn(
+                    progress=progress,
+                    workdir=self.out.absolute().parent,  # the folder for temporary files may be small, or in memory
+                    checkpoint=self.checkpoint,
+                    checkpoint_every=self.checkpoint_every,
+                    resume=self.resume,
+                    start_over=self.force,
+                    finish=save,
+                )
 
 
 def model_output_options(metavar: str) -> Callable[[Command], Command]:
@@ -151,14 +138,13 @@ def model_output_options(metavar: str) -> Callable[[Command], Command]:
     return option_group(
         "output",
         ModelOutput,
-        click.option("--out", required=True, type=PATH, metavar=metavar, help="Folder to write the model to."),
+        path_option("--out", required=True, metavar=metavar, help="Folder to write the model to."),
         click.option(
             "--checkpoint-every",
             metavar="TIME|EPOCHS|off",
             default="10m",
-            show_default=True,
             help=f"How often to save the unfinished run, beside {metavar}: 90s, 10m, 2h, or 2e for every second epoch.",
         ),
-        click.option("--resume", is_flag=True, help="Continue an interrupted run: the same text and settings again."),
+        flag("--resume", help="Continue an interrupted run: the same text and settings again."),
         force_option,
     )

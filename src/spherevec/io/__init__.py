@@ -84,11 +84,12 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 _OTHER_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".arrow", ".feather", ".npz", ".pkl", ".h5")
 
 
-def format_of(path: Path) -> str | None:
-    """The format that the ending of a file name means, word2vec if it means none; None if it cannot be written."""
+def format_of(path: Path) -> str:
+    """The format that the ending of a file name means, word2vec if it means none."""
     ending = path.suffix.lower()
     if ending in _OTHER_ENDINGS:
-        return None
+        hint = "write .parquet or .npy, or name the format (--format)"
+        raise ConfigError(f"{path}: vectors are not written as {path.suffix}; {hint}")
     return next((name for name, known in FORMATS.items() if ending in known.endings), DEFAULT_FORMAT)
 
 

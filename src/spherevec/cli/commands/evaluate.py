@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from spherevec.cli import display
 from spherevec.cli.display import Console
-from spherevec.cli.options import PATH, given_settings, model_argument, option_group, output_options
+from spherevec.cli.options import given_settings, model_argument, option_group, output_options, path_option
 from spherevec.cli.outputs import documents_of, load_model
 from spherevec.errors import ConfigError
 
@@ -22,50 +21,50 @@ if TYPE_CHECKING:
     from spherevec.model import Model
 
 Files = Mapping[str, Path]
-Result = tuple[Any, Sequence[Sequence[str]]]  # for programs, and as rows of a table for people
 
 
-def _similarity(model: Model, files: Files) -> Result:
+def _similarity(model: Model, files: Files) -> Any:
     from spherevec.evaluation import evaluate_similarity, read_pairs
 
-    found = evaluate_similarity(model.words, read_pairs(files["pairs"]), files["pairs"].name)
-    row = (found.name, f"{found.spearman:.3f}", f"{found.covered} of {found.total}")
-    return vars(found), [("pairs", "Spearman", "pairs known"), row]
+    return vars(evaluate_similarity(model.words, read_pairs(files["pairs"]), files["pairs"].name))
 
 
-def _analogy(model: Model, files: Files) -> Result:
+def _analogy(model: Model, files: Files) -> Any:
     """The same questions answered by 3CosAdd and by 3CosMul, section by section."""
     from spherevec.evaluation import evaluate_analogies, read_analogies
 
     sections = read_analogies(files["questions"])
     added, multiplied = (evaluate_analogies(model.words, sections, method) for method in ("3cosadd", "3cosmul"))
-    rows, values = [("section", "3CosAdd", "3CosMul", "questions known")], []
-    for one, other in zip(added, multiplied, strict=True):
-        rows.append((one.name, f"{one.accuracy:.3f}", f"{other.accuracy:.3f}", f"{one.covered} of {one.total}"))
-        both = {"correct_3cosmul": other.correct, "accuracy_3cosmul": other.accuracy}
-        values.append({**vars(one), "accuracy": one.accuracy, **both})
-    return values, rows
+    return [
+        {
+            **vars(one),
+            "accuracy": one.accuracy,
+            "correct_3cosmul": other.correct,
+            "accuracy_3cosmul": other.accuracy,
+        }
+        for one, other in zip(added, multiplied, strict=True)
+    ]
 
 
-def _clustering(model: Model, files: Files) -> Result:
+def _clustering(model: Model, files: Files) -> Any:
     from spherevec.evaluation import evaluate_clustering
 
     assert model.docs is not None
-    return _scores(files["labels"], asdict(evaluate_clustering(model.docs.vectors, _labels(model, files))))
+    return asdict(evaluate_clustering(model.docs.vectors, _labels(model, files)))
 
 
-def _classification(model: Model, files: Files) -> Result:
+def _classification(model: Model, files: Files) -> Any:
     from spherevec.evaluation import given_split, random_splits, read_split
 
     assert model.docs is not None
     vectors, labels = model.docs.vectors, _labels(model, files)
     split = read_split(files["split"]) if "split" in files else None
     if split is None:
-        return _scores(files["labels"], asdict(random_splits(vectors, labels)))
-    return _scores(files["labels"], asdict(given_split(vectors, labels, _one_each(model, files["split"], split))))
+        return asdict(random_splits(vectors, labels))
+    return asdict(given_split(vectors, labels, _one_each(model, files["split"], split)))
 
 
-def _topics(model: Model, files: Files) -> Result:
+def _topics(model: Model, files: Files) -> Any:
     """The number of topics, NPMI and diversity of ten words each, and the agreement with labels."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -82,7 +81,7 @@ def _topics(model: Model, files: Files) -> Result:
     if labels is not None:
         scores["nmi"] = float(normalized_mutual_info_score(labels, topics.labels))
         scores["ari"] = float(adjusted_rand_score(labels, topics.labels))
-    return _scores(files.get("labels", "topics"), scores)
+    return scores
 
 
 def _labels(model: Model, files: Files) -> NDArray[np.str_]:
@@ -100,17 +99,8 @@ def _one_each(model: Model, file: Path, lines: NDArray[np.str_]) -> NDArray[np.s
     return lines
 
 
-def _scores(name: Path | str, scores: Mapping[str, Any]) -> Result:
-    """Scores that were measured several times, beside the settings they were measured with."""
-    shown = {
-        score: f"{value['mean']:.3f} ± {value['std']:.3f}" if isinstance(value, Mapping) else str(value)
-        for score, value in scores.items()
-    }
-    return {"data_set": str(name), **scores}, [("data set", str(name)), *shown.items()]
-
-
 class _Task(NamedTuple):
-    run: Callable[[Model, Files], Result]
+    run: Callable[[Model, Files], Any]  # ready for JSON
     needs: str | None  # the option that must be given
     takes: tuple[str, ...] = ()  # those that may be
     documents: bool = True
@@ -131,10 +121,10 @@ _TASKS = {
 @option_group(
     "files",
     given_settings,
-    click.option("--pairs", type=PATH, metavar="FILE", help="Two words and a score per line, for similarity."),
-    click.option("--questions", type=PATH, metavar="FILE", help="Four words per line, in sections, for analogy."),
-    click.option("--labels", type=PATH, metavar="FILE", help="Labels of the documents, one per line, in their order."),
-    click.option("--split", type=PATH, metavar="FILE", help="`train` or `test` per line. Default: ten random splits."),
+    path_option("--pairs", metavar="FILE", help="Two words and a score per line, for similarity."),
+    path_option("--questions", metavar="FILE", help="Four words per line, in sections, for analogy."),
+    path_option("--labels", metavar="FILE", help="Labels of the documents, one per line, in their order."),
+    path_option("--split", metavar="FILE", help="`train` or `test` per line. Default: ten random splits."),
 )
 @output_options
 def evaluate(task: str, folder: Path, files: dict[str, Path], console: Console) -> None:
@@ -154,5 +144,5 @@ def evaluate(task: str, folder: Path, files: dict[str, Path], console: Console) 
     model = load_model(folder)
     if chosen.documents:
         documents_of(model, folder)
-    value, rows = chosen.run(model, files)
-    console.result(value, lambda: display.print_columns(rows))
+    found = chosen.run(model, files)
+    console.result({"data_set": str(files["labels"]), **found} if "labels" in files else found)

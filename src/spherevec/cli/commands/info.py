@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import click
 
 from spherevec.cli import display
 from spherevec.cli.display import Console
-from spherevec.cli.options import corpus_argument, model_argument, output_options, reading_options
+from spherevec.cli.options import corpus_argument, flag, model_argument, number, output_options, reading_options
 from spherevec.cli.outputs import load_model
 from spherevec.corpus.read.options import ReadOptions
 
@@ -28,41 +28,31 @@ def info(folder: Path, console: Console) -> None:
 
 
 def _print_info(about: Mapping[str, Any], read: str) -> None:
-    plain = {name: value for name, value in about.items() if not isinstance(value, dict | list) and value is not None}
-    plain["trained"] = "no, imported" if about["config"] is None else "yes"
+    from spherevec.engine.figures import REPORTED
+
+    plain = {**about, **about["provenance"], "trained": "no, imported" if about["config"] is None else "yes"}
     if about.get("fields"):
         plain["fields"] = ", ".join(f"{name} ({kind})" for name, kind in about["fields"].items())
-    others = {name: value for name, value in about["provenance"].items() if not isinstance(value, dict | list)}
-    display.print_columns([(name, _figure(value)) for name, value in (plain | others).items()])
-    if read:
-        _print_section("what was read", [[line] for line in read.splitlines()])
-    _print_section("settings", [(name, _figure(value)) for name, value in (about["config"] or {}).items()])
-    _print_section("learned parameters", [(name, _figure(value)) for name, value in about["parameters"].items()])
-    if about["record"]:
-        from spherevec.engine.figures import REPORTED
-
-        hidden = {figure.name for figure in REPORTED if figure.shown is None}
-        columns = [name for name in about["record"][0] if name not in hidden]
-        rows = [[_figure(epoch[name]) for name in columns] for epoch in about["record"]]
-        _print_section("training record", [[_HEADS.get(name, name) for name in columns], *rows])
-        display.echo(
-            "  loss falls while training helps; anisotropy is 0 where words point everywhere, 1 where all agree"
-        )
+    display.print_value({name: one for name, one in plain.items() if not isinstance(one, dict | list | None)})
+    hidden = {figure.name for figure in REPORTED if figure.shown is None}
+    record = [
+        {_HEADS.get(name, name): one for name, one in epoch.items() if name not in hidden} for epoch in about["record"]
+    ]
+    sections = {
+        "what was read": read.splitlines(),
+        "settings": about["config"],
+        "learned parameters": about["parameters"],
+        "training record": record,
+    }
+    for title, value in sections.items():
+        if value:
+            display.echo()
+            display.echo(title)
+            display.print_value(value, indent="  ")
+    if record:
+        display.echo("  loss falls while training helps; anisotropy: 0 if words point everywhere, 1 if all agree")
     display.echo()
     display.echo("files: sizes and sampled checksums agree; 'spherevec check' compares every byte")
-
-
-def _print_section(title: str, rows: Sequence[Sequence[str]]) -> None:
-    if rows:
-        display.echo()
-        display.echo(title)
-        display.print_columns([(f"  {first}", *others) for first, *others in rows])
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 @click.command()
@@ -83,12 +73,10 @@ def check(folder: Path, console: Console) -> None:
 
 @click.command()
 @corpus_argument
-@click.option("--tokenizer", metavar="NAME", default="words", show_default=True, help="As for `train`.")
-@click.option("--phrases", is_flag=True, help="Also look for multi-word terms.")
-@click.option("--min-count", type=click.IntRange(1), metavar="N", help="What counts as rare. Default: as for `train`.")
-@click.option(
-    "--top", type=click.IntRange(1), metavar="N", default=50, show_default=True, help="How many words to show."
-)
+@click.option("--tokenizer", metavar="NAME", default="words", help="As for `train`.")
+@flag("--phrases", help="Also look for multi-word terms.")
+@number("--min-count", help="What counts as rare. Default: as for `train`.")
+@number("--top", default=50, help="How many words to show.")
 @reading_options
 @output_options
 def tokenize(corpus: tuple[Path, ...], reading: ReadOptions, console: Console, **options: Any) -> None:

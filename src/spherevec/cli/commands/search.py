@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import click
 
 from spherevec.cli import display
 from spherevec.cli.display import Console
-from spherevec.cli.options import model_argument, output_options, top_option
+from spherevec.cli.options import choice, flag, model_argument, output_options, top_option
 from spherevec.cli.outputs import documents_of, load_model
 from spherevec.errors import ConfigError, CorpusError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spherevec.model.keyed_vectors import Key
     from spherevec.search.results import SearchResults
 
-_SIGNS = ("!=", ">=", "<=", "=", ">", "<")
+_CONDITION = re.compile(r"(?!!=)([^=<>]+?)(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
 
 
 @click.command()
@@ -29,27 +29,19 @@ _SIGNS = ("!=", ">=", "<=", "=", ">", "<")
 @click.argument("texts", metavar="TEXT...", nargs=-1, required=True)
 @top_option
 @click.option("--where", "conditions", metavar="FIELD=VALUE", multiple=True, help="Only documents where this holds.")
-@click.option(
-    "--among",
-    type=click.Choice(["docs", "words", "topics"]),
-    default="docs",
-    show_default=True,
-    help="What to look for.",
-)
-@click.option(
+@choice("--among", ("docs", "words", "topics"), default="docs", help="What to look for.")
+@choice(
     "--mode",
-    type=click.Choice(["hybrid", "dense", "lexical"]),
+    ("hybrid", "dense", "lexical"),
     default="hybrid",
-    show_default=True,
-    help="Rank by direction, by exact word matches (BM25), or by both.",
+    help="Rank by meaning (dense), by exact words (lexical, BM25), or by both.",
 )
 @click.option(
     "--subwords/--no-subwords",
     default=True,
-    show_default=True,
     help="Let the known word that is spelled most alike stand in for one that no document holds.",
 )
-@click.option("--explain", is_flag=True, help="Show what each score is made of: the cosine and the matching words.")
+@flag("--explain", help="Show what each score is made of: the cosine and the matching words.")
 @output_options
 def search(folder: Path, texts: tuple[str, ...], console: Console, **options: Any) -> None:
     """Find documents by what they say.
@@ -90,52 +82,29 @@ def _from_standard_input() -> list[str]:
 
 def _condition(text: str) -> tuple[str, Any]:
     """`team=billing|sales` as ("team", ["billing", "sales"]), `size>5` as ("size>", "5")."""
-    places = [(text.find(sign), -len(sign), sign) for sign in _SIGNS if sign in text]
-    if not places or min(places)[0] == 0:
+    found = _CONDITION.fullmatch(text)
+    if found is None:
         raise click.UsageError(f"--where {text!r} is not a condition; write FIELD=VALUE, or FIELD>VALUE and the like")
-    place, _, sign = min(places)
-    field, value = text[:place].strip(), text[place + len(sign) :].strip()
+    field, sign, value = (part.strip() for part in found.groups())
     values = [one.strip() for one in value.split("|")] if sign in ("=", "!=") else value
     return field + ("" if sign == "=" else sign), values
 
 
-@dataclass(frozen=True)
-class _Neighbors:
-    """The answers to one query: keys with their cosines, the titles of documents, and other forms of words."""
-
-    query: str
-    answers: Sequence[tuple[Key, float]]
-    titles: Mapping[Key, str] = field(default_factory=dict)
-    forms: Mapping[Key, Sequence[str]] = field(default_factory=dict)
-    guessed: bool = False  # the vector of the query
-
-    def as_dict(self) -> dict[str, Any]:
-        rows = [
-            {
-                "key": key,
-                "cosine": cosine,
-                **({"title": self.titles[key]} if key in self.titles else {}),
-                **({"forms": list(self.forms[key])} if self.forms.get(key) else {}),
-            }
-            for key, cosine in self.answers
-        ]
-        return {"query": self.query, **({"guessed": True} if self.guessed else {}), "neighbors": rows}
-
-    def show(self) -> None:
-        display.echo(f"{self.query} (guessed)" if self.guessed else self.query)
-        for key, cosine in self.answers:
-            forms = f" ({', '.join(self.forms[key])})" if self.forms.get(key) else ""
-            display.echo(f"  {cosine:6.3f}  {key}{forms}  {self.titles.get(key, '')}".rstrip(" "))
+def _found(query: str, answers: Sequence[tuple[Key, float]], **about: Any) -> dict[str, Any]:
+    """The answers to one query, ready for JSON."""
+    return {"query": query, **about, "neighbors": [{"key": key, "cosine": cosine} for key, cosine in answers]}
 
 
-def _print_neighbors(found: Sequence[_Neighbors], console: Console) -> None:
-    def show() -> None:
-        for place, one in enumerate(found):
-            if place:
-                display.echo()
-            one.show()
-
-    console.result([one.as_dict() for one in found], show)
+def _print_neighbors(found: Sequence[Mapping[str, Any]]) -> None:
+    for place, one in enumerate(found):
+        if place:
+            display.echo()
+        display.echo(f"{one['query']} (guessed)" if "guessed" in one else one["query"])
+        rows = []
+        for answer in one["neighbors"]:
+            forms = f" ({', '.join(answer['forms'])})" if "forms" in answer else ""
+            rows.append((f"  {answer['cosine']:6.3f}", f"{answer['key']}{forms}", answer.get("title", "")))
+        display.print_table(rows)
 
 
 @click.command()
@@ -147,8 +116,8 @@ def _print_neighbors(found: Sequence[_Neighbors], console: Console) -> None:
 @output_options
 def analogy(folder: Path, a: str, b: str, c: str, top: int, console: Console) -> None:
     """A is to B as C is to … what?"""
-    answers = load_model(folder).words.analogy(a, b, c, topn=top)
-    _print_neighbors([_Neighbors(f"{a} : {b} = {c} : ?", answers)], console)
+    found = [_found(f"{a} : {b} = {c} : ?", load_model(folder).words.analogy(a, b, c, topn=top))]
+    console.result(found, lambda: _print_neighbors(found))
 
 
 @click.command()
@@ -156,17 +125,11 @@ def analogy(folder: Path, a: str, b: str, c: str, top: int, console: Console) ->
 @click.argument("words", metavar="WORD...", nargs=-1)
 @click.option("--doc", "documents", metavar="ID", multiple=True, help="Documents like this one.")
 @top_option
-@click.option("--subwords", is_flag=True, help="Guess the vector of an unknown word from its spelling.")
-@click.option("--spellings", is_flag=True, help="Give each form of a word a line of its own.")
+@flag("--subwords", help="Guess the vector of an unknown word from its spelling.")
+@flag("--spellings", help="Give each form of a word a line of its own.")
 @output_options
 def neighbors(
-    folder: Path,
-    words: tuple[str, ...],
-    documents: tuple[str, ...],
-    top: int,
-    subwords: bool,
-    spellings: bool,
-    console: Console,
+    folder: Path, words: tuple[str, ...], documents: tuple[str, ...], subwords: bool, console: Console, **how: Any
 ) -> None:
     """Show the nearest words, or documents, with their cosines.
 
@@ -179,19 +142,14 @@ def neighbors(
         raise click.UsageError("give a word, or a document with --doc")
     model = load_model(folder)
     model.words.guesses = subwords
-    found: list[_Neighbors] = []
+    found: list[dict[str, Any]] = []
     unknown: list[UnknownKeyError] = []
     for word in words:
         try:
-            found.append(_words_like(model, word, top, spellings))
+            found.append(_words_like(model, word, **how))
         except UnknownKeyError as error:
             unknown.append(error)
-    for identifier in documents:
-        docs, table = documents_of(model, folder), model.documents
-        assert table is not None
-        answers = docs.most_similar(table.row_of(identifier), topn=top)
-        titles = {key: table.title(table.row_of(str(key))) for key, _ in answers}
-        found.append(_Neighbors(identifier, answers, titles))
+    found += [_documents_like(model, folder, identifier, how["top"]) for identifier in documents]
     if unknown and not found:
         if not subwords:
             unknown[0].add_note("--subwords guesses the vector of a word from its spelling")
@@ -199,15 +157,26 @@ def neighbors(
     for fault in unknown:
         display.tell(str(fault))
     for one in found:
-        if one.guessed:
-            console.tell(f"{one.query!r} is not known to the model: its vector is a guess from its spelling")
-    _print_neighbors(found, console)
+        if "guessed" in one:
+            console.tell(f"{one['query']!r} is not known to the model: its vector is a guess from its spelling")
+    console.result(found, lambda: _print_neighbors(found))
 
 
-def _words_like(model: Model, word: str, top: int, spellings: bool) -> _Neighbors:
-    guessed = word not in model.words
+def _words_like(model: Model, word: str, top: int, spellings: bool) -> dict[str, Any]:
+    guessed = {} if word in model.words else {"guessed": True}
     if spellings:
-        return _Neighbors(word, model.words.most_similar(word, topn=top), guessed=guessed)
+        return _found(word, model.words.most_similar(word, topn=top), **guessed)
     families = model.words.most_similar(word, topn=top, families=True)
-    forms: dict[Key, Sequence[str]] = {family.key: family.forms for family in families}
-    return _Neighbors(word, [(one.key, one.cosine) for one in families], forms=forms, guessed=guessed)
+    found = _found(word, [(one.key, one.cosine) for one in families], **guessed)
+    for answer, family in zip(found["neighbors"], families, strict=True):
+        answer |= {"forms": list(family.forms)} if family.forms else {}
+    return found
+
+
+def _documents_like(model: Model, folder: Path, identifier: str, top: int) -> dict[str, Any]:
+    docs, table = documents_of(model, folder), model.documents
+    assert table is not None
+    found = _found(identifier, docs.most_similar(table.row_of(identifier), topn=top))
+    for answer in found["neighbors"]:
+        answer["title"] = table.title(table.row_of(str(answer["key"])))
+    return found

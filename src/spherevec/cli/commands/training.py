@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import click
 
 from spherevec.cli import display, options
 from spherevec.cli.display import Console
-from spherevec.cli.options import PATH, option_group
+from spherevec.cli.options import SETTINGS, choice, flag, number, option_group, path_option, setting_option
 from spherevec.cli.outputs import ModelOutput, load_model, model_output_options
 from spherevec.config import RECIPES
 from spherevec.corpus.read.options import ReadOptions
@@ -21,13 +22,7 @@ if TYPE_CHECKING:
 @click.command(cls=options.TrainingCommand)
 @options.corpus_argument
 @model_output_options("MODEL")
-@click.option(
-    "--recipe",
-    type=click.Choice(list(RECIPES)),
-    default="default",
-    show_default=True,
-    help="Settings to start from; those you give below win.",
-)
+@choice("--recipe", RECIPES, default="default", help="Settings to start from; those you give below win.")
 @options.training_settings
 @options.help_all_option
 @option_group(
@@ -37,7 +32,6 @@ if TYPE_CHECKING:
         "--tokenizer",
         metavar="NAME",
         default="words",
-        show_default=True,
         help="How text is cut into words: words, whitespace, or with options: words:urls=drop,hyphens=join.",
     ),
     options.pretokenized_option,
@@ -61,15 +55,8 @@ def train(
     """
     from spherevec.training import train as learn
 
-    with output.owned():
-        model = output.finished(lambda model: _is_of_checkpoint(output, model))
-        if model is not None:
-            display.tell(f"{output.out}: the training is finished, nothing to resume")
-        else:
-            output.check_run(console)
-            with console.progress() as progress:
-                run = output.run_arguments()
-                model = learn(list(corpus), progress=progress, **text, **run, **ray, **settings)
+    run = partial(learn, list(corpus), **text, **ray, **settings)
+    model = output.run(run, lambda model: _is_of_checkpoint(output, model), console)
     console.summary(display.corpus_summary(model))
     console.written(f"{output.out}: {display.summary(model)}", model.describe())
 
@@ -93,20 +80,11 @@ def _is_of_checkpoint(output: ModelOutput, model: Model) -> bool:
 @option_group(
     "settings",
     options.given_settings,
-    click.option("--add-only", is_flag=True, help="Add documents, learn nothing: old vectors do not change."),
-    click.option("--replay", type=PATH, metavar="CORPUS", help="Old text, if you have it: part is trained on again."),
-    click.option(
-        "--epochs", type=click.IntRange(1), metavar="N", help="Passes over the text. Default: half of the model's."
-    ),
-    click.option("--alpha", type=click.FloatRange(0, 10), metavar="X", help="Learning rate. Default: the model's."),
-    options.threads_option,
-    click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed. Default: the model's."),
-    options.device_option,
-    click.option(
-        "--deterministic/--no-deterministic",
-        default=None,
-        help="The same bits with any number of threads; off: faster. Default: on, except on a GPU.",
-    ),
+    flag("--add-only", help="Add documents, learn nothing: old vectors do not change."),
+    path_option("--replay", metavar="CORPUS", help="Old text, if you have it: part is trained on again."),
+    number("--epochs", help="Passes over the text. Default: half of the model's."),
+    *(setting_option(SETTINGS[name], "the model's") for name in ("alpha", "seed")),
+    *(setting_option(SETTINGS[name]) for name in ("threads", "device", "deterministic")),
     options.tokenizer_option,
 )
 @options.reading_options
@@ -124,15 +102,13 @@ def update(
     CORPUS is what `train` takes. A document with the id of an old one takes its place; one that the model already holds
     is skipped. MODEL stays as it is until MODEL2 is complete, also if both are one folder (--force).
     """
-    with output.owned():
+    from spherevec.storage.locks import owned
+
+    elsewhere = output.out.resolve() != folder.resolve()
+    with owned(output.out, run=True):  # also while the model is read, which may be the one that is replaced
         model = load_model(folder)
-        same = output.out.resolve() == folder.resolve()
-        if not same and output.finished(lambda grown: _is_update(model, grown)) is not None:
-            display.tell(f"{output.out}: the update is finished, nothing to resume")
-            return
-        output.check_run(console)
-        with console.progress() as progress:
-            grown = model.update(list(corpus), progress=progress, reading=reading, **output.run_arguments(), **settings)
+        run = partial(model.update, list(corpus), reading=reading, **settings)
+        grown = output.run(run, lambda found: elsewhere and _is_update(model, found), console)
     _tell_changes(model, grown, console)
     console.written(f"{output.out}: {display.summary(grown)}", grown.describe())
 
@@ -145,7 +121,7 @@ def _is_update(model: Model, grown: Model) -> bool:
 
 def _tell_changes(model: Model, grown: Model, console: Console) -> None:
     """What an update did, and what it found."""
-    if grown is model:
+    if grown.provenance.get("updates") == model.provenance.get("updates"):
         console.tell("nothing new: the model holds all of these documents already")
         return
     entry = grown.provenance["updates"][-1]
