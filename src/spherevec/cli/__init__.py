@@ -53,7 +53,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             near = get_close_matches(cmd_name, _COMMANDS, n=1)
             if near:
-                raise click.UsageError(f"No such command {cmd_name!r:.60}; did you mean {near[0]!r}?", ctx)
+                raise click.ClickException(f"No such command {cmd_name!r:.60}; did you mean {near[0]!r}?")
             return None
         file, _ = _COMMANDS[cmd_name]
         name = "import_" if cmd_name == "import" else cmd_name

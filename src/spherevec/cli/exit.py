@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -16,8 +17,8 @@ from pathlib import Path
 import click
 
 from spherevec.cli.display import tell
+from spherevec.cli.options import READING, SETTINGS
 from spherevec.config import OTHER_NAMES
-from spherevec.corpus.read.options import PUBLIC
 from spherevec.errors import SpherevecError
 from spherevec.process import ENDING_SIGNALS
 
@@ -30,8 +31,11 @@ _ENDED_BY = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung u
 # What the loader, and Python's threads, say instead of raising MemoryError.
 _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 
-# Python's spelling in a message: text_field=NAME or text_field 'body'; here it is --text-field.
-_OPTION = re.compile(rf"\b({'|'.join(spec.name for spec in PUBLIC)})(?:=(?=NAMES?\b|X\b|')| (?='))")
+# Python's spelling in a message: resume=True (--resume), which is --resume here; and with options of the same name
+# text_field=NAME, ragged='skip', keep ['team'], alpha must be.
+_BOTH_SPELLINGS = re.compile(r"[\w=]+ \((--[^()]+)\)")
+_NAMES = "|".join([*SETTINGS, *(spec.name for spec in READING)])
+_OPTION = re.compile(rf"\b({_NAMES})(?:[= ]('[^']*'|\[[^]]*\])|=(?=NAMES?\b|X\b)| (?=must |names '))")
 
 # What other programs call options that are not training settings.
 _OTHER_OPTIONS = {
@@ -43,7 +47,7 @@ _OTHER_OPTIONS = {
     **dict.fromkeys(("filter", "filters"), "where"),
     **dict.fromkeys(("overwrite", "yes"), "force"),
     **dict.fromkeys(("silent", "no_progress"), "quiet"),
-    "sep": "delimiter",
+    **dict.fromkeys(("sep", "separator"), "delimiter"),
 }
 
 
@@ -83,14 +87,9 @@ def _ended_by_signals() -> Iterator[None]:
 def exit_code_of(command: Callable[[], None]) -> int:
     """Run `command`; a defect of the program itself still shows its traceback."""
     _prepare_streams()
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: tell(f"spherevec: warning: {_one_line(str(message))}")
-        return _exit_code_of(command)
-
-
-def _exit_code_of(command: Callable[[], None]) -> int:
     try:
-        with _ended_by_signals():
+        with warnings.catch_warnings(), _ended_by_signals():
+            warnings.showwarning = lambda message, *_: tell(f"spherevec: warning: {_one_line(str(message))}")
             command()
             sys.stdout.flush()
         return 0
@@ -110,8 +109,7 @@ def _exit_code_of(command: Callable[[], None]) -> int:
             raise
         if isinstance(error, OSError) and not isinstance(error, SpherevecError):
             _drop_output()
-        message = "; ".join([message, *getattr(error, "__notes__", ())])
-        tell(f"spherevec: error: {_one_line(message)}")
+        tell(f"spherevec: error: {_one_line(_joined(message, *getattr(error, '__notes__', ())))}")
         return EXIT_ERROR
 
 
@@ -119,12 +117,14 @@ def _message(error: Exception) -> str | None:
     """What to tell about an error; None for a defect of the program."""
     match error:
         case SpherevecError():
-            return _OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} ", str(error))
+            message = _BOTH_SPELLINGS.sub(r"\1", str(error))
+            return _OPTION.sub(_as_typed, message)
         case click.NoSuchOption() if _our_name(error) is not None:
             return f"No such option: {error.option_name}; here it is called {_our_name(error)}"
         case click.UsageError():
             command = error.ctx.command_path if error.ctx else "spherevec"
-            return f"{error.format_message().rstrip('.')}; see '{command} --help'"
+            message = error.format_message().rstrip(".").replace("a valid integer range", "a whole number")
+            return _joined(message.replace("a valid float range", "a number"), f"see '{command} --help'")
         case click.ClickException():
             return error.format_message()
         case MemoryError():
@@ -136,6 +136,17 @@ def _message(error: Exception) -> str | None:
             return f"{error.filename or 'reading or writing failed'}: {error.strerror or error}"
         case _:
             return None
+
+
+def _as_typed(found: re.Match[str]) -> str:
+    """What matched `_OPTION`, as it is typed on the command line."""
+    value = ",".join(re.findall(r"'([^']*)'", found[2] or ""))
+    return f"--{found[1].replace('_', '-')} " + (shlex.quote(value) if found[2] else "")
+
+
+def _joined(first: str, *others: str) -> str:
+    """Parts of one message; after a question the next one begins without a semicolon."""
+    return "; ".join([first, *others]).replace("?; ", "? ")
 
 
 def _our_name(error: click.NoSuchOption) -> str | None:

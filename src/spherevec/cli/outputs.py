@@ -35,24 +35,19 @@ def documents_of(model: Model, folder: Path) -> KeyedVectors:
     return model.docs
 
 
-def _check_free(path: Path, force: bool) -> None:
-    if not force and path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise ConfigError(f"{path}: already exists; choose another name, or give --force to replace it")
-
-
 @contextmanager
 def outputs(force: bool, *paths: Path | None) -> Iterator[None]:
     """Own what a command will write, from before the first check until it is written; None is not asked for."""
-    from spherevec.storage.files import check_file
+    from spherevec.storage.files import check_file, check_folder
     from spherevec.storage.locks import owned
 
     with ExitStack() as stack:
         for path in filter(None, paths):
+            stack.enter_context(owned(path, run=True))
             if not path.is_dir():
                 check_file(path, overwrite=force)
-            _check_free(path, force)
-            stack.enter_context(owned(path, run=True))
-            _check_free(path, force)
+            elif not force:
+                check_folder(path)
         yield
 
 
@@ -68,10 +63,6 @@ class ModelOutput:
     resume: bool = False
     checkpoint_every: str = "off"
 
-    def __post_init__(self) -> None:
-        if not self.out.resolve().name:
-            raise ConfigError(f"{self.out}: is the root of the file system; name a folder for the model")
-
     @property
     def checkpoint(self) -> Path:
         """Where the unfinished run is kept."""
@@ -80,18 +71,10 @@ class ModelOutput:
 
     def check(self) -> None:
         """Refuse before any work is done what would be refused when the model is written."""
-        import tempfile
-
         from spherevec.model.parts import folder_files
         from spherevec.storage.files import check_folder
 
-        _check_free(self.out, self.force)
         check_folder(self.out, overwrite=self.force, ours=folder_files())
-        parent = next(folder for folder in self.out.resolve().parents if folder.exists())
-        try:
-            tempfile.TemporaryDirectory(prefix=f".{self.out.name}.", dir=parent).cleanup()
-        except OSError as error:
-            raise ConfigError(f"{self.out}: cannot write in {parent}: {error.strerror}; choose another place") from None
 
     def run(self, learn: Callable[..., Model], is_result: Callable[[Model], bool], console: Console) -> Model:
         """What `learn` makes and saves here; with --resume, the model that a finished run has left.
@@ -110,11 +93,9 @@ class ModelOutput:
                     tell(f"{self.out}: the run is finished, nothing to resume")
                     return model
             self.check()
-            found = checkpoint.find(self.checkpoint)
-            if found and not self.resume and not self.force:
-                hint = "give --resume to go on with it, or --force to start over"
-                raise ConfigError(f"{self.checkpoint}: holds an unfinished training; {hint}")
-            if self.resume and not found:
+            if not self.resume:
+                checkpoint.check_free(self.checkpoint, self.force)
+            elif not checkpoint.find(self.checkpoint):
                 console.tell(f"{self.checkpoint}: no checkpoint there; starting from the beginning")
 
             def save(model: Model) -> None:

@@ -119,7 +119,9 @@ def check_file(path: str | Path, target: Path | None = None, *, overwrite: bool 
     if not stat.S_ISREG(mode):
         raise SpherevecError(f"{path}: is a device, a pipe or a socket, and only regular files are replaced")
     if not overwrite:
-        raise SpherevecError(f"{path}: already exists; choose another name, or replace it (overwrite=True, --force)")
+        raise SpherevecError(
+            f"{path}: already exists; choose another name, or give overwrite=True (--force) to replace it"
+        )
 
 
 def check_folder(
@@ -133,7 +135,9 @@ def check_folder(
         raise SpherevecError(f"{path}: is a file; choose another name for the folder")
     inside = [entry.name for entry in target.iterdir()]
     if inside and not overwrite:
-        raise SpherevecError(f"{path}: already exists; choose another name, or replace it (overwrite=True, --force)")
+        raise SpherevecError(
+            f"{path}: already exists; choose another name, or give overwrite=True (--force) to replace it"
+        )
     foreign = next((name for name in inside if name not in ours), None)
     if foreign is not None:
         raise SpherevecError(f"{path}: holds {foreign!r}, which would be lost; choose another name")

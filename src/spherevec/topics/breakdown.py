@@ -135,7 +135,9 @@ def periods(field: str, values: NDArray[Any], unit: str) -> NDArray[Any]:
         raise ConfigError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
     if np.asarray(values).dtype.kind != "M":
         shown = str(values[0])[:40] if len(values) else ""
-        raise ConfigError(f"field {field!r} holds no dates, such as {shown!r}; keep it as {field}:date, or use by()")
+        raise ConfigError(
+            f"field {field!r} holds no dates, such as {shown!r}; train with {field}:date, or give no unit of time"
+        )
     days = values.astype("datetime64[D]")
     if unit == "week":
         since = days.astype(np.int64)

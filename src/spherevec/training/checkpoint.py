@@ -235,8 +235,8 @@ def check_free(folder: Path, start_over: bool = False) -> None:
     """Refuse, before any work is done, to write over something else, or over an unfinished run unless to start over."""
     if find(folder) is not None and not start_over:
         raise ConfigError(
-            f"{folder}: holds an unfinished training; give --resume (resume=True) to go on with it, "
-            "or remove the folder to start over"
+            f"{folder}: holds an unfinished training; give resume=True (--resume) to go on with it, "
+            "or start_over=True (--force) to start over"
         )
     check_folder(folder, overwrite=True, ours=_FILES)
 

@@ -567,7 +567,7 @@ def test_settings_that_shape_the_text_are_named_before_it(half):
 def test_an_unfinished_run_is_not_written_over(corpus, half):
     with pytest.raises(ConfigError) as error:
         train(corpus, half, resume=False)
-    assert "holds an unfinished training; give --resume (resume=True)" in one_line(error)
+    assert "holds an unfinished training; give resume=True (--resume)" in one_line(error)
 
 
 def test_resuming_nothing_starts_from_the_beginning(corpus, tmp_path):
