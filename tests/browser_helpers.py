@@ -24,7 +24,7 @@ PREFERENCES = {"ui.prefersReducedMotion": 1, "webgl.force-enabled": True}
 ROOT = Path(__file__).parents[1]
 AXE = Path(os.environ.get("SPHEREVEC_AXE", ROOT / ".venv" / "npm" / "node_modules" / "axe-core" / "axe.min.js"))
 FIREFOX = os.environ.get("SPHEREVEC_BROWSER") == "firefox"
-PATIENCE = 60_000  # milliseconds; machines that run tests are busy
+PATIENCE = 600_000  # milliseconds; machines that run tests are busy
 # What WebDriver BiDi, the way to Firefox, cannot do.
 _CHROMIUM_ONLY = ("color_scheme", "has_touch", "offline", "reduced_motion")
 
@@ -53,7 +53,7 @@ def started_browser() -> Iterator[Any]:
                 executable_path=found, channel="moz-firefox", headless=False, firefox_user_prefs=PREFERENCES
             )
         else:
-            browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+            browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS), timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -74,7 +74,7 @@ class Visit:
 
     def open(self, path: Path, link: str = "") -> None:
         self.page.goto(f"file://{path}{link}")
-        self.page.wait_for_selector("html[data-ready]", state="attached", timeout=PATIENCE)
+        self.page.wait_for_selector("html[data-ready]", state="attached")
 
     def wait(self, expression: str) -> None:
         """Until the expression holds; the page's policy forbids Playwright's own way of waiting."""
@@ -90,7 +90,9 @@ class Visit:
 
 def new_context(browser: Any, **options: Any) -> Any:
     """A fresh profile; Firefox gets what it understands."""
-    return browser.new_context(**{k: v for k, v in options.items() if not (FIREFOX and k in _CHROMIUM_ONLY)})
+    context = browser.new_context(**{k: v for k, v in options.items() if not (FIREFOX and k in _CHROMIUM_ONLY)})
+    context.set_default_timeout(PATIENCE)
+    return context
 
 
 @contextmanager
@@ -101,7 +103,6 @@ def visit(
     context = new_context(browser, viewport={"width": width, "height": height}, **options)
     try:
         one = Visit(context.new_page())
-        one.page.set_default_timeout(PATIENCE)
         one.open(path, link)
         yield one
         assert one.faults == []

@@ -76,7 +76,7 @@ def _serve() -> None:
         assert process.stderr is not None
         try:
             address = next(word for word in process.stderr.readline().split() if word.startswith("http"))
-            with urllib.request.urlopen(f"{address.rstrip(':')}/search?q=rose", timeout=60) as answer:
+            with urllib.request.urlopen(f"{address.rstrip(':')}/search?q=rose", timeout=900) as answer:
                 assert json.load(answer)
         finally:
             process.terminate()

@@ -452,9 +452,9 @@ def test_the_page_works_inside_a_notebook_cell(browser, data, tmp_path):
     one = Visit(context.new_page())
     one.page.goto(f"file://{path}")
     frame = one.page.frame_locator("iframe")
-    frame.locator("html[data-ready]").wait_for(state="attached", timeout=PATIENCE)
+    frame.locator("html[data-ready]").wait_for(state="attached")
     frame.locator("#query").fill("word1")
-    frame.locator("#panel:not([hidden])").wait_for(timeout=PATIENCE)
+    frame.locator("#panel:not([hidden])").wait_for()
     assert one.faults == []
     context.close()
 

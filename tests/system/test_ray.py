@@ -330,7 +330,7 @@ with connected("local", 1) as ray:
     mode = ray.get(other.ready.remote())
     stranger = {{name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}}
     code = f"import ray; ray.init(address={{ray.get_runtime_context().gcs_address!r}}, log_to_driver=False)"
-    tried = subprocess.run([sys.executable, "-c", code], env=stranger, capture_output=True, timeout=100)
+    tried = subprocess.run([sys.executable, "-c", code], env=stranger, capture_output=True, timeout=900)
     print(json.dumps({{"mode": mode, "sockets": listening(), "stranger": tried.returncode}}))
 """
     )

@@ -25,7 +25,7 @@ from warm import run_command
 pytest.importorskip("uvicorn")
 
 # Machines under load answer late.
-get, post = partial(httpx.get, timeout=120), partial(httpx.post, timeout=120)
+get, post = partial(httpx.get, timeout=900), partial(httpx.post, timeout=900)
 
 WORDS = {"pets": "cat dog fur paw tail", "cars": "road wheel engine brake fuel"}
 
@@ -177,11 +177,11 @@ def test_a_port_that_is_taken(service: str, model: Path) -> None:
 def test_a_replaced_model_is_picked_up_without_a_dropped_request(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     train(folder)
-    with serving(folder) as (address, _), httpx.Client(timeout=120) as client:
+    with serving(folder) as (address, _), httpx.Client(timeout=900) as client:
         stop, faults, answered = threading.Event(), [], []
 
         def ask() -> None:
-            with httpx.Client(timeout=120) as own:
+            with httpx.Client(timeout=900) as own:
                 while not stop.is_set():
                     answer = own.get(f"{address}/search?q=engine")
                     answered.append(answer.status_code)
@@ -195,7 +195,7 @@ def test_a_replaced_model_is_picked_up_without_a_dropped_request(tmp_path: Path)
             for round_ in ("moon", "star"):
                 assert client.get(f"{address}/search?q={round_}&among=words&subwords=false").status_code == 400
                 train(folder, extra=round_)
-                deadline = time.monotonic() + 120
+                deadline = time.monotonic() + 900
                 while client.get(f"{address}/search?q={round_}&among=words&subwords=false").status_code != 200:
                     assert time.monotonic() < deadline, "the new model was not picked up"
                     time.sleep(0.1)
