@@ -139,7 +139,7 @@ def test_without_cupy_training_on_a_gpu_is_refused_before_any_text_is_read(witho
     missing = str(tmp_path / "missing.txt")
     assert main(["train", missing, "--out", str(tmp_path / "m"), "--device", "cuda", "--quiet"]) == 2
     error = capsys.readouterr().err
-    assert error == "spherevec: error: device='cuda' needs an extra: pip install 'spherevec[cuda]'\n"
+    assert error == "spherevec: error: --device cuda needs an extra: pip install 'spherevec[cuda]'\n"
     with encode(["a b a b"] * 20, tmp_path / "encoded", min_count=1) as corpus:
         corpus.close()  # whoever looks into it now is told off
         with pytest.raises(MissingExtraError):
