@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -94,9 +93,6 @@ _SERVERS: list[subprocess.Popen[str]] = []
 
 def run_script(script: str, *arguments: Any, cwd: Any = None) -> subprocess.CompletedProcess[str]:
     """As `subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, cwd=cwd)`."""
-    if not hasattr(os, "fork"):
-        command = [sys.executable, "-c", script, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
     place = _server()
     with (
         socket.socket(socket.AF_UNIX) as connection,

@@ -490,7 +490,6 @@ CRASHER = """
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("system", ["linux", "other"])
 @pytest.mark.parametrize("existing", ["overwrite", "fresh"])
 def test_a_crash_at_any_step_of_a_save_loses_nothing(tmp_path, system, existing):

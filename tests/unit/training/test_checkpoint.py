@@ -259,14 +259,12 @@ def killed(folder, kills, told="digest", **settings):
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_twenty_kills_change_no_bit(tmp_path):
     undisturbed, result, _ = killed(tmp_path, 20)
     assert result == undisturbed
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.parametrize(
     "settings",
     [
@@ -281,7 +279,6 @@ def test_kills_change_no_bit_of_other_runs(tmp_path, settings):
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.parametrize("order", ["shuffled", "file"])
 def test_with_two_threads_kills_lose_no_block_and_repeat_none(tmp_path, corpus, order):
     _, _, pairs = killed(tmp_path, 4, threads=2, order=order)
@@ -290,7 +287,6 @@ def test_with_two_threads_kills_lose_no_block_and_repeat_none(tmp_path, corpus, 
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_with_two_threads_kills_cost_no_quality(tmp_path):
     """Steps are so small that every epoch counts: with half of them, words find half as many of their topic."""
     settings = {"threads": 2, "alpha": 0.0005, "window": 5, "sample": 0.0}

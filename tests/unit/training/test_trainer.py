@@ -123,7 +123,6 @@ process.join()
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_training_works_after_a_fork(model):
     assert run_script(FORKED_RUN, timeout=900) == [digest(model)]
 

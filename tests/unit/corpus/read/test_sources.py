@@ -96,7 +96,6 @@ class TestTextFiles:
         assert corpus.vocabulary.words == ["café", "näïve", "zwei"]
         assert corpus.offsets.tolist() == [0, 2, 3, 5, 6, 8, 9]
 
-    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
     def test_a_pipe(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"a b\nb a",))
