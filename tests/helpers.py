@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -85,7 +86,7 @@ def steady_memory() -> dict[str, str]:
 
 
 @contextmanager
-def small_disk(folder: Path, size: int) -> Iterator[Path]:
+def small_disk(folder: Path, size: int | str) -> Iterator[Path]:
     """A real file system of `size` bytes, which can be mounted by root only."""
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
@@ -100,7 +101,6 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 @contextmanager
 def longest_file(size: int) -> Iterator[None]:
     """The size limit of files stands in for the end of a disk where none can be mounted."""
-    resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

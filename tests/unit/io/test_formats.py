@@ -144,7 +144,6 @@ class TestWriting:
 
     @pytest.mark.parametrize("name", list(FORMATS))
     def test_a_disk_that_fills_up_leaves_what_was_there(self, words, tmp_path, name):
-        resource = pytest.importorskip("resource")
         for module in {"parquet": ["pyarrow"], "spacy": ["spacy"]}.get(name, []):
             pytest.importorskip(module)
         many = KeyedVectors([f"w{i}" for i in range(500)], unit(500))
@@ -154,13 +153,8 @@ class TestWriting:
             return {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
 
         before = content()
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
-            with pytest.raises(SpherevecError, match="cannot write: "):
-                export_vectors(many, tmp_path / "out", name, overwrite=True)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        with longest_file(3000), pytest.raises(SpherevecError, match="cannot write: "):
+            export_vectors(many, tmp_path / "out", name, overwrite=True)
         assert content() == before
 
     def test_unknown_formats_are_told(self, words, tmp_path):

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import longest_file, small_disk
 from spherevec.config import TrainConfig
 from spherevec.corpus.count.vocabulary import RareCounts
 from spherevec.errors import FormatError, SpherevecError
@@ -522,20 +523,14 @@ def test_saves_at_the_same_time_do_not_disturb_each_other(tmp_path):
 
 def test_a_disk_that_fills_up_loses_nothing(tmp_path):
     """The size limit of files stands in for the disk's end, at every length up to the whole."""
-    resource = pytest.importorskip("resource")
     old, new = a_model(), a_model(seed=5)
     old.save(tmp_path / "m")
     longest = max(entry.stat().st_size for entry in (tmp_path / "m").iterdir())
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:
-        for limit in [0, 1, *range(50, longest, longest // 12)]:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
-            for target in ("m", "fresh"):
-                with pytest.raises(SpherevecError, match=f"{target}: cannot write: ") as caught:
-                    new.save(tmp_path / target, overwrite=True)
-                assert "\n" not in str(caught.value)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    for limit in [0, 1, *range(50, longest, longest // 12)]:
+        for target in ("m", "fresh"):
+            with longest_file(limit), pytest.raises(SpherevecError, match=f"{target}: cannot write: ") as caught:
+                new.save(tmp_path / target, overwrite=True)
+            assert "\n" not in str(caught.value)
     assert same(Model.load(tmp_path / "m", verify=True), old)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["m"]
 
@@ -543,19 +538,13 @@ def test_a_disk_that_fills_up_loses_nothing(tmp_path):
 @pytest.mark.process
 def test_a_full_disk_loses_nothing(tmp_path):
     """A real one, where the system lets us mount a tiny one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", disk], capture_output=True).returncode:
-        pytest.skip("may not mount a small disk here")
-    try:
+    with small_disk(tmp_path / "disk", "400k") as disk:
         old = a_model(300)
         old.save(disk / "m")
         with pytest.raises(SpherevecError, match="cannot write: No space left"):
             a_model(6000).save(disk / "m", overwrite=True)
         assert same(Model.load(disk / "m", mmap=False, verify=True), old)
         assert [entry.name for entry in disk.iterdir()] == ["m"]
-    finally:
-        subprocess.run(["umount", disk], check=True)
 
 
 def test_places_that_cannot_be_written_are_told(tmp_path):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import spherevec
-from helpers import devices, digest, random_documents
+from helpers import devices, digest, random_documents, small_disk
 from spherevec import Model, TrainConfig
 from spherevec.corpus import encode
 from spherevec.engine import schedule
@@ -718,21 +718,10 @@ def test_a_file_that_cannot_grow_costs_a_warning_not_the_run(tmp_path):
     assert "cannot write: File too large; raise the limit" in full_disk(tmp_path, tmp_path / "encoded", 2000)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of a few hundred kilobytes."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
-    if sys.platform != "linux" or os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("needs the right to mount a small file system")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 @pytest.mark.process
-def test_a_full_disk_costs_a_warning_not_the_run(small_disk, tmp_path):
-    assert "cannot write: No space left on device; free some space there" in full_disk(small_disk, tmp_path / "e", 0)
+def test_a_full_disk_costs_a_warning_not_the_run(tmp_path):
+    with small_disk(tmp_path / "disk", "300k") as disk:
+        assert "cannot write: No space left on device; free some space there" in full_disk(disk, tmp_path / "e", 0)
 
 
 def test_an_interruption_that_cannot_be_saved_says_so(corpus, tmp_path, monkeypatch):
