@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
