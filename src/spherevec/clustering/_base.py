@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from itertools import pairwise, starmap
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from spherevec.errors import ConfigError
 from spherevec.process import effective_jobs, one_blas_thread
 from spherevec.sphere import FloatArray, normalize
 from spherevec.threads import run_slices
+
+Result = TypeVar("Result")
 
 # Below about this many rows, handing a slice to a thread costs more than the slice.
 _MIN_SLICE_ROWS = 2048
@@ -97,7 +100,7 @@ def _unit_rows(estimator: SphereClusterer, X: Any, *, reset: bool) -> FloatArray
 
 
 class SliceRunner:
-    """Calls a kernel on ranges of slices, one range a thread.
+    """Calls a function on slices of rows, by several threads.
 
     The number of slices follows from the number of rows alone, so that sums over slices come out the same with any
     number of threads.
@@ -108,7 +111,12 @@ class SliceRunner:
         self.n_slices = min(_MAX_SLICES, 1 << max(n_rows // _MIN_SLICE_ROWS, 1).bit_length() - 1)
         n_ranges = min(n_threads, self.n_slices)
         self._edges = [self.n_slices * i // n_ranges for i in range(n_ranges + 1)]
+        self._rows = [n_rows * i // self.n_slices for i in range(self.n_slices + 1)]
         self._pool = pool
+
+    def map(self, work: Callable[[slice], Result]) -> list[Result]:
+        """What `work` returns for each slice of the rows, in order."""
+        return list(self._pool.map(work, starmap(slice, pairwise(self._rows))))
 
     def run(self, kernel: Callable[..., None], *args: Any) -> None:
         """Call `kernel(*args, first_slice, last_slice)` on all slices; the calling thread takes the last range."""

@@ -14,15 +14,6 @@ from spherevec.compiling import njit
 
 BLOCK_ROWS = 256
 
-# Sums may be taken in any order, hence in vector registers; NaN and infinity stay visible.
-_FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
-
-
-@njit(nogil=True, cache=True)
-def slice_bounds(n_rows, n_slices, index):
-    """First row, and row after the last, of slice `index`."""
-    return n_rows * index // n_slices, n_rows * (index + 1) // n_slices
-
 
 @njit(nogil=True, cache=True)
 def best_two_in_columns(scores, best, winner, second):
@@ -88,7 +79,7 @@ def assign(
         sums[:] = 0
         counts[:] = 0
         moved_rows[index] = 0
-        row, end = slice_bounds(n_rows, len(moved_sums), index)
+        row, end = n_rows * index // len(moved_sums), n_rows * (index + 1) // len(moved_sums)
         while row < end:
             n_pending = 0
             while row < end and n_pending < BLOCK_ROWS:
@@ -126,28 +117,3 @@ def assign(
                     counts[old] -= 1
                     for j in range(dim):
                         sums[old, j] -= weight * block[i, j]
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def try_seeds(rows, weights, candidates, nearest, trial_nearest, potentials, first_slice, last_slice):
-    """How near every row would be to its nearest seed, were each of the candidates added.
-
-    rows (n, d), weights (n,), candidates (t, d), nearest (n,): cosine distance to the nearest seed so far; overwritten:
-    trial_nearest (t, n), the same with a candidate added, and potentials (slices, t), its weighted sums. With a handful
-    of candidates, plain dot products outrun a matrix product.
-    """
-    n_rows, dim = rows.shape
-    zero = rows.dtype.type(0)
-    one = rows.dtype.type(1)
-    for index in range(first_slice, last_slice):
-        potentials[index] = 0
-        start, end = slice_bounds(n_rows, len(potentials), index)
-        for row in range(start, end):
-            for trial in range(candidates.shape[0]):
-                cosine = zero
-                for j in range(dim):
-                    cosine += rows[row, j] * candidates[trial, j]
-                # Rounding puts a cosine slightly above 1; a distance is never negative.
-                distance = min(max(one - cosine, zero), nearest[row])
-                trial_nearest[trial, row] = distance
-                potentials[index, trial] += weights[row] * distance

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -179,20 +180,24 @@ def spread_seeds(
     n_rows = len(rows)
     n_trials = 2 + int(np.log(n_clusters))
     trial_nearest = np.empty((n_trials, n_rows), rows.dtype)
-    potentials = np.empty((runner.n_slices, n_trials))
     seeds = np.empty(n_clusters, np.intp)
     probabilities = _probabilities(weights, 1)
     trials = np.array([random.randint(n_rows) if probabilities is None else random.choice(n_rows, p=probabilities)])
     nearest = np.full(n_rows, 2, rows.dtype)
+
+    def with_candidates(candidates: FloatArray, part: slice) -> NDArray[np.float64]:
+        """The sum of the distances to the nearest seed, were each of the candidates added."""
+        distances = np.clip(1 - candidates @ rows[part].T, 0, nearest[part])
+        trial_nearest[: len(candidates), part] = distances
+        return np.asarray(distances @ weights[part])
+
     for i in range(n_clusters):
         if i:
             cumulated = np.cumsum(weights * nearest, dtype=np.float64)
             samples = random.uniform(size=n_trials) * cumulated[-1]
             # When every row coincides with a seed the sum is 0, and any row will do.
             trials = np.minimum(np.searchsorted(cumulated, samples, side="right"), n_rows - 1)
-        tried = slice(len(trials))
-        runner.run(kernel.try_seeds, rows, weights, rows[trials], nearest, trial_nearest[tried], potentials[:, tried])
-        best = int(np.argmin(potentials[:, tried].sum(axis=0)))
+        best = int(np.argmin(sum(runner.map(partial(with_candidates, rows[trials])))))
         seeds[i] = trials[best]
         nearest[:] = trial_nearest[best]
         nearest[seeds[i]] = 0

@@ -317,18 +317,17 @@ def run_em(
     The objective is the log-likelihood (with `hard`, that of the rows together with their labels) plus the log-density
     of the prior. It never falls, except where a component without rows starts again at the row explained worst.
     """
-    n_rows, shape = len(rows), mixture.directions.shape
-    labels, log_densities = np.empty(n_rows, np.int32), np.empty(n_rows)
-    slice_sums, slice_sizes = np.empty((runner.n_slices, *shape)), np.empty((runner.n_slices, shape[0]))
 
-    def expect() -> float:
-        runner.run(_expect, rows, weights, mixture, hard, labels, log_densities, slice_sums, slice_sizes)
-        return (float((weights * log_densities).sum()) + prior.log_density(mixture)) / float(weights.sum())
+    def expect() -> tuple[NDArray[np.int32], Floats, Floats, Floats, float]:
+        parts = runner.map(lambda part: _expect(rows[part], weights[part], mixture, hard))
+        labels, log_densities, sums, sizes = zip(*parts, strict=True)
+        densities = np.concatenate(log_densities)
+        objective = (float((weights * densities).sum()) + prior.log_density(mixture)) / float(weights.sum())
+        return np.concatenate(labels), densities, np.sum(sums, axis=0), np.sum(sizes, axis=0), objective
 
-    objective = expect()
-    restarts_left = shape[0]
+    labels, log_densities, sums, sizes, objective = expect()
+    restarts_left = len(mixture.directions)
     for n_iter in range(1, max_iter + 1):
-        sums, sizes = slice_sums.sum(axis=0), slice_sizes.sum(axis=0)
         empty = np.flatnonzero(sizes < _EMPTY)[:restarts_left]
         restarts_left -= len(empty)
         # Each gets one of the rows explained worst, taken from the row's own component.
@@ -339,44 +338,34 @@ def run_em(
                 sums[owner] -= weight * rows[row]
                 sizes[owner] -= weight
                 sums[component], sizes[component] = weight * rows[row], weight
-        mixture = prior.likeliest(sums, sizes, mixture.directions)
-        before, objective = objective, expect()
+        mixture, before = prior.likeliest(sums, sizes, mixture.directions), objective
+        labels, log_densities, sums, sizes, objective = expect()
         if abs(objective - before) < tol:
             return EMRun(mixture, objective, n_iter, True)
     return EMRun(mixture, objective, max_iter, False)
 
 
 def _expect(
-    rows: FloatArray,
-    weights: Floats,
-    mixture: Mixture,
-    hard: bool,
-    labels: NDArray[np.int32],
-    log_densities: Floats,
-    sums: Floats,
-    sizes: Floats,
-    first_slice: int,
-    last_slice: int,
-) -> None:
-    """The E-step on some slices of the rows, together with the sums that the M-step needs.
+    rows: FloatArray, weights: Floats, mixture: Mixture, hard: bool
+) -> tuple[NDArray[np.int32], Floats, Floats, Floats]:
+    """The E-step on n rows, together with the sums that the M-step needs.
 
-    Overwritten: labels (n,), the likeliest component; log_densities (n,), log Σ_k exp(log_joint) or, where `hard`, the
-    largest of the terms; sums (slices, k, d) and sizes (slices, k), the rows weighed by responsibility (1 for the
-    likeliest, else 0, where `hard`) times weight.
+    Returns labels (n,), the likeliest component; log-densities (n,), log Σ_k exp(log_joint) or, where `hard`, the
+    largest of the terms; sums (k, d) and sizes (k,), the rows weighed by responsibility (1 for the likeliest, else 0,
+    where `hard`) times weight.
     """
-    n_rows, n_slices = len(rows), len(sums)
-    for index in range(first_slice, last_slice):
-        sums[index], sizes[index] = 0, 0
-        end = n_rows * (index + 1) // n_slices
-        for low in range(n_rows * index // n_slices, end, _BLOCK_ROWS):
-            here = slice(low, min(low + _BLOCK_ROWS, end))
-            block = _wide(rows[here])
-            logs = mixture.log_joint(block)
-            labels[here] = logs.argmax(axis=1)
-            best = logs.max(axis=1, keepdims=True)
-            shares = np.exp(logs - best) if not hard else np.equal(labels[here, None], np.arange(logs.shape[1]))
-            total = shares.sum(axis=1, keepdims=True)
-            log_densities[here] = (best + np.log(total))[:, 0]
-            shares = shares * (weights[here, None] / total)
-            sums[index] += shares.T @ block
-            sizes[index] += shares.sum(axis=0)
+    labels, log_densities = np.empty(len(rows), np.int32), np.empty(len(rows))
+    sums, sizes = np.zeros(mixture.directions.shape), np.zeros(len(mixture.directions))
+    for low in range(0, len(rows), _BLOCK_ROWS):
+        here = slice(low, low + _BLOCK_ROWS)
+        block = _wide(rows[here])
+        logs = mixture.log_joint(block)
+        labels[here] = logs.argmax(axis=1)
+        best = logs.max(axis=1, keepdims=True)
+        shares = np.exp(logs - best) if not hard else np.equal(labels[here, None], np.arange(logs.shape[1]))
+        total = shares.sum(axis=1, keepdims=True)
+        log_densities[here] = (best + np.log(total))[:, 0]
+        shares = shares * (weights[here, None] / total)
+        sums += shares.T @ block
+        sizes += shares.sum(axis=0)
+    return labels, log_densities, sums, sizes

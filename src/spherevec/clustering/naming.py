@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,19 +11,12 @@ from spherevec.errors import ConfigError
 from spherevec.search.neighbors import nearest_neighbors
 from spherevec.sphere import normalize
 
-
-class NamedVectors(Protocol):
-    """Words and their vectors: row i of `vectors` (n_words, dim) belongs to `index_to_key[i]`."""
-
-    @property
-    def vectors(self) -> Any: ...
-
-    @property
-    def index_to_key(self) -> Sequence[str]: ...
+if TYPE_CHECKING:
+    from spherevec.model import KeyedVectors
 
 
 def name_clusters(
-    centers: ArrayLike, words: NamedVectors, topn: int = 5, *, distinctive: bool = False
+    centers: ArrayLike, words: KeyedVectors, topn: int = 5, *, distinctive: bool = False
 ) -> list[list[str]]:
     """Name each centre of centers (n_clusters, dim) by its `topn` nearest words, the nearest first.
 

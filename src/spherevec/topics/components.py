@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import CorpusError
 from spherevec.search.neighbors import check_finite
-from spherevec.topics.graph import Labels, Rows, group_of_labels
+from spherevec.topics.graph import Labels, Rows, group_of_labels, membership
 
 _BLOCK = 4096
 # Concentrations that are tried when probabilities are calibrated.
@@ -112,7 +112,7 @@ class Components:
 
     def directions_of_topics(self) -> Rows:
         """The direction of each topic, the weighted mean of its components, shape (k, d)."""
-        return _unit(self.sums_of_topics())
+        return np.asarray(unit(self.sums_of_topics()), np.float32)
 
     def regrouped(self, new_topic_of: Labels) -> Components:
         """The same components and cells, in other topics."""
@@ -155,16 +155,13 @@ def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
 
 def mean_directions(rows: Rows, labels: Labels) -> Rows:
     """The direction of the sum of the rows with each label, (k, d); zero where they cancel out."""
-    from scipy.sparse import csr_array
-
-    n = len(labels)
-    members = csr_array((np.ones(n, np.float32), labels, np.arange(n + 1)), shape=(n, int(labels.max()) + 1))
-    return _unit(np.asarray(members.T @ rows, np.float64))
+    return np.asarray(unit(np.asarray(membership(labels, dtype=np.float32).T @ rows, np.float64)), np.float32)
 
 
-def _unit(sums: NDArray[np.float64]) -> Rows:
-    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-    return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
+def unit(vectors: NDArray[Any]) -> NDArray[Any]:
+    """One vector or rows of length 1; zero stays zero."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
 
 
 def summed_by(values: NDArray[np.floating], group_of: Labels) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spherevec import process
 from spherevec.corpus import encode_texts
+from spherevec.errors import ConfigError
 from spherevec.topics.general_words import general_words, listed_words, pulls
 from spherevec.topics.graph import Labels, Rows
 
@@ -40,7 +41,10 @@ class TopicDocuments(NamedTuple):
 
 def documents_of(model: Model, threads: int = 0) -> TopicDocuments:
     """The documents of a model."""
-    assert model.docs is not None
+    if model.docs is None:
+        raise ConfigError(
+            "this model has no documents, hence no topics; train it with documents=True, or import their vectors"
+        )
     counts = model.document_terms
     known = np.any(np.asarray(model.docs.vectors) != 0, axis=1) if counts is None else np.diff(counts.indptr) > 0
     if counts is None or model.fit is None:

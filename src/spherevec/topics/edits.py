@@ -10,7 +10,7 @@ import numpy as np
 
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels
-from spherevec.topics.partition import cut_merges, merge_order
+from spherevec.topics.partition import merged
 from spherevec.topics.state import Grouping, TopicState
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def cut(topics: Topics, k: int) -> Topics:
     """`k` broader topics: those that are most alike merge. They are numbered anew."""
     if not 1 <= k <= len(topics):
         raise ConfigError(f"a cut has between 1 and {len(topics)} topics, not {k}; find more with k={k}")
-    groups = np.append(cut_merges(merge_order(topics.components.sums_of_topics()), k), -1)
+    groups = np.append(merged(topics.components.sums_of_topics(), k), -1)
     sizes = np.bincount(groups[topics.labels][topics.labels >= 0], minlength=k)
     rank = np.full(k + 1, -1)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(k)
@@ -68,25 +68,13 @@ def split(topics: Topics, topic: int | str, parts: int = 2) -> Topics:
     if not 2 <= parts <= len(own):
         most = f"can be split into 2 to {len(own)} parts, not {parts}" if len(own) > 1 else "is too small to be split"
         raise ConfigError(f"topic {topics.numbers[place]} {most}")
-    groups = cut_merges(merge_order(components.weights[own, None] * components.directions[own]), parts)
+    groups = merged(components.weights[own, None] * components.directions[own], parts)
     rank = np.empty(parts, np.int64)
     rank[np.argsort(-np.bincount(groups, components.weights[own]), kind="stable")] = np.arange(parts)
     part = rank[groups]
     topic_of = components.topic_of.copy()
     topic_of[own] = np.where(part == 0, place, len(topics) - 1 + part)
-    new = list(range(max(state.numbers) + 1, max(state.numbers) + parts))
-    above = tuple(
-        replace(one, group_of=np.append(one.group_of, [one.group_of[place]] * (parts - 1))) for one in state.above
-    )
-    return topics.with_state(
-        replace(
-            state,
-            components=components.regrouped(topic_of),
-            numbers=[*state.numbers, *new],
-            titles=[*state.titles, *[None] * (parts - 1)],
-            above=above,
-        )
-    )
+    return topics.with_state(state.with_more_topics(components.regrouped(topic_of), parts - 1, beside=place))
 
 
 def rename(topics: Topics, topic: int | str, title: str) -> Topics:

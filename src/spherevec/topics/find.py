@@ -15,18 +15,11 @@ from spherevec.model import Model
 from spherevec.process import one_blas_thread
 from spherevec.search.hybrid import Query
 from spherevec.search.results import Hit, SearchResult, SearchResults
+from spherevec.topics import names as naming
 from spherevec.topics.components import Components, centered
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of, shuffled_documents
 from spherevec.topics.graph import Labels, Rows, renumbered
-from spherevec.topics.names import (
-    Name,
-    NameDirections,
-    name_directions,
-    name_groups,
-    named_components,
-    read_names,
-    with_stand_ins,
-)
+from spherevec.topics.names import Name, NameDirections
 from spherevec.topics.partition import find_components
 from spherevec.topics.persistence import restored
 from spherevec.topics.state import Grouping, TopicState
@@ -86,10 +79,6 @@ def find_topics(
         >>> topics.titles, topics.sizes.tolist()
         (['sport', 'finance'], [60, 60])
     """
-    if model.docs is None:
-        raise ConfigError(
-            "this model has no documents, hence no topics; train it with documents=True, or import their vectors"
-        )
     for option in unknown:
         hint = f"{option} is called k here: topics(k=20)" if option in _OTHER_NAMES else f"topics has no {option!r:.40}"
         raise ConfigError(f"{hint}; see help(spherevec.topics.find_topics) for all options")
@@ -107,12 +96,12 @@ def find_topics(
         if names is None:
             shuffled = None if model.document_terms is None or model.fit is None else without_structure
             found = find_components(vectors, counts, seed, threads, shuffled)
-            more: dict[str, Any] = {"levels": tuple(found.levels), "title_with": titles}
+            more: dict[str, Any] = {"levels": tuple(found.levels), "title_method": titles}
             return _by_size(model, documents, found.components, found.above, **more)
         if levels is not None:
             raise ConfigError("levels and names exclude each other; indent names in a file to have two levels")
         given = _checked_names(model, names, only_names, examples or {}, subwords)
-        components = named_components(
+        components = naming.named_components(
             vectors,
             _directions(model, given, examples or {}, threads),
             len(given),
@@ -122,8 +111,8 @@ def find_topics(
             seed=seed,
             threads=threads,
         )
-        above = [name_groups(given, components.n_topics)] if any(name.parent for name in given) else []
-        return _by_size(model, documents, components, above, [name.title for name in given], title_with=titles)
+        above = [naming.name_groups(given, components.n_topics)] if any(name.parent for name in given) else []
+        return _by_size(model, documents, components, above, [name.title for name in given], title_method=titles)
 
 
 def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
@@ -180,14 +169,14 @@ def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
 def _checked_names(
     model: Model, names: Any, only_names: bool, examples: Mapping[str, Sequence[str]], subwords: bool
 ) -> list[Name]:
-    given = read_names(names)
+    given = naming.read_names(names)
     if only_names and len(given) == 1:
         raise ConfigError(f"with only_names, one name alone ({given[0].title!r}) gets every document; give two or more")
     titles = [name.title for name in given]
     strange = [title for title in examples if title not in titles]
     if strange:
         raise ConfigError(f"examples for {strange[0]!r}, which is no name; names are {', '.join(titles)[:80]}")
-    return with_stand_ins(given, model.words) if subwords else given
+    return naming.spelled_as_known(given, model.words) if subwords else given
 
 
 def _directions(
@@ -203,7 +192,7 @@ def _directions(
         alike = get_close_matches(word, vocabulary, n=1, cutoff=_ALIKE)
         return [*alike, *(str(key) for one in alike for key, _ in model.words.most_similar(one, topn=_NEIGHBORS))]
 
-    return name_directions(names, vocabulary, inputs, often, known, near_words)
+    return naming.name_directions(names, vocabulary, inputs, often, known, near_words)
 
 
 def _by_size(
@@ -242,4 +231,4 @@ def _by_size(
     titles = [*named, *[None] * (len(order) - len(named))]
     state = TopicState(kept, list(range(len(order))), titles, tuple(groupings), **more)
     topics = Topics(model, state, documents=lambda: documents)
-    return topics.with_titles_given() if callable(state.title_with) else topics
+    return topics.with_titles_given() if callable(state.title_method) else topics

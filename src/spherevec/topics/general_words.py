@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spherevec.corpus.tokenize.function_words import BY_LANGUAGE
 from spherevec.engine.fit import exponents
 from spherevec.topics.components import centered
-from spherevec.topics.graph import Labels, Rows, sample_of
+from spherevec.topics.graph import Rows, sample_of
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _LEAST_SHARE, _LEFT_OUT = 0.005, 2
 
 # Focus is measured on so many documents, at most, for words that so many of them hold. A word is general whose focus is
-# below this share of what the upper quarter of the words have. Companions have this share of their documents in common.
-_MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS, _COMPANIONS = 5_000, 500_000, 20, 0.4, 0.5
+# below this share of what the upper quarter of the words have.
+_MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS = 5_000, 500_000, 20, 0.4
 
 # A passage is repeated that has so many words or more, in so many documents, but at most in this share of all, of
 # which its words have that share in common; documents that are searched, at most; and the numbers of parts that they
@@ -159,50 +159,24 @@ def pulls(model: Model, counts: Any) -> NDArray[np.float64]:
 def focus(counts: Any, pulls: NDArray[np.floating], inputs: Rows) -> NDArray[np.float64]:
     """How alike the documents that hold a word are without it, (V,): the square root of their mean cosine.
 
-    Words that stand together nearly always, such as those of a signature, are taken out together. Words in few
-    documents have no focus (NaN).
+    Words in few documents have no focus (NaN).
 
     Args:
         counts: csr_array (n, V), of the words in documents.
         pulls: how strongly each of them pulls its document, as `counts.data`.
         inputs: (V, d), vectors of the words.
     """
-    unit_of = _companions(counts)
     row_of = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    n_units = int(unit_of.max()) + 1
-    # A pair is a document and a unit of companions in it, with the sum of the pulls of these.
-    keys = row_of * n_units + unit_of[counts.indices]
-    order = np.argsort(keys, kind="stable")
-    pairs, starts = np.unique(keys[order], return_index=True)
-    own = pulls[order, None].astype(np.float32) * inputs[counts.indices[order]]
-    own = np.add.reduceat(own, starts, axis=0) if len(starts) else own
-    rows, units = pairs // n_units, pairs % n_units
+    own = pulls[:, None].astype(np.float32) * inputs[counts.indices]
     sums = np.zeros((counts.shape[0], inputs.shape[1]), np.float32)
-    np.add.at(sums, rows, own)
-    rest = centered(centered(sums[rows] - own), centered(sums).mean(axis=0))
-    total = np.zeros((n_units, inputs.shape[1]))
-    np.add.at(total, units, rest)
+    np.add.at(sums, row_of, own)
+    rest = centered(centered(sums[row_of] - own), centered(sums).mean(axis=0))
+    total = np.zeros(inputs.shape)
+    np.add.at(total, counts.indices, rest)
     # The sum of n unit vectors has the squared length n + n (n − 1) · their mean cosine.
-    held = np.bincount(units, minlength=n_units)
+    held = np.bincount(counts.indices, minlength=len(inputs))
     cosine = ((total**2).sum(axis=1) / np.maximum(held, 1) - 1) / np.maximum(held - 1, 1)
-    found = np.where(held >= _FEWEST_DOCUMENTS, np.sqrt(np.maximum(cosine, 0)), np.nan)
-    return np.asarray(found[unit_of])
-
-
-def _companions(counts: Any) -> Labels:
-    """(V,), a number for each word; words that stand in nearly the same documents have the same."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    held = np.bincount(counts.indices, minlength=counts.shape[1])
-    holds = csr_array((np.ones(counts.nnz, np.float32), counts.indices, counts.indptr), shape=counts.shape)
-    frequent = np.flatnonzero(held >= _FEWEST_DOCUMENTS)
-    both = (holds[:, frequent].T @ holds[:, frequent]).tocoo()
-    often = held[frequent]
-    alike = both.data >= _COMPANIONS * (often[both.row] + often[both.col] - both.data)
-    edges = (frequent[both.row[alike]], frequent[both.col[alike]])
-    graph = csr_array((np.ones(len(edges[0])), edges), shape=(len(held), len(held)))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+    return np.where(held >= _FEWEST_DOCUMENTS, np.sqrt(np.maximum(cosine, 0)), np.nan)
 
 
 def _is_sign(word: str) -> bool:

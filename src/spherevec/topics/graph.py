@@ -25,7 +25,7 @@ NEIGHBORS = 15
 _BLOCK = 256
 
 
-def each(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
     """`work` of each item, by several threads, with BLAS held to one thread so that no bit depends on their number."""
     with one_blas_thread():
         return list(in_order(items, lambda _, item: work(item), threads or usable_cores()))
@@ -65,7 +65,7 @@ def nearest_rows(
         here = slice(low, low + _BLOCK)
         kernels.nearest_columns(queries[here] @ rows.T, low if own else len(rows), columns[here], cosines[here])
 
-    each(fill, range(0, len(queries), _BLOCK), threads)
+    in_parallel(fill, range(0, len(queries), _BLOCK), threads)
     return columns, cosines
 
 
@@ -96,13 +96,18 @@ def communities(graph: csr_array, resolution: float, seed: int | Sequence[int]) 
 
 def aggregated(graph: csr_array, labels: Labels) -> csr_array:
     """The graph whose nodes are the communities: weights between and, on the diagonal, within them."""
-    from scipy.sparse import csr_array
-
-    members = csr_array(
-        (np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(labels), int(labels.max(initial=-1)) + 1)
-    )
+    members = membership(labels)
     summed: csr_array = (members.T @ graph @ members).tocsr()
     return summed
+
+
+def membership(labels: Labels, n_groups: int | None = None, dtype: type = np.float64) -> csr_array:
+    """The matrix (n, groups) with 1 where a row has the label of a group; a row with the label −1 is empty."""
+    from scipy.sparse import csr_array
+
+    known: NDArray[Any] = (labels >= 0).astype(dtype)
+    shape = (len(labels), int(labels.max(initial=-1)) + 1 if n_groups is None else n_groups)
+    return csr_array((known, np.maximum(labels, 0), np.arange(len(labels) + 1)), shape=shape)
 
 
 def within(graph: csr_array, labels: Labels) -> csr_array:

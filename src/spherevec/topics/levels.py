@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spherevec.sphere import normalize
 from spherevec.topics.components import mean_directions
-from spherevec.topics.graph import Labels, Rows, communities, each, neighbor_graph, sample_of
+from spherevec.topics.graph import Labels, Rows, communities, in_parallel, neighbor_graph, sample_of
 
 # Documents that the level is chosen by, at most; pairs of halves; and of the cloud without topics.
 _MOST_ROWS = 10_000
@@ -72,7 +72,7 @@ def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
     random = np.random.default_rng([seed, 1])
     clouds = [_cloud_like(rows, random) for _ in range(_CHANCE_REPEATS)]
     tasks = [(rows, seed + i) for i in range(_REPEATS)] + [(cloud, seed + i) for i, cloud in enumerate(clouds)]
-    found = each(lambda task: _agreement(*task), tasks, threads)
+    found = in_parallel(lambda task: _agreement(*task), tasks, threads)
     counts, agreements = (np.array(part) for part in zip(*found, strict=True))
     # A half has fewer topics than the whole where these are small; the number that is meant lies between.
     whole = [int(labels.max()) + 1 for labels in _partitions(rows, seed)]

@@ -21,7 +21,7 @@ from spherevec import process
 from spherevec.errors import ConfigError
 from spherevec.search.neighbors import nearest_neighbors
 from spherevec.storage.os_errors import explain_os_errors
-from spherevec.topics.components import Components, centered, components_of, mean_directions, mean_of, summed_by
+from spherevec.topics.components import Components, centered, components_of, mean_directions, mean_of, summed_by, unit
 from spherevec.topics.graph import Labels, Rows, neighbor_graph, renumbered, sample_of
 from spherevec.topics.levels import choose_counts, measure_levels
 from spherevec.topics.partition import MOST_ROWS, partition, split_into_components
@@ -94,10 +94,9 @@ def read_names(source: Any) -> list[Name]:
 
 
 def _from_file(path: Path) -> list[Name]:
-    if not path.exists():
-        raise ConfigError(f"{path}: no such file of names; write one name a line: name: word, phrase, -not")
     if not path.is_file():
-        raise ConfigError(f"{path}: is no regular file; give a file with one name a line")
+        problem = "is no regular file" if path.exists() else "no such file of names"
+        raise ConfigError(f"{path}: {problem}; write one name a line: name: word, phrase, -not")
     with explain_os_errors(reading=path, kind=ConfigError), path.open("rb") as file:
         encoded = file.read(_LONGEST_FILE + 1)
     if len(encoded) > _LONGEST_FILE:
@@ -116,15 +115,15 @@ def _from_file(path: Path) -> list[Name]:
             above.pop()
         title, _, listed = line.strip().partition(":")
         parent = above[-1][1] if above else ""
-        names.append(_name(title.strip(), [word for word in listed.split(",") if word.strip()], parent))
+        names.append(_name(title.strip(), listed.split(","), parent))
         above.append((depth, title.strip()))
     return _checked(names, str(path))
 
 
 def _name(title: str, words: Any, parent: str = "") -> Name:
-    listed = [words] if isinstance(words, str) else [str(word) for word in words]
-    wanted = tuple(word.strip().lower() for word in listed if word.strip() and not word.strip().startswith("-"))
-    without = tuple(word.strip()[1:].strip().lower() for word in listed if word.strip().startswith("-"))
+    listed = [str(word).strip().lower() for word in ([words] if isinstance(words, str) else words)]
+    wanted = tuple(word for word in listed if word and not word.startswith("-"))
+    without = tuple(word[1:].strip() for word in listed if word.startswith("-"))
     return Name(title, wanted or (title.lower(),), without, parent)
 
 
@@ -181,20 +180,19 @@ def name_directions(
     rows: list[NDArray[np.float64]] = []
     owners: list[int] = []
     often: list[float] = []
-    parents = {name.title: _unit(_summed(name.words, vocabulary, inputs)) for name in names}
+    parents = {name.title: unit(_summed(name.words, vocabulary, inputs)) for name in names}
     for number, name in enumerate(names):
         shift = -_PUSH * _summed(name.without, vocabulary, inputs) + _LEAN * parents.get(name.parent, 0.0)
-        parts_of_word = {word: _parts(word, vocabulary) for word in name.words}
-        parts = [vocabulary[part] for found in parts_of_word.values() for part in found]
-        found = [np.asarray(inputs[row], np.float64) for row in parts]
-        found += [np.asarray(vector, np.float64) for vector in examples.get(name.title, ())]
-        missing = [word for word, known in parts_of_word.items() if not known]
+        rows_of_word = {word: _rows_of(word, vocabulary) for word in name.words}
+        parts = [row for found in rows_of_word.values() for row in found]
+        found = [np.asarray(vector, np.float64) for vector in (*inputs[parts], *examples.get(name.title, ()))]
+        missing = [word for word, known in rows_of_word.items() if not known]
         if not found:
             remedy = f"give words of the text ({name.title:.60}: word, word)"
             raise ConfigError(f"{_not_in_text(name, missing, near)}; {remedy}")
         if missing:
             process.warn(f"{_not_in_text(name, missing, near)}; the other words of the name are used", stacklevel=3)
-        rows += [_unit(vector + shift) for vector in found]
+        rows += [unit(vector + shift) for vector in found]
         owners += [number] * len(found)
         own = [max(float(counts[row]), 1.0) for row in parts]
         often += own + [float(np.mean(own)) if own else np.nan] * (len(found) - len(parts))
@@ -208,37 +206,25 @@ def _summed(words: Iterable[str], vocabulary: Mapping[str, int], inputs: Rows) -
     """The sum of the directions of words and phrases; unknown ones add nothing."""
     total = np.zeros(inputs.shape[1])
     for word in words:
-        parts = [vocabulary[part] for part in _parts(word, vocabulary)]
-        if parts:
-            total += _unit(np.asarray(inputs[parts], np.float64).mean(axis=0))
+        rows = _rows_of(word, vocabulary)
+        if rows:
+            total += unit(np.asarray(inputs[rows], np.float64).mean(axis=0))
     return total
 
 
-def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
+def _rows_of(word: str, vocabulary: Mapping[str, int]) -> list[int]:
+    """The rows of the words of the model that a word or phrase stands for."""
+    whole = [vocabulary[one] for one in (word, " ".join(word.split())) if one in vocabulary]
+    return whole[:1] or [vocabulary[part] for part in _WORD.findall(word) if part in vocabulary]
 
 
-def _parts(word: str, vocabulary: Mapping[str, int]) -> list[str]:
-    """The words of the model that a word or phrase stands for."""
-    for candidate in (word, " ".join(word.split())):
-        if candidate in vocabulary:
-            return [candidate]
-    return [part for part in _WORD.findall(word) if part in vocabulary]
-
-
-def with_stand_ins(names: Sequence[Name], known: KeyedVectors) -> list[Name]:
-    """The names; where the model knows no word of a name, the words that are spelled most alike stand in for its own.
-
-    A warning tells of each stand-in. A name without any is left as it is.
-
-    Args:
-        known: the words of the model.
-    """
+def spelled_as_known(names: Sequence[Name], known: KeyedVectors) -> list[Name]:
+    """The names; where the model knows no word of a name, known words that are spelled most alike, with a warning."""
     found = []
     for name in names:
         wanted = list(dict.fromkeys(part for word in name.words for part in _WORD.findall(word)))
         instead: dict[str, str] = {}
-        if wanted and not any(_parts(word, known.key_to_index) for word in name.words):
+        if wanted and not any(_rows_of(word, known.key_to_index) for word in name.words):
             rows = known.spellings.stand_ins(wanted).tolist()
             instead = {word: str(known.index_to_key[row]) for word, row in zip(wanted, rows, strict=True) if row >= 0}
         for word, other in instead.items():
@@ -346,10 +332,7 @@ def spread(graph: csr_array, chances: NDArray[np.float64]) -> NDArray[np.float64
 def in_other_words(starts: Rows, vocabulary: Rows) -> Rows:
     """The mean direction of the words nearest to each of the directions `starts` (c, d), the nearest left out."""
     nearest, _ = nearest_neighbors(starts, vocabulary, min(_OTHERS + 1, len(vocabulary)))
-    if nearest.shape[1] < 2:
-        return starts
-    means = np.array([vocabulary[row[1:]].mean(axis=0) for row in nearest])
-    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12), np.float32)
+    return starts if nearest.shape[1] < 2 else unit(vocabulary[nearest[:, 1:]].mean(axis=1))
 
 
 def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -366,7 +349,7 @@ def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64
         chances /= chances.sum(axis=1, keepdims=True)
         sizes = chances.sum(axis=0)
         moved = (chances.T @ rows) / np.maximum(sizes, 1)[:, None] + _PULL * starts
-        directions = np.asarray(moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12), np.float32)
+        directions = np.asarray(unit(moved), np.float32)
         nearness = directions @ starts.T
         lost = np.where(foreign, nearness, -1).max(axis=1) > np.diagonal(nearness)
         directions[lost] = starts[lost]
@@ -379,13 +362,11 @@ def _without_name(found: Labels, rows: Rows, starts: Rows, vocabulary: Rows, see
     A name fits a topic when it is nearer than nearly all sets of as many words drawn at random are.
     """
     directions = mean_directions(rows, found)
-    random = np.random.default_rng([seed, 4])
-    drawn = vocabulary[random.integers(0, len(vocabulary), (_DRAWS, len(starts)))]
-    by_chance = np.array([(directions @ words.T).max(axis=1) for words in drawn])
-    least = np.quantile(by_chance, _SURE, axis=0)
-    nearest = (directions @ starts.T).max(axis=1)
-    fits = nearest >= least
+    drawn = np.random.default_rng([seed, 4]).integers(0, len(vocabulary), (_DRAWS, len(starts)))
+    by_chance = [(directions @ vocabulary[words].T).max(axis=1) for words in drawn]
+    cosines = directions @ starts.T
+    fits = cosines.max(axis=1) >= np.quantile(by_chance, _SURE, axis=0)
     # Each name has at least the topic that it is nearest to.
-    fits[np.argmax(directions @ starts.T, axis=0)] = True
+    fits[np.argmax(cosines, axis=0)] = True
     numbers = np.where(fits, -1, np.cumsum(~fits) - 1)
     return np.asarray(numbers[found], np.int64)

@@ -15,8 +15,8 @@ from spherevec.topics.graph import (
     Labels,
     Rows,
     communities,
-    each,
     group_of_labels,
+    in_parallel,
     neighbor_graph,
     renumbered,
     sample_of,
@@ -51,7 +51,7 @@ class Found(NamedTuple):
     """Topics of documents, and the broader ones that they are part of."""
 
     components: Components
-    above: list[Labels]  # (k,) each, the group of each topic, for each broader level, the nearest first
+    above: list[Labels]  # (k,) in_parallel, the group of each topic, for each broader level, the nearest first
     levels: list[Level]  # measured to choose the numbers
 
 
@@ -93,7 +93,7 @@ def find_components(
         groups, _ = broadest(broader)
         sample = sample_of(len(single), _MOST_COMPARED, seed)
         drawn = centered(shuffled(chosen[first][sample], groups[sample], np.random.default_rng([seed, 5])), mean)
-        found, by_chance = each(
+        found, by_chance = in_parallel(
             lambda some: agreement_inside(some, groups[sample], count, seed), (single[sample], drawn), threads
         )
         return found > by_chance + _LEAST_BEYOND
@@ -151,7 +151,7 @@ def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | 
     group_of = group_of_labels(labels, np.zeros_like(labels) if inside is None else inside)
     sums = np.zeros((len(group_of), rows.shape[1]))
     np.add.at(sums, labels, rows)
-    return cut_merges(merge_order(sums, group_of), k, len(group_of))[labels], resolution
+    return merged(sums, k, group_of)[labels], resolution
 
 
 def stable_partition(
@@ -168,7 +168,7 @@ def stable_partition(
     if k == 1 or not graph.nnz:
         return first, resolution
     edges = (graph if inside is None else within(graph, inside)).tocsr()
-    runs = each(lambda run: communities(edges, resolution, [seed, 7, run]), range(_RUNS), threads)
+    runs = in_parallel(lambda run: communities(edges, resolution, [seed, 7, run]), range(_RUNS), threads)
     ends = edges.tocoo()
     weights = ends.data * np.mean([labels[ends.row] == labels[ends.col] for labels in runs], axis=0)
     weighted = csr_array((weights, (ends.row, ends.col)), shape=graph.shape)
@@ -247,11 +247,16 @@ def merge_order(sums: NDArray[np.floating], group_of: Labels | None = None) -> N
     """
     products = np.asarray(sums, np.float64) @ np.asarray(sums, np.float64).T
     k = len(products)
-    numbers, alive = np.arange(k), np.ones(k, np.bool_)
-    group_of = np.zeros(k, np.int64) if group_of is None else group_of
-    losses = np.full((k, k), np.inf)
-    for i in range(k):
-        losses[i] = losses[:, i] = _losses(products, i, alive & (group_of == group_of[i]))
+    numbers, never = np.arange(k), np.eye(k, dtype=np.bool_)
+    if group_of is not None:
+        never |= group_of[:, None] != group_of
+
+    def losses_of(topics: NDArray[np.int64]) -> NDArray[np.float64]:
+        squares = np.maximum(np.diagonal(products), 0)
+        together = np.sqrt(np.maximum(squares[topics, None] + squares + 2 * products[topics], 0))
+        return np.where(never[topics], np.inf, np.sqrt(squares)[topics, None] + np.sqrt(squares) - together)
+
+    losses = losses_of(numbers)
     merges = np.empty((max(k - 1, 0), 2), np.int64)
     for step in range(k - 1):
         first, second = sorted(divmod(int(np.argmin(losses)), k))
@@ -260,33 +265,17 @@ def merge_order(sums: NDArray[np.floating], group_of: Labels | None = None) -> N
         merges[step] = numbers[first], numbers[second]
         products[first] += products[second]
         products[:, first] += products[:, second]
-        alive[second] = False
+        never[second] = never[:, second] = True
         numbers[first] = k + step
         losses[second] = losses[:, second] = np.inf
-        losses[first] = losses[:, first] = _losses(products, first, alive & (group_of == group_of[first]))
+        losses[first] = losses[:, first] = losses_of(np.array([first]))[0]
     return merges
 
 
-def _losses(products: NDArray[np.float64], topic: int, alive: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """What merging `topic` with each other living one would lose, (k,); infinite for itself."""
-    squares = np.maximum(np.diagonal(products), 0)
-    together = np.sqrt(np.maximum(squares + squares[topic] + 2 * products[topic], 0))
-    losses = np.where(alive, np.sqrt(squares) + np.sqrt(squares[topic]) - together, np.inf)
-    losses[topic] = np.inf
-    return np.asarray(losses)
-
-
-def cut_merges(merges: NDArray[np.int64], k: int, n_leaves: int | None = None) -> Labels:
-    """The group of each leaf when `k` groups are left, numbered from 0 in the order of their first leaf.
-
-    Args:
-        n_leaves: how many there are, where they do not all merge.
-    """
-    n_leaves = len(merges) + 1 if n_leaves is None else n_leaves
-    group = np.arange(n_leaves)
-    members: dict[int, list[int]] = {leaf: [leaf] for leaf in range(n_leaves)}
-    for step, (a, b) in enumerate(merges[: n_leaves - k].tolist()):
-        members[n_leaves + step] = members.pop(a) + members.pop(b)
-    for leaves in members.values():
-        group[leaves] = min(leaves)
-    return np.asarray(np.unique(group, return_inverse=True)[1], np.int64)
+def merged(sums: NDArray[np.floating], k: int, group_of: Labels | None = None) -> Labels:
+    """The group of each topic when `merge_order` has left `k` groups, from 0 in the order of their first topic."""
+    group = np.arange(len(sums))
+    for step, pair in enumerate(merge_order(sums, group_of)[: len(sums) - k]):
+        group[np.isin(group, pair)] = len(sums) + step
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[group], np.int64)

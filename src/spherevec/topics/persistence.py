@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.topics.breakdown import Breakdown
 from spherevec.topics.components import Assignment, Components
 from spherevec.topics.levels import Level
-from spherevec.topics.state import Computed, Grouping, TopicState
+from spherevec.topics.state import Grouping, TopicState
 from spherevec.topics.titles import title_function
-from spherevec.topics.topics import NONE, OTHER, Topics
+from spherevec.topics.topics import Topics
+from spherevec.topics.views import document_columns
 
 TOPICS, ASSIGNMENTS, COMPONENTS = "topics.json", "assignments.csv", "components.safetensors"
 REPORT = "report.html"  # written by `spherevec topics --out`, see spherevec.explore.report
@@ -46,7 +48,7 @@ def stored(topics: Topics, computed: bool = False) -> StoredTopics:
     about = {
         "format": _FORMAT,
         "concentration": float(parts.concentration),
-        "titles": state.title_with,
+        "titles": state.title_method,
         "topics": _listed(state.numbers, state.titles),
         "above": [_listed(one.numbers, one.titles) for one in state.above],
         "levels": [asdict(level) for level in state.levels],
@@ -93,8 +95,8 @@ def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
                 raise ValueError("the broader topics do not fit the others")
             above.append(Grouping(group_of, *_read(listed)))
         levels = tuple(Level(**level) for level in about["levels"])
-        title_with = str(about["titles"])
-        title_function(title_with)
+        title_method = str(about["titles"])
+        title_function(title_method)
         computed = None
         if "computed" in about and about["computed"]["model"] == _fingerprint(model):
             counts = [len(numbers), *(len(one.numbers) for one in above)]
@@ -105,7 +107,7 @@ def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
         raise FormatError(
             f"{source}: topics of dimension {components.directions.shape[1]} do not fit a model of {model.vector_size}"
         )
-    state = TopicState(components, numbers, titles, tuple(above), levels, title_with)
+    state = TopicState(components, numbers, titles, tuple(above), levels, title_method)
     return Topics(model, state, computed=computed)
 
 
@@ -117,8 +119,8 @@ def _fingerprint(model: Model) -> list[int]:
     return [n, zlib.crc32(some.tobytes())]
 
 
-def _computed(about: Any, arrays: Mapping[str, NDArray[Any]], n: int, counts: Sequence[int]) -> Computed:
-    """What was stored of n documents and so many topics on each level, the finest first; checked."""
+def _computed(about: Any, arrays: Mapping[str, NDArray[Any]], n: int, counts: Sequence[int]) -> dict[str, Any]:
+    """What was stored of n documents and so many topics on each level, the finest first; checked, for `Topics`."""
     labels, second = (np.asarray(arrays[name], np.int64) for name in ("labels", "second"))
     probability, known = np.asarray(arrays["probability"], np.float32), np.asarray(arrays["known"], np.bool_)
     words = [[[str(word) for word in topic] for topic in level] for level in about["words"]]
@@ -131,7 +133,14 @@ def _computed(about: Any, arrays: Mapping[str, NDArray[Any]], n: int, counts: Se
     )
     if not fitting or not all(0 <= row < n for topic in examples for row in topic):
         raise ValueError("what was kept of the documents does not fit them")
-    return Computed(Assignment(labels, probability, second), known, words, examples)
+    assignment = Assignment(labels, probability, second)
+    return {
+        "_assignment": assignment,
+        "known": known,
+        "words_by_place": words[0],
+        "broader_words": words[1:],
+        "examples_by_place": examples,
+    }
 
 
 def _read(listed: Any) -> tuple[list[int], list[str | None]]:
@@ -180,7 +189,9 @@ def save_topics(
         text = json.dumps(described, ensure_ascii=False, indent=1)
         # Half characters, as in odd file names, become JSON escapes.
         (place / TOPICS).write_text(text, encoding="utf-8", errors="backslashreplace")
-        write_csv(place / ASSIGNMENTS, _assignments(topics), guard_formulas=guard_formulas)
+        columns = document_columns(topics)
+        lines = chain([list(columns)], zip(*columns.values(), strict=True))
+        write_csv(place / ASSIGNMENTS, lines, guard_formulas=guard_formulas)
         if report is not None:
             report(place / REPORT)
         write_tensors(place / COMPONENTS, stored(topics).arrays)
@@ -225,25 +236,9 @@ def describe(topics: Topics) -> dict[str, Any]:
         "without_known_word": topics.n_unknown,
         "other": topics.n_other,
         "concentration": topics.components.concentration,
-        "titles": topics.state.title_with,
+        "titles": topics.state.title_method,
         "topics": listed,
         "above": [[asdict(topic) for topic in level] for level in topics.on_levels[1:]],
         "tree": topics.tree.merges(),
         "levels": [asdict(level) for level in topics.levels],
     }
-
-
-def _assignments(topics: Topics) -> Iterator[Sequence[object]]:
-    """A heading, then one row a document."""
-    documents = topics.model.documents
-    assert documents is not None
-    yield ["id", "topic", "name", "probability", "second", "parent", "parent_name"]
-    titles, broad = topics.titles, {topic.number: topic.title for topic in topics.parents}
-    parents = [topics.parent_of(place) for place in range(len(topics))]
-    for row, (label, chance, second) in enumerate(zip(topics.labels, topics.probability, topics.second, strict=True)):
-        if label < 0:
-            yield [documents.ids[row], NONE, OTHER if topics.known[row] else "", f"{0:.4f}", "", "", ""]
-            continue
-        other, parent = "" if second < 0 else topics.numbers[second], parents[label]
-        above = ["", ""] if parent is None else [parent, broad[parent]]
-        yield [documents.ids[row], topics.numbers[label], titles[label], f"{chance:.4f}", other, *above]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spherevec.topics import views
-from spherevec.topics.components import Assignment, Components
+from spherevec.topics.components import Components
 from spherevec.topics.graph import Labels
 from spherevec.topics.levels import Level
 from spherevec.topics.titles import DEFAULT
@@ -76,7 +75,7 @@ class TopicState:
         titles: that were given, None for topics that are called after their words.
         above: broader levels, the nearest first.
         levels: how well each number of topics was supported, if that was measured.
-        title_with: how other titles are made: a name of `spherevec.topics.titles.TITLES`, or a function.
+        title_method: how other titles are made: a name of `spherevec.topics.titles.TITLES`, or a function.
     """
 
     components: Components
@@ -84,21 +83,24 @@ class TopicState:
     titles: list[str | None]
     above: tuple[Grouping, ...] = ()
     levels: tuple[Level, ...] = ()
-    title_with: Any = DEFAULT
+    title_method: Any = DEFAULT
 
+    def with_more_topics(self, components: Components, count: int, beside: int | None = None) -> TopicState:
+        """The state with topics behind the others, of new components.
 
-@dataclass(frozen=True)
-class Computed:
-    """What was computed of topics before, so that it need not be computed again.
+        Args:
+            beside: the position of the topic whose broader topics they belong to; None makes each one of its own.
+        """
 
-    Attributes:
-        assignment: of the documents; None where only words are known.
-        known: (n,), which documents hold a word that the model knows.
-        words: the ten best words of each topic, on each level, the finest first.
-        examples: rows of typical documents of each topic, on the finest level.
-    """
+        def more(numbers: list[int]) -> list[int]:
+            return [*numbers, *range(max(numbers) + 1, max(numbers) + 1 + count)]
 
-    assignment: Assignment | None
-    known: NDArray[np.bool_]
-    words: list[list[list[str]]]
-    examples: list[list[int]]
+        def wider(one: Grouping) -> Grouping:
+            if beside is not None:
+                return replace(one, group_of=np.append(one.group_of, [one.group_of[beside]] * count))
+            group_of = np.append(one.group_of, len(one.numbers) + np.arange(count))
+            return Grouping(group_of, more(one.numbers), [*one.titles, *[None] * count])
+
+        titles = [*self.titles, *[None] * count]
+        above = tuple(map(wider, self.above))
+        return replace(self, components=components, numbers=more(self.numbers), titles=titles, above=above)

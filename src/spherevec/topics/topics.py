@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,15 +17,13 @@ from spherevec.topics.breakdown import Breakdown, break_down, cell_texts, period
 from spherevec.topics.components import Assignment
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
 from spherevec.topics.graph import Labels
-from spherevec.topics.state import Computed, DocumentTopic, Grouping, Topic, TopicState
+from spherevec.topics.state import DocumentTopic, Grouping, Topic, TopicState
 from spherevec.topics.titles import DEFAULT, title_function, titles_of, usual_spelling
 from spherevec.topics.words import WORDS_KEPT, TopicContent, TopicWords
 
 if TYPE_CHECKING:
     from spherevec.model import Model
 
-# Steps of the distribution of cosines that "none fits" is judged by.
-_QUANTILES = np.linspace(0, 1, 101)
 NONE = -1
 OTHER = "other"
 EXAMPLES_KEPT = 3
@@ -43,7 +41,12 @@ class Topics:
         components: the directions that they are made of.
         numbers: the number of each topic.
         levels: how well halves of the documents agree at each number of topics, if that was measured.
+        broader_words: what was stored of the words of broader levels.
+        examples_by_place: what was stored of typical documents.
     """
+
+    broader_words: Sequence[list[list[str]]] = ()
+    examples_by_place: Sequence[list[int]] = ()
 
     cut = edits.cut
     merge = edits.merge
@@ -62,19 +65,15 @@ class Topics:
         state: TopicState,
         *,
         documents: Callable[[], TopicDocuments] | None = None,
-        computed: Computed | None = None,
+        computed: Mapping[str, Any] | None = None,
         finer: Topics | None = None,
     ) -> None:
-        if model.docs is None:
-            raise ConfigError(
-                "this model has no documents, hence no topics; train it with documents=True, or import their vectors"
-            )
         self.model = model
         self.state = state
         self.components, self.numbers, self.levels = state.components, state.numbers, state.levels
         self._documents = documents
-        self._computed = computed
         self._finer = finer  # the topics that these are the parents of
+        self.__dict__.update(computed or {})  # values of cached properties
 
     @cached_property
     def documents_used(self) -> TopicDocuments:
@@ -83,8 +82,6 @@ class Topics:
 
     @cached_property
     def _assignment(self) -> Assignment:
-        if self._computed is not None and self._computed.assignment is not None:
-            return self._computed.assignment
         documents = self.documents_used
         found = Assignment.empty(len(documents.known))
         own = self.components.assign(documents.vectors[documents.rows])
@@ -108,10 +105,10 @@ class Topics:
         """(n,), the position of the likeliest other topic, −1 where there is none."""
         return self._assignment.second
 
-    @property
+    @cached_property
     def known(self) -> NDArray[np.bool_]:
         """(n,), which documents hold a word that the model knows."""
-        return self.documents_used.known if self._computed is None else self._computed.known
+        return self.documents_used.known if self._finer is None else self._finer.known
 
     def with_state(self, state: TopicState) -> Topics:
         """Topics of the same documents."""
@@ -121,7 +118,7 @@ class Topics:
         """The same topics, whose titles count as given: they stay, whatever happens to the topics."""
         given: list[list[str | None]] = [[*level.titles] for level in self.on_levels]
         above = tuple(replace(one, titles=own) for one, own in zip(self.state.above, given[1:], strict=True))
-        return self.with_state(replace(self.state, titles=given[0], above=above, title_with=DEFAULT))
+        return self.with_state(replace(self.state, titles=given[0], above=above, title_method=DEFAULT))
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -178,9 +175,8 @@ class Topics:
             titles=first.titles,
             above=above,
         )
-        computed = self._computed and replace(
-            self._computed, assignment=None, words=self._computed.words[1:], examples=[]
-        )
+        words = self.broader_words
+        computed = {"words_by_place": words[0], "broader_words": words[1:]} if words else None
         return Topics(self.model, state, documents=lambda: self.documents_used, computed=computed, finer=self)
 
     @property
@@ -215,7 +211,7 @@ class Topics:
             if known[place] is None and len(children) == 1:
                 known[place] = children[0].title
         own = [place for place, given in enumerate(known) if given is None]
-        make = title_function(self.state.title_with)
+        make = title_function(self.state.title_method)
         made = titles_of(
             [make(self.content(place)) for place in own],
             [self.numbers[place] for place in own],
@@ -234,23 +230,15 @@ class Topics:
     def _words(self) -> TopicWords:
         return TopicWords(self.model, self.components, self.labels)
 
-    @property
+    @cached_property
     def words_by_place(self) -> list[list[str]]:
         """The ten best words of each topic, in the order of `numbers`."""
-        return self._words.by_place if self._computed is None else self._computed.words[0]
+        return self._words.by_place
 
     @cached_property
-    def _fit_quantiles(self) -> NDArray[np.float32]:
-        """(k, 101): how near the documents of each topic are to it."""
-        rows = np.flatnonzero(self.labels >= 0)
-        fits = self.components.fits(self.documents_used.vectors[rows], self.labels[rows])
-        return np.array(
-            [
-                np.quantile(fits[self.labels[rows] == topic], _QUANTILES) if size else np.full(len(_QUANTILES), -1.0)
-                for topic, size in enumerate(self.sizes)
-            ],
-            np.float32,
-        )
+    def _fits(self) -> NDArray[np.float32]:
+        """(n,), how near each document is to its topic."""
+        return self.components.fits(self.documents_used.vectors, self.labels)
 
     def place(self, topic: int | str) -> int:
         """The position in `numbers` of a topic, given by its number or its title."""
@@ -269,8 +257,8 @@ class Topics:
     def examples(self, topic: int | str, topn: int = EXAMPLES_KEPT) -> list[int]:
         """The rows of typical documents of a topic: the nearest to its direction among those sure of it."""
         place = self.place(topic)
-        if self._computed is not None and self._computed.examples and topn <= EXAMPLES_KEPT:
-            return self._computed.examples[place][:topn]
+        if self.examples_by_place and topn <= EXAMPLES_KEPT:
+            return self.examples_by_place[place][:topn]
         rows = np.flatnonzero(self.labels == place)
         if len(rows) == 0:
             return []
@@ -390,7 +378,8 @@ class Topics:
             raise ConfigError(f"none_below is a share from 0 to 1, not {least!r}")
         if least == 0 or len(vectors) == 0:
             return np.zeros(len(vectors), np.bool_)
-        lowest = np.array([np.interp(least, _QUANTILES, row) for row in self._fit_quantiles])
+        by_topic = (self._fits[self.labels == place] for place in range(len(self)))
+        lowest = np.array([np.quantile(fits, least) if len(fits) else -1.0 for fits in by_topic])
         return np.asarray(self.components.fits(vectors, labels) < lowest[labels])
 
     def _column(self, field: str) -> NDArray[Any]:

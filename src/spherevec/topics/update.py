@@ -20,7 +20,6 @@ from spherevec.topics.documents import TopicDocuments, documents_of
 from spherevec.topics.find import topics_of
 from spherevec.topics.graph import Labels, group_of_labels, neighbor_graph, renumbered, sample_of
 from spherevec.topics.partition import FINER, MOST_ROWS, partition, split_into_components
-from spherevec.topics.state import Grouping, TopicState
 from spherevec.topics.topics import NONE, Topics
 
 # The least share of new documents among the nearest of a document with a new subject; more where most are new.
@@ -65,35 +64,13 @@ def grow_topics(topics: Topics, model: Model, *, seed: int = 1, threads: int = 0
     origin = origins(topics.model, model)
     documents = documents_of(model, threads)
     with one_blas_thread():
-        components = _followed(topics, documents, origin)
-        rows = documents.rows
-        found = _new_subjects(components, documents.vectors[rows], origin[rows] < 0, topics.sizes, seed, threads)
-    # A title that people know a topic by stays, even where its best words are others now.
-    state = replace(topics.with_titles_given().state, components=components)
-    if found is not None:
-        state = _with_new_topics(state, found)
-    return Topics(model, state, documents=lambda: documents)
-
-
-def _with_new_topics(state: TopicState, components: Components) -> TopicState:
-    """The state with topics behind the others, each a broader topic of its own."""
-    count = components.n_topics - len(state.numbers)
-    first = max(state.numbers) + 1
-    above = tuple(
-        Grouping(
-            np.append(one.group_of, len(one.numbers) + np.arange(count)),
-            [*one.numbers, *range(max(one.numbers) + 1, max(one.numbers) + 1 + count)],
-            [*one.titles, *[None] * count],
+        components, rows = _followed(topics, documents, origin), documents.rows
+        components = _with_new_subjects(
+            components, documents.vectors[rows], origin[rows] < 0, topics.sizes, seed, threads
         )
-        for one in state.above
-    )
-    return replace(
-        state,
-        components=components,
-        numbers=[*state.numbers, *range(first, first + count)],
-        titles=[*state.titles, *[None] * count],
-        above=above,
-    )
+    # A title that people know a topic by stays, even where its best words are others now.
+    state = topics.with_titles_given().state.with_more_topics(components, components.n_topics - len(topics))
+    return Topics(model, state, documents=lambda: documents)
 
 
 def carry_topics(before: Model, after: Model, threads: int = 0) -> None:
@@ -176,15 +153,15 @@ def _followed(topics: Topics, documents: TopicDocuments, origin: Labels) -> Comp
     return replace(parts, mean=mean, directions=directions)
 
 
-def _new_subjects(
+def _with_new_subjects(
     parts: Components,
     vectors: NDArray[np.floating[Any]],
     new: NDArray[np.bool_],
     sizes: Labels,
     seed: int,
     threads: int,
-) -> Components | None:
-    """The components with those of new subjects; None where there are none.
+) -> Components:
+    """The components with those of new subjects, if there are any.
 
     Args:
         vectors: (n, d) of all documents.
@@ -195,13 +172,13 @@ def _new_subjects(
     rows = centered(np.asarray(vectors[chosen], np.float32), parts.mean)
     fresh = new[chosen]
     if np.count_nonzero(fresh) < _FEWEST or fresh.all():
-        return None
+        return parts
     graph = neighbor_graph(rows, threads=threads)
     total = np.maximum(np.asarray(graph.sum(axis=1)).reshape(-1), 1e-12)
     share = np.asarray(graph @ fresh.astype(np.float64)).reshape(-1) / total
     candidates = np.flatnonzero(fresh & (share >= max(_NEW_NEIGHBORS, (1 + fresh.mean()) / 2)))
     if len(candidates) < _FEWEST:
-        return None
+        return parts
     graph, rows = graph[candidates][:, candidates], rows[candidates]
     usual = max(float(np.median(sizes[sizes > 0])) * len(chosen) / len(vectors), _FEWEST)
     count = int(np.clip(round(len(rows) / usual), 1, _MOST_TOPICS))
@@ -209,7 +186,7 @@ def _new_subjects(
     leaves = split_into_components(graph, rows, found, resolution * FINER, seed)
     large = np.bincount(found)[found] >= _FEWEST
     if not large.any():
-        return None
+        return parts
     labels, leaves = renumbered(found[large]), renumbered(leaves[large])
     own, counts = mean_directions(rows[large], leaves), np.bincount(leaves)
     topic_of = group_of_labels(leaves, labels)

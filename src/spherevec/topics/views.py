@@ -146,23 +146,37 @@ def topics_frame(topics: Topics) -> Any:
 def documents_frame(topics: Topics) -> Any:
     """A data frame, one row a document: id, title, topic, name, parent, probability (extra `pandas`)."""
     pandas = _pandas_for("documents()")
-    table = topics.model.documents
+    table, columns = topics.model.documents, document_columns(topics)
     assert table is not None
-    n = len(topics.labels)
-    names = np.array([*topics.titles, ""], object)[topics.labels]
-    names[(topics.labels < 0) & topics.known] = "other"
-    parents = np.array([*(topic.parent for topic in topics), None], object)
-    broad = {topic.number: topic.title for topic in topics.parents}
     return pandas.DataFrame(
         {
-            "id": [str(one) for one in table.ids],
-            "title": [table.title(row) for row in range(n)],
-            "topic": np.append(topics.numbers, -1)[topics.labels],
-            "name": names,
-            "parent": [broad.get(one, "") for one in parents[topics.labels]],
+            "id": columns["id"],
+            "title": [table.title(row) for row in range(len(topics.labels))],
+            "topic": columns["topic"],
+            "name": columns["name"],
+            "parent": columns["parent_name"],
             "probability": topics.probability,
         }
     )
+
+
+def document_columns(topics: Topics) -> dict[str, Any]:
+    """Which topic each document belongs to, as columns of a CSV file; −1 and empty cells where it belongs to none."""
+    table, labels = topics.model.documents, topics.labels
+    assert table is not None
+    names = np.array([*topics.titles, ""], object)[labels]
+    names[(labels < 0) & topics.known] = "other"
+    broad: dict[int | None, tuple[Any, str]] = {one.number: (one.number, one.title) for one in topics.parents}
+    parents: Any = np.array([*(broad.get(topic.parent, ("", "")) for topic in topics), ("", "")], object)[labels]
+    return {
+        "id": [str(one) for one in table.ids],
+        "topic": np.append(topics.numbers, -1)[labels],
+        "name": names,
+        "probability": [f"{chance:.4f}" for chance in topics.probability],
+        "second": np.where(labels < 0, "", np.array([*topics.numbers, ""], object)[topics.second]),
+        "parent": parents[:, 0],
+        "parent_name": parents[:, 1],
+    }
 
 
 def breakdown_frame(found: Breakdown) -> Any:
@@ -231,13 +245,11 @@ def plot_tree(topics: Topics) -> Any:
         raise ConfigError("one topic makes no tree; find more with k=…")
     figure = _figure(8, 1 + 0.28 * len(topics))
     panel = figure.subplots()
-    place = {number: row for row, number in enumerate(topics.numbers)}
-    sizes = dict.fromkeys(range(len(topics)), 1)
+    sizes = [1] * len(topics)
     links = []
-    for step, pair in enumerate(topics.tree.merges()):
-        a, b = (place[node] if node in place else node - max(topics.numbers) - 1 + len(topics) for node in pair)
-        sizes[len(topics) + step] = sizes[a] + sizes[b]
-        links.append([a, b, step + 1, sizes[a] + sizes[b]])
+    for step, (a, b) in enumerate(merge_order(topics.components.sums_of_topics()).tolist()):
+        sizes.append(sizes[a] + sizes[b])
+        links.append([a, b, step + 1, sizes[-1]])
     labels = [f"{topic.title} ({topic.size:,})" for topic in topics]
     drawn = dendrogram(np.array(links, float), labels=labels, orientation="left", ax=panel, color_threshold=0)
     for label, row in zip(panel.get_yticklabels(), drawn["leaves"], strict=True):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.topics.components import Components, centered
 from spherevec.topics.general_words import general_words
-from spherevec.topics.graph import Labels
+from spherevec.topics.graph import Labels, membership
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
@@ -175,12 +175,9 @@ def _documents_with(counts: Any, labels: Labels, n_topics: int) -> NDArray[np.fl
 
     found = np.zeros((n_topics, counts.shape[1]), np.float32)
     for low in range(0, len(labels), _BLOCK):
-        block, own = counts[low : low + _BLOCK], labels[low : low + _BLOCK]
-        n = block.shape[0]
-        held = csr_array((np.ones(len(block.indices), np.float32), block.indices, block.indptr), shape=block.shape)
-        inside = (own >= 0).astype(np.float32)
-        members = csr_array((inside, np.maximum(own, 0), np.arange(n + 1)), shape=(n, n_topics))
-        found += (members.T @ held).toarray()
+        block = counts[low : low + _BLOCK]
+        holds = csr_array((np.ones(block.nnz, np.float32), block.indices, block.indptr), shape=block.shape)
+        found += (membership(labels[low : low + _BLOCK], n_topics, np.float32).T @ holds).toarray()
     return found
 
 
@@ -221,9 +218,7 @@ def said_by_phrase(words: Sequence[str], worth: NDArray[np.floating]) -> NDArray
     for word, own in zip(words, worth.tolist(), strict=True):
         for part in word.split() if " " in word else ():
             best[part] = max(best.get(part, 0.0), own)
-    return np.array(
-        [best.get(word, -1.0) >= _PHRASE * own for word, own in zip(words, worth.tolist(), strict=True)], np.bool_
-    )
+    return np.array([best.get(word, -1.0) for word in words]) >= _PHRASE * worth
 
 
 def _coherent(logs: NDArray[np.floating], npmi: NDArray[np.float64], topn: int) -> list[int]:
@@ -231,29 +226,26 @@ def _coherent(logs: NDArray[np.floating], npmi: NDArray[np.float64], topn: int) 
 
     The best comes first, then each that adds most; then words are exchanged as long as the whole gains.
     """
+
+    def worth_beside(others: list[int], weight: float) -> NDArray[np.floating]:
+        worth = logs + weight * npmi[:, others].mean(axis=1) if others else logs.copy()
+        worth[others] = -np.inf
+        return worth
+
     chosen = [0]
     while len(chosen) < topn:
-        chosen.append(int(np.argmax(_worth(logs, npmi, chosen, 1))))
+        chosen.append(int(np.argmax(worth_beside(chosen, _COHERENCE))))
     for _ in range(_ROUNDS):
         before = list(chosen)
         for i in range(topn):
-            rest = chosen[:i] + chosen[i + 1 :]
             # A word is in pairs with all others, and each of these has it in one of its own.
-            worth = _worth(logs, npmi, rest, 2)
+            worth = worth_beside(chosen[:i] + chosen[i + 1 :], 2 * _COHERENCE)
             best = int(np.argmax(worth))
             if worth[best] > worth[chosen[i]] + 1e-9:
                 chosen[i] = best
         if chosen == before:
             break
     return chosen
-
-
-def _worth(
-    logs: NDArray[np.floating], npmi: NDArray[np.float64], chosen: list[int], times: int
-) -> NDArray[np.floating]:
-    worth = logs + times * _COHERENCE * npmi[:, chosen].mean(axis=1) if chosen else logs.copy()
-    worth[chosen] = -np.inf
-    return worth
 
 
 class Cooccurrence:

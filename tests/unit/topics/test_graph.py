@@ -14,7 +14,7 @@ from spherevec.sphere import normalize
 from spherevec.topics.components import Components, mean_directions, summed_by
 from spherevec.topics.graph import aggregated, communities, nearest_rows, neighbor_graph, within
 from spherevec.topics.levels import choose_counts, measure_levels
-from spherevec.topics.partition import cut_merges, find_components, merge_order, partition, stable_partition
+from spherevec.topics.partition import find_components, merge_order, merged, partition, stable_partition
 
 
 def clusters(n_topics: int, each: int, seed: int = 0, noise: float = 0.25) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +116,7 @@ def test_merging_loses_as_little_as_can_be() -> None:
         alive[6 + step] = alive.pop(a) + alive.pop(b)
         alive = dict(sorted(alive.items()))
     for k in range(1, 7):
-        assert len(set(cut_merges(merges, k).tolist())) == k
+        assert len(set(merged(sums, k).tolist())) == k
 
 
 def test_probabilities_are_sums_over_components() -> None:
