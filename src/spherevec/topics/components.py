@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import CorpusError
 from spherevec.search.neighbors import check_finite
-from spherevec.topics.graph import Labels, Rows, group_of_labels, membership
+from spherevec.topics.graph import Labels, Rows, group_of_labels, halves, membership
 
 _BLOCK = 4096
 # Concentrations that are tried when probabilities are calibrated.
@@ -176,21 +177,14 @@ def summed_by(values: NDArray[np.floating], group_of: Labels) -> NDArray[np.floa
 def components_of(
     rows: Rows, leaves: Labels, topics: Labels, judges: Labels, mean: NDArray[np.float32], seed: int
 ) -> Components:
-    """The components of unit rows (n, d), whose probabilities come true, by temperature scaling on two halves.
+    """The components `leaves` (n,) of unit rows (n, d), whose probabilities come true, by temperature scaling.
 
     The components of one half of the rows give each row of the other half a probability for the topic that it is
-    judged by; the concentration with the highest likelihood is taken.
-
-    Args:
-        leaves: (n,), the component of each row.
-        topics: (n,), its topic.
-        judges: (n,), a topic of each row, found in as independent a way as can be had.
+    judged by, `judges` (n,), found in as independent a way as can be had; the likeliest concentration is taken.
     """
     topic_of = group_of_labels(leaves, topics)
-    order = np.random.default_rng([seed, 3]).permutation(len(rows))
-    half = len(rows) // 2
     losses = np.zeros(len(_CONCENTRATIONS))
-    for fitted, judged in ((order[:half], order[half:]), (order[half:], order[:half])):
+    for fitted, judged in permutations(halves(len(rows), [seed, 3])):
         known, component = np.unique(leaves[fitted], return_inverse=True)
         judged = judged[np.isin(judges[judged], topic_of[known])]
         if len(judged) == 0:

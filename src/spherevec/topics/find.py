@@ -148,7 +148,7 @@ def search_topics(model: Model, queries: Sequence[Query], topn: int) -> SearchRe
 
 
 def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
-    """How many topics on each level, from broad to fine; checked."""
+    """How many topics on each level, checked."""
     n = len(documents.rows)
     if n < _FEWEST_DOCUMENTS:
         raise CorpusError(f"{n} documents are too few for topics; give at least {_FEWEST_DOCUMENTS}")
@@ -203,11 +203,9 @@ def _by_size(
     named: Sequence[str] = (),
     **more: Any,
 ) -> Topics:
-    """Topics numbered by size; the first ones, which are named, keep their places.
+    """Topics numbered by size; the first ones, with the titles `named`, keep their places.
 
-    Args:
-        above: for each broader level, the nearest first, the group of each topic.
-        named: titles of the first topics.
+    For each broader level, the nearest first, `above` holds the group of each topic.
     """
     labels = components.assign(documents.vectors[documents.rows]).labels
     sizes = np.bincount(labels, minlength=components.n_topics)

@@ -138,6 +138,12 @@ def sample_of(n: int, most: int, seed: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng([seed, n]).choice(n, most, replace=False))
 
 
+def halves(n: int, seed: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers below `n` in two halves, drawn at random."""
+    order = np.random.default_rng(seed).permutation(n)
+    return order[: n // 2], order[n // 2 :]
+
+
 def _move(graph: csr_array, resolution: float, random: np.random.Generator, labels: Labels) -> int:
     from spherevec.topics import kernels
 

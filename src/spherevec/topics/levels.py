@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spherevec.sphere import normalize
 from spherevec.topics.components import mean_directions
-from spherevec.topics.graph import Labels, Rows, communities, in_parallel, neighbor_graph, sample_of
+from spherevec.topics.graph import Labels, Rows, communities, halves, in_parallel, neighbor_graph, sample_of
 
 # Documents that the level is chosen by, at most; pairs of halves; and of the cloud without topics.
 _MOST_ROWS = 10_000
@@ -42,30 +42,18 @@ FEWEST_ROWS = 40
 
 @dataclass(frozen=True)
 class Level:
-    """One level of detail.
+    """One level of detail."""
 
-    Attributes:
-        resolution: of the communities.
-        count: how many topics there are, the geometric mean of those of a half and of all documents looked at.
-        agreement: adjusted Rand index between halves, the mean over repeats.
-        chance: the same for a cloud without topics.
-        gain: (agreement − chance) / (1 − chance).
-        spread: standard deviation of the gain over repeats.
-    """
-
-    resolution: float
-    count: int
-    agreement: float
-    chance: float
-    gain: float
-    spread: float
+    resolution: float  # of the communities
+    count: int  # of topics, the geometric mean of those of a half and of all documents looked at
+    agreement: float  # adjusted Rand index between halves, the mean over repeats
+    chance: float  # the same for a cloud without topics
+    gain: float  # (agreement − chance) / (1 − chance)
+    spread: float  # standard deviation of the gain over repeats
 
 
 def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
-    """All levels of detail, from coarse to fine, with how well halves of the unit rows (n, d) agree at each.
-
-    Few rows have no levels.
-    """
+    """All levels of detail, from coarse to fine, with how well halves of the unit rows (n, d) agree; few have none."""
     if len(rows) < FEWEST_ROWS:
         return []
     rows = rows[sample_of(len(rows), _MOST_ROWS, seed)]
@@ -101,14 +89,10 @@ def choose_counts(
 ) -> list[int]:
     """How many topics on each level, from broad to fine; one level where no broader one is worth showing.
 
-    The broad level is the coarsest that halves agree about nearly as surely as about the best. The finer one is the
-    finest that they still agree about clearly; on fine levels halves of short texts always agree a little, by single
-    words, so it is not too far from the broad one, its topics have some documents, and it `holds`.
-
-    Args:
-        n_documents: how many there are.
-        k: the number of the finer level; None chooses.
-        holds: whether so many topics inside so many broad ones are more than chance.
+    The broad level is the coarsest that halves agree about nearly as surely as about the best. The finer one has `k`
+    topics, or is the finest that they still agree about clearly; on fine levels halves of short texts always agree a
+    little, by single words, so it is not too far from the broad one, its topics have some documents, and it `holds`:
+    so many topics inside so many broad ones are more than chance.
     """
     best = max((level.gain for level in levels), default=0.0)
     if best <= 0:
@@ -134,14 +118,9 @@ def choose_counts(
 
 def finest_stable(levels: Sequence[Level], k: int) -> int | None:
     """A number of topics well above `k` that halves of the documents still agree about; None where there is none."""
-    best = max((level.gain for level in levels), default=0.0)
-    finer = [
-        level.count
-        for level in levels
-        if _LEAST_FINER * k <= level.count <= 2 * _LEAST_FINER * k
-        and level.gain >= min(_STILL, _STILL_SHARE * best) > 0
-    ]
-    return max(finer, default=None)
+    least = min(_STILL, _STILL_SHARE * max((level.gain for level in levels), default=0.0))
+    stable = [level.count for level in levels if level.gain >= least > 0]
+    return max((n for n in stable if _LEAST_FINER * k <= n <= 2 * _LEAST_FINER * k), default=None)
 
 
 def _partitions(rows: Rows, seed: int) -> list[Labels]:
@@ -153,10 +132,8 @@ def _agreement(rows: Rows, seed: int) -> tuple[NDArray[np.float64], NDArray[np.f
     """Number of topics in a half, and agreement of two halves about all rows, at each resolution."""
     from sklearn.metrics import adjusted_rand_score
 
-    order = np.random.default_rng([seed, 2]).permutation(len(rows))
-    half = len(rows) // 2
     counts, predictions = [], []
-    for part in (order[:half], order[half:]):
+    for part in halves(len(rows), [seed, 2]):
         found = _partitions(rows[part], seed)
         counts.append([int(labels.max()) + 1 for labels in found])
         predictions.append([np.argmax(rows @ mean_directions(rows[part], labels).T, axis=1) for labels in found])

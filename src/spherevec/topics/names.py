@@ -166,16 +166,12 @@ def name_directions(
     examples: Mapping[str, Rows],
     near: Callable[[str], Sequence[str]] = lambda word: (),
 ) -> NameDirections:
-    """The directions of the words and examples of names.
+    """The directions of the words and examples (vectors of documents, by title) of names.
 
     A phrase that is no word of the model stands for the words in it. Words that the text lacks are left out with a
-    warning; a name without any known word is an error. A name below another one leans towards it, so that "apple" below
-    "computers" is no fruit.
-
-    Args:
-        vocabulary: the row of each word in `inputs` (w, d) and `counts` (w,).
-        examples: vectors of documents that belong to a name, by title.
-        near: known words that are near an unknown one.
+    warning, which shows known words that are `near`; a name without any known word is an error. A name below another
+    one leans towards it, so that "apple" below "computers" is no fruit. `vocabulary` has the row of each word in
+    `inputs` (w, d) and `counts` (w,).
     """
     rows: list[NDArray[np.float64]] = []
     owners: list[int] = []
@@ -253,14 +249,10 @@ def named_components(
     seed: int,
     threads: int = 0,
 ) -> Components:
-    """The components of names, topics 0 to `n_names` − 1, and of what fits none, the topics after them.
+    """The components of names, topics 0 to `n_names` − 1, and of documents (n, d) that fit none, the topics after them.
 
-    Args:
-        vectors: (n, d), documents.
-        names: the directions of the words of the names.
-        vocabulary: (w, d), input vectors of all words.
-        only_names: every document gets a name.
-        k: how many topics there are without names, from which those beside the names come; None chooses.
+    These are chosen from the `k` topics that there are without names; with `only_names` every document gets a name.
+    `vocabulary` (w, d) are the input vectors of all words.
     """
     mean = mean_of(vectors)
     rows = centered(np.asarray(vectors[sample_of(len(vectors), MOST_ROWS, seed)], np.float32), mean)

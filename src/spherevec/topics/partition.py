@@ -16,6 +16,7 @@ from spherevec.topics.graph import (
     Rows,
     communities,
     group_of_labels,
+    halves,
     in_parallel,
     neighbor_graph,
     renumbered,
@@ -62,12 +63,10 @@ def find_components(
     threads: int = 0,
     shuffled: Shuffled | None = None,
 ) -> Found:
-    """The topics of document vectors (n, d), on one or more levels.
+    """The topics of document vectors (n, d), as many as `counts` on each level, from broad to fine; None chooses two.
 
-    Args:
-        counts: how many topics on each level, from broad to fine; None chooses two levels.
-        shuffled: vectors of documents without structure inside groups, of rows (n,), their groups (n,) and a generator;
-            None takes any finer level.
+    A finer level is compared with documents without structure inside the broad topics: `shuffled` gives the vectors of
+    such documents in place of rows (n,) with groups (n,); without it any finer level is taken.
     """
     mean = mean_of(vectors)
     chosen = sample_of(len(vectors), MOST_ROWS, seed)
@@ -123,12 +122,9 @@ def distinct(rows: Rows) -> tuple[NDArray[np.int64], Labels]:
 
 
 def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | None = None) -> tuple[Labels, float]:
-    """`k` communities of the graph (n, n), and the resolution that gives about so many.
+    """`k` communities of the graph (n, n), parts of the broader topics `inside` (n,), and a resolution that gives them.
 
     The resolution is bisected; where no resolution gives exactly `k`, a few communities too many merge.
-
-    Args:
-        inside: (n,), the broader topics that the communities are parts of; None for none.
     """
     if k == 1:
         return np.zeros(graph.shape[0], np.int64), 0.05
@@ -203,9 +199,8 @@ def agreement_inside(rows: Rows, groups: Labels, k: int, seed: int) -> float:
 
     total = 0.0
     for repeat in range(_PAIRS):
-        order = np.random.default_rng([seed, 6, repeat]).permutation(len(rows))
         predicted = []
-        for part in (order[: len(rows) // 2], order[len(rows) // 2 :]):
+        for part in halves(len(rows), [seed, 6, repeat]):
             own, inside = rows[part], renumbered(groups[part])
             labels, _ = partition(neighbor_graph(own, threads=1), own, k, seed, inside)
             group_of = group_of_labels(labels, groups[part])
@@ -239,11 +234,8 @@ def merge_order(sums: NDArray[np.floating], group_of: Labels | None = None) -> N
 
     Two topics merge that lose least: the length of a topic's sum of unit rows measures how well its direction stands
     for its documents, and a merged topic's sum is shorter than the two together (Ward's method on the sphere). The
-    topic that the i-th merge makes has the number k + i.
-
-    Args:
-        sums: (k, d), the sum of the rows of each topic.
-        group_of: (k,), only topics of one group merge; all of them by default.
+    topic that the i-th merge makes has the number k + i. `sums` (k, d) are the sums of the rows of each topic; with
+    `group_of` (k,) only topics of one group merge.
     """
     products = np.asarray(sums, np.float64) @ np.asarray(sums, np.float64).T
     k = len(products)

@@ -39,11 +39,7 @@ _COMPARED = 1000
 
 
 def stored(topics: Topics, computed: bool = False) -> StoredTopics:
-    """All that `restored` needs to make the same topics again.
-
-    Args:
-        computed: store what was computed of the documents, too.
-    """
+    """All that `restored` needs to make the same topics again, perhaps with what was computed of the documents."""
     state, parts = topics.state, topics.components
     about = {
         "format": _FORMAT,
@@ -77,11 +73,7 @@ def _listed(numbers: Sequence[int], titles: Sequence[str | None]) -> list[dict[s
 
 
 def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
-    """Topics of a model, made of what was stored of them.
-
-    Args:
-        source: what holds them, for messages.
-    """
+    """Topics of a model, made of what was stored of them; messages name their `source`."""
     try:
         about = kept.about
         if about["format"] != _FORMAT:

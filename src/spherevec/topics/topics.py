@@ -354,9 +354,8 @@ class Topics:
     def keep(self) -> Topics:
         """Make these the topics of the model: `model.topics()` gives them back, and `model.save` stores them.
 
-        Titles stay as they are, whatever documents come and go.
-
-        `model.topics().rename(0, "money").keep()`, then `model.save("tickets.model", overwrite=True)`.
+        Titles stay as they are, whatever documents come and go. After `topics.rename(0, "money").keep()`, call
+        `model.save("tickets.model", overwrite=True)`.
         """
         from spherevec.topics.persistence import stored
 

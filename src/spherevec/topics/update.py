@@ -161,13 +161,7 @@ def _with_new_subjects(
     seed: int,
     threads: int,
 ) -> Components:
-    """The components with those of new subjects, if there are any.
-
-    Args:
-        vectors: (n, d) of all documents.
-        new: (n,) which of them are new.
-        sizes: (k,) documents of each topic before.
-    """
+    """The components with those of new subjects; of all vectors (n, d) some are `new`, and topics had `sizes` (k,)."""
     chosen = sample_of(len(vectors), MOST_ROWS, seed)
     rows = centered(np.asarray(vectors[chosen], np.float32), parts.mean)
     fresh = new[chosen]

@@ -144,13 +144,8 @@ def word_scores(counts: Any, labels: Labels, cosines: NDArray[np.float32]) -> ND
     """How well each word names each topic, (k, w); 0 for words that do not stand in its documents.
 
     The score is log(lift) · coverage · cosine². Coverage is the share of the topic's documents that hold the word,
-    lift is how many times more often than in all documents that is, and the cosine is that of the word's input vector
-    to the topic.
-
-    Args:
-        counts: csr_array (documents, words), or None; without it, the cosine alone decides.
-        labels: (documents,), the topic of each, −1 for none.
-        cosines: (k, w), of words to topics.
+    lift is how many times more often than in all documents that is, and the cosine (k, w) is that of the word's input
+    vector to the topic. Without counts (documents, words) the cosine alone decides.
     """
     if counts is None:
         return cosines
@@ -186,11 +181,7 @@ def best_words(
 ) -> list[str]:
     """The words that name a topic, those of the highest of the scores (w,) first; of several forms of a word the best.
 
-    Among the candidates with the highest scores, words are chosen that score high and stand near each other in the
-    documents.
-
-    Args:
-        pairs: how words stand together in documents; None takes the highest scores.
+    With `pairs`, words are chosen among them that score high and stand near each other in the documents.
     """
     wanted = topn if pairs is None else _CHOICE * topn
     rows: list[int] = []
@@ -250,10 +241,7 @@ def _coherent(logs: NDArray[np.floating], npmi: NDArray[np.float64], topn: int) 
 
 class Cooccurrence:
     """How often words stand near each other, as far as the counts of documents tell: in windows of ten words, if the
-    words of a document came in any order.
-
-    Args:
-        counts: csr_array (documents, words); of very many documents a part is looked at.
+    words of a document came in any order. Of very many documents a part is looked at.
     """
 
     def __init__(self, counts: Any) -> None:
