@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise, starmap
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spherevec.errors import ConfigError
@@ -19,6 +21,7 @@ from spherevec.sphere import FloatArray, normalize
 from spherevec.threads import run_slices
 
 Result = TypeVar("Result")
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 # Below about this many rows, handing a slice to a thread costs more than the slice.
 _MIN_SLICE_ROWS = 2048
@@ -29,7 +32,14 @@ class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     """Base of the clusterers: subclasses store settings, and learn `cluster_centers_` (n_clusters, n_features)."""
 
     # What each parameter may be, checked by scikit-learn when `fit` begins.
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "init": [StrOptions({"k-means++", "random"}), "array-like"],
+        "n_init": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+    }
 
     cluster_centers_: FloatArray
 

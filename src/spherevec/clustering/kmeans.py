@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from spherevec.clustering import kernels as kernel
-from spherevec.clustering._base import SliceRunner, SphereClusterer, slice_runner
+from spherevec.clustering._base import AT_LEAST_ONE, SliceRunner, SphereClusterer, slice_runner
 from spherevec.errors import ConfigError
 from spherevec.sphere import FloatArray, normalize
 
@@ -53,13 +52,9 @@ class SphericalKMeans(SphereClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random"}), "array-like"],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
+        **SphereClusterer._parameter_constraints,
+        "n_clusters": [AT_LEAST_ONE],
+        "n_init": [StrOptions({"auto"}), AT_LEAST_ONE],
     }
 
     def __init__(

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from spherevec.clustering._base import SliceRunner, SphereClusterer, slice_runner
+from spherevec.clustering._base import AT_LEAST_ONE, SliceRunner, SphereClusterer, slice_runner
 from spherevec.clustering.kmeans import first_centers, mean_directions, run_kmeans
 from spherevec.sphere import FloatArray, normalize, vmf_concentration, vmf_log_normalizer, vmf_mean_resultant
 
@@ -76,16 +76,11 @@ class VonMisesFisherMixture(SphereClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **SphereClusterer._parameter_constraints,
+        "n_components": [AT_LEAST_ONE],
         "assignment": [StrOptions({"soft", "hard"})],
         "tied": ["boolean"],
         "concentration_prior": [Interval(Real, 0, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random"}), "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
     }
 
     def __init__(

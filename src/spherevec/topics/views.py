@@ -103,17 +103,17 @@ def topics_html(topics: Topics) -> str:
             escape(", ".join(further_words(topic, _WORDS_IN_HTML))),
             escape(_example(topics, topic.number)[:60]) if finest else "",
         ]
-        rows.append(_row(cells))
+        rows.append(cells)
     for count, what in ((topics.n_other, "other"), (topics.n_unknown, "no known word")):
         if count:
-            rows.append(_row(["-1", f"{count:,}", "", f"<i>{what}</i>", "", ""]))
+            rows.append(["-1", f"{count:,}", "", f"<i>{what}</i>", "", ""])
     return _table(["topic", "documents", "", "name", "further words", "example"], rows, repr(topics))
 
 
 def topic_html(topic: Topic) -> str:
     """One topic: its size and its words."""
     caption = f"{topic.title} ({topic.size:,} documents)"
-    return _table(["topic", "words"], [_row([str(topic.number), escape(", ".join(topic.words))])], caption)
+    return _table(["topic", "words"], [[str(topic.number), escape(", ".join(topic.words))]], caption)
 
 
 def breakdown_html(found: Breakdown) -> str:
@@ -121,14 +121,12 @@ def breakdown_html(found: Breakdown) -> str:
     sizes = found.counts.sum(axis=1)
     most = max(int(sizes.max(initial=1)), 1)
     rows = [
-        _row([escape(group), f"{int(size):,}", _bar(size / most), escape("; ".join(found.typical(group)[:_TYPICAL]))])
+        [escape(group), f"{int(size):,}", _bar(size / most), escape("; ".join(found.typical(group)[:_TYPICAL]))]
         for group, size in zip(found.groups, sizes, strict=True)
     ]
-    moving = [
-        f"{what}: {'; '.join(titles)}" for what, titles in (("rising", found.rising()), ("falling", found.falling()))
-        if titles
-    ]  # fmt: skip
-    return _table([escape(found.field), "documents", "", "typical topics"], rows, ". ".join(moving))
+    moving = {"rising": found.rising(), "falling": found.falling()}
+    caption = ". ".join(f"{what}: {'; '.join(titles)}" for what, titles in moving.items() if titles)
+    return _table([escape(found.field), "documents", "", "typical topics"], rows, caption)
 
 
 def topics_frame(topics: Topics) -> Any:
@@ -208,15 +206,14 @@ def _bar(share: float) -> str:
     return f'<div style="background:#5069c8;height:.8em;width:{max(1, round(_BAR * share))}px"></div>'
 
 
-def _row(cells: list[str]) -> str:
-    joined = "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells)
-    return f"<tr>{joined}</tr>"
+def _table(header: list[str], rows: list[list[str]], caption: str) -> str:
+    def row(tag: str, cells: list[str]) -> str:
+        joined = "".join(f'<{tag} style="text-align:left">{cell}</{tag}>' for cell in cells)
+        return f"<tr>{joined}</tr>"
 
-
-def _table(header: list[str], rows: list[str], caption: str) -> str:
-    head = "".join(f'<th style="text-align:left">{name}</th>' for name in header)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<table>{title}<thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
 
 
 def plot_words(topics: Topics, numbers: Sequence[int] | None = None, topn: int = 8) -> Any:
