@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,65 +25,34 @@ if TYPE_CHECKING:
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-class _Borrowed:
-    """State that is changed when the first borrower comes and given back when the last one goes."""
-
-    def __init__(self, change: Callable[[], Callable[[], object]]) -> None:
-        self._change = change
-        self._lock = threading.Lock()
-        self._borrowers = 0
-        self._give_back: Callable[[], object] = lambda: None
-
-    @contextmanager
-    def borrowed(self) -> Iterator[None]:
-        with self._lock:
-            if self._borrowers == 0:
-                self._give_back = self._change()
-            self._borrowers += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._borrowers -= 1
-                if self._borrowers == 0:
-                    self._give_back()
-
-
 # A cell of a table may be this long, in characters.
 LONGEST_CELL = 1 << 26
 
 
-def _raise_csv_limit() -> Callable[[], object]:
-    before = csv.field_size_limit()
-    csv.field_size_limit(max(before, LONGEST_CELL))
-    return lambda: csv.field_size_limit(before)
+def _borrowing(
+    change: Callable[[], Any], give_back: Callable[[Any, int], object]
+) -> Callable[[], AbstractContextManager[None]]:
+    """A context in which some state is changed.
 
-
-class _OneBlasThread:
-    """BLAS uses one thread meanwhile.
-
-    Each borrower gives back what the first one found: OpenBLAS takes a higher number from some threads only, so that
-    the last to leave could not do it for the others.
+    Args:
+        change: changes it, and returns what was there before.
+        give_back: gets what was there before the first borrower, and how many others are left.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._borrowers = 0
-        self._original: Any = None
+    lock, before = threading.Lock(), list[Any]()
 
     @contextmanager
-    def borrowed(self) -> Iterator[None]:
-        with self._lock:
-            limit = _blas_controller().limit(limits=1, user_api="blas")
-            if self._borrowers == 0:
-                self._original = limit
-            self._borrowers += 1
+    def borrowed() -> Iterator[None]:
+        with lock:
+            before.append(change())
         try:
             yield
         finally:
-            with self._lock:
-                self._borrowers -= 1
-                self._original.restore_original_limits()
+            with lock:
+                original, *others = before
+                before.pop()
+                give_back(original, len(others))
+
+    return borrowed
 
 
 @cache
@@ -95,9 +64,15 @@ def _blas_controller() -> ThreadpoolController:
 
 
 # Cells of `LONGEST_CELL` characters may be read meanwhile.
-long_csv_cells = _Borrowed(_raise_csv_limit).borrowed
-# BLAS uses one thread meanwhile: the caller's threads occupy the cores.
-one_blas_thread = _OneBlasThread().borrowed
+long_csv_cells = _borrowing(
+    lambda: csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL)),
+    lambda before, others: None if others else csv.field_size_limit(before),
+)
+# BLAS uses one thread meanwhile: the caller's threads occupy the cores. Each borrower gives back what the first one
+# found: OpenBLAS takes a higher number from some threads only, so that the last could not do it for the others.
+one_blas_thread = _borrowing(
+    lambda: _blas_controller().limit(limits=1, user_api="blas"), lambda before, _: before.restore_original_limits()
+)
 
 
 def usable_cores() -> int:
@@ -114,17 +89,6 @@ def effective_jobs(n_jobs: int | None) -> int:
     return max(1, usable_cores() + 1 + (-1 if n_jobs is None else n_jobs))
 
 
-def files_to_spare() -> int:
-    """How many files may be opened for work: a quarter of what the system allows this process, at least one."""
-    try:
-        import resource
-
-        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    except ImportError:
-        return 128
-    return 1024 if allowed == resource.RLIM_INFINITY else max(1, allowed // 4)
-
-
 def warn(message: str, stacklevel: int = 1) -> None:
     """Warn without ever ending what goes on, even where warnings are errors or cannot be shown."""
     try:
@@ -135,36 +99,22 @@ def warn(message: str, stacklevel: int = 1) -> None:
             sys.stderr.write(f"warning: {message}\n")
 
 
-class _Shield:
-    """The signals that came while they were held back."""
-
-    def __init__(self) -> None:
-        self._noted: list[int] = []
-
-    def note(self, number: int, frame: object) -> None:
-        self._noted.append(number)
-
-    def take(self) -> list[int]:
-        """The signals so far; they will not be delivered any more."""
-        noted, self._noted = self._noted, []
-        return noted
-
-
 @contextmanager
-def signals_held_back() -> Iterator[_Shield]:
-    """Signals that ask the program to end wait until the block has ended; then the first of them is delivered.
+def signals_held_back() -> Iterator[list[int]]:
+    """Signals that ask the program to end wait until the block has ended; then the first in the list is delivered.
 
     Only the main thread can hold signals back, and only it receives them; elsewhere this does nothing.
 
     Examples:
         >>> with signals_held_back() as held:
         ...     signal.raise_signal(signal.SIGINT)  # would raise KeyboardInterrupt here
-        ...     [signal.Signals(number).name for number in held.take()]  # else it is raised after the block
+        ...     print([signal.Signals(number).name for number in held])
+        ...     held.clear()  # else it is raised after the block
         ['SIGINT']
     """
-    shield = _Shield()
+    held: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield shield
+        yield held
         return
     before: dict[int, Any] = {}
     try:
@@ -173,10 +123,10 @@ def signals_held_back() -> Iterator[_Shield]:
             # What is ignored stays ignored; a handler that is not Python's cannot be put back.
             if handler not in (signal.SIG_IGN, None):
                 before[number] = handler
-                signal.signal(number, shield.note)
-        yield shield
+                signal.signal(number, lambda number, _: held.append(number))
+        yield held
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in shield.take()[:1]:
+        for number in held[:1]:
             signal.raise_signal(number)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spherevec.cli import main
-from spherevec.corpus.preview import preview
+from spherevec.corpus.count.encoder import preview
 
 TEXT = (
     "The U.S. &amp; COVID-19: see http://x.org/a, C++ &lt;b&gt;\nheart attack 😀 #tag 3.14\n\n"

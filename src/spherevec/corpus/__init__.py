@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spherevec.corpus.count.encoded import EncodedCorpus
     from spherevec.corpus.count.encoder import encode
-    from spherevec.corpus.count.texts import encode_texts
-    from spherevec.corpus.count.vocabulary import Vocabulary
+    from spherevec.corpus.count.vocabulary import Vocabulary, encode_texts
     from spherevec.corpus.read.readers import read_documents
 
 __all__ = ["EncodedCorpus", "Vocabulary", "encode", "encode_texts", "read_documents"]
@@ -19,7 +18,7 @@ _HOMES = {
     "EncodedCorpus": "spherevec.corpus.count.encoded",
     "Vocabulary": "spherevec.corpus.count.vocabulary",
     "encode": "spherevec.corpus.count.encoder",
-    "encode_texts": "spherevec.corpus.count.texts",
+    "encode_texts": "spherevec.corpus.count.vocabulary",
     "read_documents": "spherevec.corpus.read.readers",
 }
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
-from spherevec.corpus.read.pieces import PARTS_A_WORKER
+from spherevec.distributed.pieces import PARTS_A_WORKER
 from spherevec.engine.base import SETTLING, Floats
 from spherevec.errors import ConfigError
 from spherevec.threads import in_order

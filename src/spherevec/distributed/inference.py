@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.pieces import Piece, find_parts, source_columns, staged_pieces
 from spherevec.corpus.read.readers import open_source
 from spherevec.corpus.table.records import joined_columns
 from spherevec.devices import DEVICES
 from spherevec.distributed.cluster import MOST_DEATHS, check_workers, connected, threads_a_worker, worker_error
+from spherevec.distributed.pieces import Piece, find_parts, source_columns, staged_pieces
 from spherevec.engine.base import Floats
 from spherevec.io.binary import write_ids
 from spherevec.model import Model

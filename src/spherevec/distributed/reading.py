@@ -17,11 +17,11 @@ from spherevec.corpus.count.encoded import finish_corpus, write_numbers
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import MOST_WORDS, CountedWords, RareCounts, RareWords, choose_words
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.pieces import Piece, find_parts, source_columns
 from spherevec.corpus.table.records import Arrays, joined_columns
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import WorkerPool, threads_a_worker
 from spherevec.distributed.exchange import Layout
+from spherevec.distributed.pieces import Piece, find_parts, source_columns
 from spherevec.distributed.worker import EncodedPart, PartAbout, merge_counts
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.storage.os_errors import explain_os_errors

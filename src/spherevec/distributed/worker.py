@@ -23,8 +23,8 @@ from spherevec.corpus.count.encoded import Part, rewrite
 from spherevec.corpus.count.summary import CorpusSummary
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.pieces import Piece, staged_pieces
 from spherevec.distributed.exchange import SHARED, RowDeltas, Slice, apply_delta, merged
+from spherevec.distributed.pieces import Piece, staged_pieces
 from spherevec.engine.backends import make_backend
 from spherevec.engine.base import Biases, Block, Floats, TrainingData
 from spherevec.engine.cpu.document_rows import document_rows

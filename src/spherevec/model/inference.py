@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from spherevec import process, sphere
 from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus.count.summary import CorpusSummary, warnings_about
-from spherevec.corpus.count.texts import encode_texts
-from spherevec.corpus.count.vocabulary import Vocabulary
+from spherevec.corpus.count.vocabulary import Vocabulary, encode_texts
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Document, documents_of
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike

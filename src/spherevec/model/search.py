@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.count.texts import encode_texts
+from spherevec.corpus.count.vocabulary import encode_texts
 from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError

@@ -15,6 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Set
 from functools import reduce
 from operator import and_
@@ -256,6 +257,37 @@ def unnamed_file(folder: Path, size: int) -> Iterator[IO[bytes]]:
                 file.write(bytes(min(_ZEROS_WRITTEN, size - start)))
             file.flush()
         yield file
+
+
+class SpillFile:
+    """A file that grows and is removed on leaving the context; any thread may write, and read what is written.
+
+    Args:
+        kind: the class of the error where it cannot be written.
+    """
+
+    def __init__(self, path: Path, kind: type[SpherevecError] = SpherevecError) -> None:
+        self.path, self._kind, self._lock = path, kind, threading.Lock()
+        with explain_os_errors(writing=path.parent, kind=kind):
+            self._file = path.open("wb")
+
+    def append(self, *parts: bytes | bytearray | memoryview) -> int:
+        """Write the parts one after another; returns where they begin."""
+        with self._lock, explain_os_errors(writing=self.path.parent, kind=self._kind):
+            begin = self._file.tell()
+            for part in parts:
+                self._file.write(part)
+            self._file.flush()
+        return begin
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(OSError):  # on a full disk, closing tries to write once more
+            self._file.close()
+        with contextlib.suppress(OSError):  # its folder goes with all that is in it
+            self.path.unlink(missing_ok=True)
 
 
 def lies_in_memory(folder: Path) -> bool:

@@ -20,14 +20,14 @@ _DEEPEST = 10
 
 def parsed(encoded: bytes) -> Any:
     """JSON without what JSON does not have: NaN and infinity are refused, and numbers of thousands of digits."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number in JSON")
+
     try:
-        return json.loads(encoded, parse_constant=_refuse)
+        return json.loads(encoded, parse_constant=refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number in JSON")
 
 
 def _such(wanted: str, fits: Callable[[Any], bool]) -> Check:
@@ -51,6 +51,7 @@ number = _such(
 )
 text = _such("a text", lambda value: type(value) is str and len(value) <= _LONGEST_TEXT)
 _object = _such("an object", lambda value: type(value) is dict)
+_list = _such(f"a list of at most {_LONGEST_LIST:,}", lambda value: type(value) is list and len(value) <= _LONGEST_LIST)
 
 
 def plain(value: Any, where: str, depth: int = 0) -> None:
@@ -70,24 +71,7 @@ def plain(value: Any, where: str, depth: int = 0) -> None:
 
 
 def optional(inner: Check) -> Check:
-    def check(value: Any, where: str) -> None:
-        if value is not None:
-            inner(value, where)
-
-    return check
-
-
-def list_of(inner: Check, length: int | None = None) -> Check:
-    low, high = (0, _LONGEST_LIST) if length is None else (length, length)
-    wanted = f"a list of {f'at most {high:,}' if length is None else length} entries"
-    is_list = _such(wanted, lambda value: type(value) is list and low <= len(value) <= high)
-
-    def check(value: Any, where: str) -> None:
-        is_list(value, where)
-        for place, one in enumerate(value):
-            inner(one, f"{where}[{place}]")
-
-    return check
+    return lambda value, where: None if value is None else inner(value, where)
 
 
 def map_of(inner: Check) -> Check:
@@ -117,6 +101,8 @@ def record(
 
 def table(value: Any, where: str) -> None:
     """A list of objects that all have the same names."""
-    list_of(map_of(plain))(value, where)
+    _list(value, where)
+    for place, row in enumerate(value):
+        map_of(plain)(row, f"{where}[{place}]")
     if len({tuple(row) for row in value}) > 1:
         raise ValueError(f"{where} has rows with different names")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
-from spherevec.storage.os_errors import explain_os_errors
+from spherevec.storage.files import SpillFile
 
 Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -182,7 +182,7 @@ def _decoded(data: bytes) -> str:
         return data.decode("utf-8", "replace")
 
 
-class TextWriter:
+class TextWriter(ExitStack):
     """Collects texts in memory, and in two files once there are many; `column` then maps them.
 
     Args:
@@ -191,8 +191,9 @@ class TextWriter:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
+        super().__init__()
         self._paths = folder / f"{name}.text", folder / f"{name}.ends"
-        self._files: tuple[BinaryIO, BinaryIO] | None = None
+        self._files: list[SpillFile] = []
         self._held, self._held_ends = bytearray(), array("q")
         self.n_bytes = 0
 
@@ -206,40 +207,23 @@ class TextWriter:
 
     def extend(self, arena: Bytes, ends: Int64) -> None:
         """Texts back to back, and where each ends; what follows the last end belongs to a text still to be ended."""
-        text, text_ends = self._flush()
-        with explain_os_errors(writing=self._paths[0].parent):
-            text.write(arena.data)
-            text_ends.write((ends + self.n_bytes).data)
+        self._flush(arena.data, (ends + self.n_bytes).data)
         self.n_bytes += len(arena)
 
-    def _flush(self) -> tuple[BinaryIO, BinaryIO]:
-        """Write what is held; returns the two files."""
-        with explain_os_errors(writing=self._paths[0].parent):
-            if self._files is None:
-                self._files = self._paths[0].open("wb"), self._paths[1].open("wb")
-            self._files[0].write(self._held)
-            self._files[1].write(self._held_ends)
+    def _flush(self, arena: bytes | memoryview = b"", ends: bytes | memoryview = b"") -> None:
+        """Write what is held, and more of both."""
+        if not self._files:
+            self._files = [self.enter_context(SpillFile(path)) for path in self._paths]
+        self._files[0].append(self._held, arena)
+        self._files[1].append(memoryview(self._held_ends), ends)
         self._held, self._held_ends = bytearray(), array("q")
-        return self._files
 
     def column(self) -> TextColumn:
         """What was written; the files must stay until it has been used."""
-        if self._files is None:
-            arena, ends = np.frombuffer(bytes(self._held), np.uint8), np.array(self._held_ends, np.int64)
-        else:
-            with explain_os_errors(writing=self._paths[0].parent):
-                for file in self._flush():
-                    file.flush()
+        if self._files:
+            self._flush()
             arena = np.memmap(self._paths[0], np.uint8, "r") if self.n_bytes else np.zeros(0, np.uint8)
             ends = np.fromfile(self._paths[1], np.int64)
+        else:
+            arena, ends = np.frombuffer(bytes(self._held), np.uint8), np.array(self._held_ends, np.int64)
         return TextColumn(np.concatenate([np.zeros(1, np.int64), ends]), arena)
-
-    def __enter__(self) -> TextWriter:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for file, path in zip(self._files or (), self._paths, strict=False):
-            with suppress(OSError):  # on a full disk, closing tries to write once more
-                file.close()
-            with suppress(OSError):  # the folder goes with all that is in it
-                path.unlink(missing_ok=True)

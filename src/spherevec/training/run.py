@@ -233,7 +233,7 @@ class Run:
                 last = position.epoch == self._config.epochs
                 where = "after the last epoch" if last else f"in epoch {position.epoch + 1} of {self._config.epochs}"
                 ending.add_note(f"saved {where} in {saver.folder}; run the same again with --resume to go on")
-            held.take()  # the run is ending already
+            held.clear()  # the run is ending already
 
     def _save(self) -> None:
         if self._saver is not None:

@@ -372,7 +372,7 @@ def _reading_of(model: Model, given: ReadOptions) -> ReadOptions:
     kinds = dict(model.documents.fields) if model.documents is not None else {}
     wanted = {kept.name: kept.kind for kept in given.kept}
     keep = {name: wanted.get(name) or kinds.get(name) for name in (*kinds, *wanted)}
-    reading = ReadOptions(**{**before, **given.given, "keep": keep, "if_there": not given.names})
+    reading = ReadOptions(**{**before, **given.given, "keep": keep, "fields_optional": not given.names})
     titled = "title_field" in before or (model.documents is not None and model.documents.titled)
     if reading.title_field is not None and not titled and reading.title_field not in reading.text_fields:
         raise ConfigError(

@@ -10,8 +10,8 @@ import spherevec
 from experiments.distributed.inline import InlinePool
 from spherevec.corpus import encode
 from spherevec.corpus.count.vocabulary import CountedWords
-from spherevec.corpus.read import pieces
 from spherevec.corpus.read.options import ReadOptions
+from spherevec.distributed import pieces
 from spherevec.distributed.reading import choose, read_on_workers, vocabulary_of
 from spherevec.distributed.worker import merge_counts
 from spherevec.errors import ConfigError, CorpusError

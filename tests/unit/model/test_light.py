@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spherevec
-from spherevec.corpus.count import texts as encoding
+from spherevec.corpus.count import vocabulary as encoding
 from spherevec.corpus.count.vocabulary import Vocabulary
 from spherevec.model.inference import InferenceOptions, infer_batches
 from spherevec.storage.text_column import TextColumn

@@ -85,7 +85,7 @@ def tokenize(corpus: tuple[Path, ...], reading: ReadOptions, console: Console, *
     Counts, the most frequent words, and examples of what was joined into one word and what was left out.
     """
     from spherevec.corpus import read_documents
-    from spherevec.corpus.preview import preview
+    from spherevec.corpus.count.encoder import preview
 
     found = preview(read_documents(list(corpus), reading), **options)
     console.result(found, lambda: _print_preview(found))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spherevec.corpus.count.summary import CorpusSummary
-from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, Vocabulary
+from spherevec.corpus.count.vocabulary import CountedWords, Ends, Ids, RareCounts, Vocabulary
 from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
 from spherevec.corpus.tokenize.phrases import LEAST_COUNT, PhraseFinder, find_phrases
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer
@@ -41,9 +41,6 @@ IDS, OFFSETS, BREAKS, COUNTS, WORDS, DOCUMENTS, RARE, RARE_COUNTS, ABOUT = (
 MARKED, MARKED_OFFSETS = "marked.bin", "marked-offsets.bin"  # of the text before phrases, with marks of punctuation
 _TOKENS_AT_ONCE = 1 << 20
 ID_TYPE, OFFSET_TYPE = np.dtype("<i4"), np.dtype("<i8")
-
-Ids = npt.NDArray[np.int32]
-Ends = npt.NDArray[np.int64]
 
 
 class EncodedCorpus:

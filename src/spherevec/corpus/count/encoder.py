@@ -1,6 +1,6 @@
 """Count and encode a corpus: the text is read once, and memory holds no more of it than its distinct words.
 
-Blocks of text go to worker threads. Each worker numbers words in a table of its own and spills the numbers to a file.
+Blocks of text go to worker threads. Each worker numbers words in a table of its own; the numbers are spilled to a file.
 At the end the tables are merged, the final numbers are chosen, and the spilled blocks are renumbered in the order of
 the text, so the result does not depend on the number of threads.
 """
@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,17 +24,18 @@ import numpy.typing as npt
 
 from spherevec.config import default_min_count
 from spherevec.corpus.count import encoded
-from spherevec.corpus.count.encoded import EncodedCorpus, Ends, Ids, add_phrases, finish_corpus, write_numbers
-from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, numbers_share, unspaced_share, warnings_about
-from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, RareWords, Vocabulary, choose_words
-from spherevec.corpus.count.word_table import WordTable, merge_tables, renumbered, tables_and_batches
+from spherevec.corpus.count.encoded import EncodedCorpus, add_phrases, finish_corpus, write_numbers
+from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, warnings_about
+from spherevec.corpus.count.vocabulary import CountedWords, Ends, Ids, RareCounts, RareWords, Vocabulary, choose_words
+from spherevec.corpus.count.word_table import merge_tables, renumbered, tables_and_blocks
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Source, open_source
 from spherevec.corpus.read.streams import BLOCK_SIZE
-from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
-from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer, TokenizerLike, tokenizer_of
+from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK, OTHER, kind_of
+from spherevec.corpus.tokenize.cleaning import UNSPACED
+from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer, TokenizerLike, tokenize, tokenizer_of
 from spherevec.errors import ConfigError, CorpusError
-from spherevec.process import files_to_spare
+from spherevec.storage.files import SpillFile
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.threads import in_order
 
@@ -68,11 +72,6 @@ class EncodeOptions:
         if self.phrases and self.breaks:
             raise ConfigError("breaks are kept of a text without phrases of its own; give one of phrases and breaks")
 
-    @property
-    def workers(self) -> int:
-        """Each worker keeps two files open; the result is the same for any number of them."""
-        return min(self.threads, max(1, files_to_spare() // 2))
-
 
 def encode(
     source: Any,
@@ -108,7 +107,7 @@ def encode(
                 progress(opened.meter.done, opened.meter.total)
 
         counted = _count(opened, how, folder, stack, report)
-        if opened.documents is not None:
+        if opened.in_words:
             how = replace(how, tokenizer=Tokenizer(TOKENS))
         corpus = _write(opened, counted, how, folder, stack)
     corpus.tokenizer = tokenizer_of(how.tokenizer)  # with the user's function, which no file holds
@@ -128,7 +127,7 @@ def _write(opened: Source, counted: _CountedText, how: EncodeOptions, folder: Pa
     if opened.records:
         tasks.append(background.submit(opened.records.write, folder / encoded.DOCUMENTS))
     rare = stack.enter_context(RareWords(folder))
-    numbered = counted.numbered(numbers, rare, marks=how.phrases or how.breaks, threads=how.workers)
+    numbered = counted.numbered(numbers, rare, marks=how.phrases or how.breaks, threads=how.threads)
     looks = background.submit(_looks, counted)
     words = background.submit(lambda: Vocabulary(list(counted.words.at(chosen)), counted.words.counts[chosen]))
     notes = opened.notes
@@ -146,12 +145,12 @@ def _write(opened: Source, counted: _CountedText, how: EncodeOptions, folder: Pa
         len(counted.words.counts), len(chosen), min_count, tuple(notes),
     )  # fmt: skip
     with explain_os_errors(writing=folder, kind=CorpusError):
-        rare.write(folder / encoded.RARE, how.workers)
+        rare.write(folder / encoded.RARE, how.threads)
         for task in tasks:
             task.result()
     tokenizer = tokenizer_of(how.tokenizer)
-    warnings = warnings_about(summary, **looks.result(), divided=tokenizer.divides_unspaced)
-    summary = summary.with_(warnings=tuple(warnings))
+    divided = "given" if tokenizer.options is None else tokenizer.options.unspaced
+    summary = summary.with_(warnings=tuple(warnings_about(summary, **looks.result(), divided=divided)))
     about = finish_corpus(folder, vocabulary, tokenizer, n_tokens, n_documents, summary)
     return EncodedCorpus(folder, about, vocabulary)  # what was written a moment ago needs no check
 
@@ -178,47 +177,13 @@ def new_folder(folder: Path) -> Iterator[None]:
 
 
 class SpilledBlock(NamedTuple):
-    """Where one block lies: `n_ids` int32 and then `n_ends` int64 at `position` of a worker's file."""
+    """Where one block lies in the file: `n_ids` int32 and then `n_ends` int64 at `position`."""
 
-    worker: int
+    worker: int  # in whose table its words are
     position: int
     n_ids: int
     n_ends: int
     broken: bool  # whether punctuation stands behind the last word
-
-
-class Spill:
-    """One worker's file: it alone writes, any thread may read; removed on leaving the context."""
-
-    def __init__(self, folder: Path, worker: int) -> None:
-        self._folder, self._path, self._worker = folder, folder / f"spill-{worker}.bin", worker
-        with explain_os_errors(writing=folder, kind=CorpusError):
-            self._file = self._path.open("wb")
-
-    def append(self, ids: Ids, ends: Ends, broken: bool) -> SpilledBlock:
-        position = self._file.tell()
-        with explain_os_errors(writing=self._folder, kind=CorpusError):
-            self._file.write(ids.data)
-            self._file.write(ends.data)
-            self._file.flush()
-        return SpilledBlock(self._worker, position, len(ids), len(ends), broken)
-
-    def read(self, block: SpilledBlock) -> tuple[Ids, Ends]:
-        with explain_os_errors(writing=self._folder, kind=CorpusError):
-            ids = np.fromfile(self._path, np.int32, block.n_ids, offset=block.position)
-            ends = np.fromfile(self._path, np.int64, block.n_ends, offset=block.position + ids.nbytes)
-        if len(ids) + len(ends) < block.n_ids + block.n_ends:
-            raise CorpusError(f"{self._path}: was cut short by somebody else; choose another folder")
-        return ids, ends
-
-    def __enter__(self) -> Spill:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with suppress(OSError):  # on a full disk, closing tries to write; the folder goes with all that is in it
-            self._file.close()
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
 
 
 class _Numbered(NamedTuple):
@@ -237,7 +202,7 @@ class _CountedText:
     """A text that is counted and spilled.
 
     Args:
-        spilled: its blocks, in the order of the text.
+        spilled: its blocks, in the order of the text; spill: the file with them.
         words: its distinct words.
         places: for each worker, where its words are among all; None where there is one worker only.
 
@@ -248,11 +213,19 @@ class _CountedText:
     """
 
     def __init__(
-        self, spilled: Sequence[SpilledBlock], spills: Sequence[Spill], words: CountedWords, places: list[Ids] | None
+        self, spilled: Sequence[SpilledBlock], spill: Path, words: CountedWords, places: list[Ids] | None
     ) -> None:
-        self.spilled, self._spills, self.words, self._places = spilled, spills, words, places
+        self.spilled, self._spill, self.words, self._places = spilled, spill, words, places
         self.hashes = words.words.hashes()
         self.n_kept = self.n_empty = self.n_unknown = 0
+
+    def _read(self, block: SpilledBlock) -> tuple[Ids, Ends]:
+        with explain_os_errors(writing=self._spill.parent, kind=CorpusError):
+            ids = np.fromfile(self._spill, np.int32, block.n_ids, offset=block.position)
+            ends = np.fromfile(self._spill, np.int64, block.n_ends, offset=block.position + ids.nbytes)
+        if len(ids) + len(ends) < block.n_ids + block.n_ends:
+            raise CorpusError(f"{self._spill}: was cut short by somebody else; choose another folder")
+        return ids, ends
 
     def numbered(self, numbers: Ids, rare: RareWords, *, marks: bool, threads: int) -> Iterator[tuple[Ids, Ends]]:
         """The blocks in the order of the text, with their final ids.
@@ -264,7 +237,7 @@ class _CountedText:
         of_workers = [numbers] if self._places is None else [numbers[places] for places in self._places]
 
         def work(_: int, spilled: SpilledBlock) -> _Numbered:
-            raw_ids, raw_ends = self._spills[spilled.worker].read(spilled)
+            raw_ids, raw_ends = self._read(spilled)
             own = of_workers[spilled.worker]
             ids, ends = renumbered(raw_ids, raw_ends, own, marks)
             raw_ids &= ID_MASK
@@ -294,35 +267,37 @@ class _CountedText:
 def _count(
     opened: Source, how: EncodeOptions, folder: Path, stack: ExitStack, report: Callable[[], object]
 ) -> _CountedText:
-    """Read, count and spill a source; the spills are removed with `stack`."""
-    tables, batches = tables_and_batches(opened, tokenizer_of(how.tokenizer), how.workers, how.block_size)
-    spills = [stack.enter_context(Spill(folder, worker)) for worker in range(len(tables))]
+    """Read, count and spill a source; the spill is removed with `stack`."""
+    tables, blocks = tables_and_blocks(opened, tokenizer_of(how.tokenizer), how.threads, how.block_size)
+    spill = stack.enter_context(SpillFile(folder / "spill.bin", CorpusError))
 
-    def work(worker: int, batch: Any) -> SpilledBlock:
-        return spills[worker].append(*tables[worker].feed(batch))
+    def work(worker: int, block: bytes) -> SpilledBlock:
+        ids, ends, broken = tables[worker].feed(block)
+        return SpilledBlock(worker, spill.append(ids.data, ends.data), len(ids), len(ends), broken)
 
     spilled = []
-    for block in in_order(batches, work, len(tables)):
+    for block in in_order(blocks, work, len(tables)):
         spilled.append(block)
         report()
-    if len(tables) == 1:
-        return _CountedText(spilled, spills, tables[0].counted(), None)
-    return _CountedText(spilled, spills, *merge_tables([table for table in tables if isinstance(table, WordTable)]))
+    counted, places = merge_tables(tables) if len(tables) > 1 else (tables[0].counted(), None)
+    return _CountedText(spilled, spill.path, counted, places)
 
 
 def _looks(counted: _CountedText) -> dict[str, Any]:
     """What words look like, by some of the distinct ones and some of the long ones; see `warnings_about`."""
     words, counts = counted.words.words, counted.words.counts
-    places, _ = _some(np.arange(len(counts)), counted.hashes)
     candidates, share = _some(np.flatnonzero(np.diff(words.offsets) >= LONG_WORD), counted.hashes)
     found = zip(counts[candidates].tolist(), counted.words.at(candidates), strict=True)
     long = [(count, word) for count, word in found if len(word) >= LONG_WORD]
-    names, often = list(counted.words.at(places)), counts[places].tolist()
+    places, _ = _some(np.arange(len(counts)), counted.hashes)
+    both = list(zip(counts[places].tolist(), counted.words.at(places), strict=True))
+    unspaced = sum(count * len("".join(UNSPACED.findall(word))) for count, word in both if not word.isascii())
+    numbers = sum(count for count, word in both if not any(map(str.isalpha, word)))
     return {
         "long_words": round(sum(count for count, _ in long) * share),
         "longest": max(long, key=lambda one: (len(one[1]), one[1]))[1] if long else "",
-        "unspaced": unspaced_share(names, often),
-        "numbers": numbers_share(names, often),
+        "unspaced": unspaced / max(sum(count * len(word) for count, word in both), 1),
+        "numbers": numbers / max(counts[places].sum(), 1),
     }
 
 
@@ -331,3 +306,84 @@ def _some(places: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> tuple
     every = max(1, len(places) // _WORDS_LOOKED_AT)
     chosen = places[hashes[places] % np.uint64(every) == 0]
     return chosen, len(places) / max(len(chosen), 1)
+
+
+_PREVIEWED = 1000  # documents in which to look for what is left out
+_EXAMPLES = 8
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,60}>|&#?\w{1,31};")
+# What a joined word looks like; the first that fits is its kind.
+_JOINED = {
+    "phrases": re.compile(r".+ .+"),
+    "addresses": re.compile(r".*(?:@.+\..|://|\w\.[a-z]{2,}$).*"),
+    "tags and mentions": re.compile(r"[#@]\w"),
+    "symbols": re.compile(r".*(?:\+\+|#)|\.\w"),
+    "abbreviations": re.compile(r"(?:\w\.){2,}$"),
+    "numbers": re.compile(r".*\d[.,]\d"),
+    "hyphens": re.compile(r".*\w-\w"),
+    "emoji": re.compile(r"[^\w']"),
+}
+
+
+def preview(
+    texts: Iterable[Any],
+    tokenizer: TokenizerLike = "words",
+    *,
+    phrases: bool = False,
+    min_count: int | None = None,
+    top: int = 50,
+) -> dict[str, Any]:
+    """What becomes of texts: counts, the most frequent words, examples of what was joined and what was left out.
+
+    Example:
+        >>> found = preview(["COVID-19 in the U.S. (see http://x.org)", "covid-19 again"], top=1)
+        >>> found["tokens"], found["top"], found["joined"]["hyphens"]
+        (8, [('covid-19', 2)], ['covid-19'])
+    """
+    chosen = tokenizer_of(tokenizer)
+    seen: list[str] = []
+
+    def passed_on() -> Iterator[Any]:
+        for text in texts:
+            if isinstance(text, str) and len(seen) < _PREVIEWED:
+                seen.append(text)
+            yield text
+
+    with (
+        tempfile.TemporaryDirectory(prefix="spherevec-") as folder,
+        encode(
+            passed_on(), Path(folder, "corpus"), min_count=1, tokenizer=chosen, phrases=phrases, keep_text=0
+        ) as corpus,
+    ):
+        words, counts = corpus.vocabulary.words, corpus.vocabulary.counts
+        least = default_min_count(corpus.raw_tokens) if min_count is None else min_count
+        joined: dict[str, list[str]] = {}
+        for word in words:
+            kind = next((kind for kind, form in _JOINED.items() if form.match(word)), None)
+            if kind and len(joined.setdefault(kind, [])) < _EXAMPLES:
+                joined[kind].append(word)
+        return {
+            "tokenizer": str(corpus.tokenizer),
+            "documents": corpus.n_documents,
+            "empty": corpus.summary.empty,
+            "tokens": corpus.raw_tokens,
+            "words": len(words),
+            "min_count": least,
+            "rare": int((counts < least).sum()),
+            "top": list(zip(words[:top], counts[:top].tolist(), strict=True)),
+            "joined": joined,
+            "left_out": _left_out(seen, chosen),
+            "warnings": list(corpus.summary.warnings),
+        }
+
+
+def _left_out(texts: Iterable[str], tokenizer: Tokenizer) -> list[tuple[str, int]]:
+    """Markup and signs that are no part of any word, the most frequent first."""
+    found = Counter[str]()
+    cleans = bool(tokenizer.description().get("options", {}).get("html"))
+    for text in texts:
+        if cleans:
+            found.update(_MARKUP.findall(text))
+            text = _MARKUP.sub(" ", text)
+        signs = Counter(sign for sign in text if kind_of(sign) == OTHER)
+        found.update(signs - Counter(sign for word in tokenize(text, tokenizer) for sign in word))
+    return found.most_common(2 * _EXAMPLES)

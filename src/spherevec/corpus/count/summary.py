@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
-
-from spherevec.corpus.tokenize.characters import UNSPACED_RANGES, within
 
 LONG_WORD = 100  # characters
 
@@ -68,23 +66,6 @@ class CorpusSummary:
         lines = ["; ".join(parts)]
         lines += [*self.notes, *self.settings, *(f"warning: {warning}" for warning in self.warnings)]
         return "\n".join(lines)
-
-
-def unspaced_share(words: Iterable[str], counts: Iterable[int]) -> float:
-    """The share of characters in scripts that are written without spaces."""
-    unspaced = total = 0
-    for word, count in zip(words, counts, strict=True):
-        total += count * len(word)
-        if not word.isascii():
-            unspaced += count * sum(within(ord(character), UNSPACED_RANGES) for character in word)
-    return unspaced / max(total, 1)
-
-
-def numbers_share(words: Iterable[str], counts: Iterable[int]) -> float:
-    """The share of words without any letter."""
-    both = list(zip(words, counts, strict=True))
-    without = sum(count for word, count in both if not any(map(str.isalpha, word)))
-    return without / max(sum(count for _, count in both), 1)
 
 
 def warnings_about(

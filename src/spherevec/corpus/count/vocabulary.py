@@ -1,28 +1,39 @@
-"""Counted words, the vocabulary that a model knows, and the words below `min_count`, which get no vector.
+"""Counted words, the vocabulary that a model knows, new texts in its words, and words below `min_count`.
 
-Search finds the documents of rare words by hashes. When more text comes, some words reach `min_count`. Memory and disk
-are bounded: of very many rare words only the most frequent are kept.
+Those get no vector; search finds their documents by hashes. When more text comes, some words reach `min_count`. Memory
+and disk are bounded: of very many rare words only the most frequent are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import re
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
 from spherevec.corpus.tokenize.phrases import PhraseFinder, phrases_of
+from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from spherevec.errors import CorpusError, FormatError
-from spherevec.storage.os_errors import explain_os_errors
+from spherevec.storage.files import SpillFile
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
+
+if TYPE_CHECKING:
+    from spherevec.corpus.count.word_table import TokenizedBlock
+    from spherevec.corpus.read.readers import Document
+
+Ids = npt.NDArray[np.int32]
+Ends = npt.NDArray[np.int64]  # where each document ends: how many ids come before
 
 _LETTERS = 7  # that are compared at a time where words are sorted
 
@@ -159,44 +170,30 @@ def _sorted(hashes: Hashes, rows: Rows, threads: int) -> tuple[Hashes, Rows]:
     return np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts])
 
 
-class RareWords:
-    """Collects a hash and a row for each occurrence of a dropped word, in a file, until all are sorted.
-
-    Args:
-        folder: where the files are.
-    """
+class RareWords(ExitStack):
+    """Collects a hash and a row for each occurrence of a dropped word, in files of `folder`, until all are sorted."""
 
     def __init__(self, folder: Path) -> None:
-        self._paths = folder / "rare-hashes.bin", folder / "rare-rows.bin"
-        with explain_os_errors(writing=folder):
-            self._hashes, self._rows = (path.open("wb") for path in self._paths)
+        super().__init__()
         self._n_pairs = 0
+        self._hashes = self.enter_context(SpillFile(folder / "rare-hashes.bin"))
+        self._rows = self.enter_context(SpillFile(folder / "rare-rows.bin"))
 
     def add(self, hashes: Hashes, rows: Rows) -> None:
         """Some occurrences: the hash of the word, and the document that it stands in."""
         self._n_pairs += len(hashes)
         if self._n_pairs <= MOST_PAIRS:
-            with explain_os_errors(writing=self._paths[0].parent):
-                self._hashes.write(hashes.data)
-                self._rows.write(rows.data)
+            self._hashes.append(hashes.data)
+            self._rows.append(rows.data)
 
     def write(self, path: Path, threads: int = 1) -> None:
         """Write all pairs, sorted by hash and row; none where there are too many."""
-        self._hashes.flush()
-        self._rows.flush()
-        few = self._n_pairs <= MOST_PAIRS
-        hashes = np.fromfile(self._paths[0], np.uint64) if few else np.zeros(0, np.uint64)
-        rows = np.fromfile(self._paths[1], np.int32) if few else np.zeros(0, np.int32)
+        n_pairs = self._n_pairs if self._n_pairs <= MOST_PAIRS else 0
+        hashes, rows = (
+            np.fromfile(self._hashes.path, np.uint64, n_pairs),
+            np.fromfile(self._rows.path, np.int32, n_pairs),
+        )
         write_tensors(path, dict(zip(("hashes", "rows"), _sorted(hashes, rows, threads), strict=True)))
-
-    def __enter__(self) -> RareWords:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for file, path in zip((self._hashes, self._rows), self._paths, strict=True):
-            with suppress(OSError):  # on a full disk, closing tries to write; the folder goes with all that is in it
-                file.close()
-                path.unlink(missing_ok=True)
 
 
 MOST_WORDS = 250_000  # some 4 MB
@@ -272,3 +269,97 @@ class RareCounts:
         for word in without:
             total.pop(word, None)
         return RareCounts.of(total, most)
+
+
+_SHARED_BLOCK = 1 << 17  # bytes of a block where several threads share the work
+_FEW_CHARACTERS = 1 << 14  # of all texts together: plain Python is done before compiled code is loaded
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+StandIns = Callable[[list[str]], Ids]
+
+
+def encode_texts(
+    texts: Iterable[Document],
+    vocabulary: Vocabulary,
+    tokenizer: TokenizerLike = "words",
+    stand_ins: StandIns | None = None,
+    threads: int = 1,
+) -> tuple[Ids, Ends, Ends]:
+    """New documents in the words of a given vocabulary, in memory.
+
+    Args:
+        stand_ins: gives for each of some unknown words the id of a known word that is taken instead, -1 for none.
+        threads: how many to use; the result is the same for any number.
+
+    Returns:
+        ids (words,), offsets (documents + 1,), and how many words of each document are unknown (documents,), without
+        those that have a stand-in.
+    """
+    tokenizer = tokenizer_of(tokenizer)
+    if isinstance(texts, list) and _are_few(texts, vocabulary, tokenizer):
+        return _encode_few(texts, vocabulary, tokenizer, stand_ins)
+    from spherevec.corpus.count.word_table import in_words_of, tables_and_blocks
+    from spherevec.corpus.read.readers import open_documents
+    from spherevec.corpus.read.streams import BLOCK_SIZE
+    from spherevec.corpus.tokenize.characters import BREAK_BIT
+
+    documents = iter(texts)
+    first = list(islice(documents, 1))
+    if not first:
+        return np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64)
+    size = BLOCK_SIZE if threads == 1 else _SHARED_BLOCK
+    tables, blocks = tables_and_blocks(open_documents(chain(first, documents)), tokenizer, threads, size)
+    ahead = list(islice(blocks, 2))  # one block alone needs no threads
+
+    def work(worker: int, block: bytes) -> tuple[int, TokenizedBlock]:
+        return worker, tables[worker].feed(block)
+
+    tokenized = list(in_order(chain(ahead, blocks), work, len(tables) if len(ahead) > 1 else 1))
+    columns = [table.counted().words for table in tables]
+    numbers = np.concatenate([vocabulary.ids_of(column) for column in columns])
+    if stand_ins is not None and (missing := np.flatnonzero(numbers < 0)).size:
+        words = [word for column in columns for word in column]
+        unknown = list(dict.fromkeys(words[at] for at in missing))
+        found = dict(zip(unknown, stand_ins(unknown).tolist(), strict=True))
+        numbers[missing] = [found[words[at]] for at in missing]
+    # All blocks as one, since a long document may lie in several; the words of a table come behind those before it.
+    first_word = np.cumsum([0, *map(len, columns)])
+    before, broken = 0, True  # ids so far; punctuation stands at the end of the last block
+    ids, ends = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    for worker, block in tokenized:
+        own = block.ids + np.int32(first_word[worker])
+        if len(own) and broken:
+            own[0] |= BREAK_BIT
+        broken = block.broken or (broken and not len(own))
+        ids.append(own)
+        ends.append(block.ends + before)
+        before += len(own)
+    all_ends = np.concatenate(ends)
+    kept, bounds, known = in_words_of(vocabulary, np.concatenate(ids), all_ends, numbers)
+    return kept, bounds, np.diff(all_ends, prepend=0) - known
+
+
+def _are_few(texts: list[Any], vocabulary: Vocabulary, tokenizer: Tokenizer) -> bool:
+    """Whether the texts are so short that plain Python encodes them, as compiled code would."""
+    if vocabulary.phrases or not tokenizer.compiled or not all(isinstance(text, str) for text in texts):
+        return False
+    # Compiled code replaces lone surrogates.
+    return sum(map(len, texts)) <= _FEW_CHARACTERS and not any(map(_SURROGATE.search, texts))
+
+
+def _encode_few(
+    texts: list[str], vocabulary: Vocabulary, tokenizer: Tokenizer, stand_ins: StandIns | None
+) -> tuple[Ids, Ends, Ends]:
+    documents = [tokenizer.words(text) for text in texts]
+    known: Mapping[str, int] = vocabulary.word_to_id
+    if stand_ins is not None:
+        missing = list(dict.fromkeys(word for words in documents for word in words if word not in known))
+        found = zip(missing, stand_ins(missing).tolist() if missing else [], strict=True)
+        if guessed := {word: number for word, number in found if number >= 0}:
+            known = ChainMap(guessed, vocabulary.word_to_id)  # the vocabulary is not copied for a query
+    ids = [[known[word] for word in words if word in known] for words in documents]
+    lengths = np.array([len(one) for one in ids], np.int64)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    unknown = np.array([len(words) for words in documents], np.int64) - lengths
+    return np.array([number for one in ids for number in one], np.int32), offsets, unknown

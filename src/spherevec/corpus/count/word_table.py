@@ -1,34 +1,29 @@
-"""Growing tables of distinct words, fed with blocks of text or with lists of words; several as one."""
+"""Growing tables of distinct words, fed with blocks of text; several as one."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spherevec.corpus.count.vocabulary import CountedWords, Vocabulary
-from spherevec.corpus.read.guard import newlines_in
+from spherevec.corpus.count.vocabulary import CountedWords, Ends, Ids, Vocabulary
 from spherevec.corpus.read.readers import Source
-from spherevec.corpus.read.streams import utf8
+from spherevec.corpus.read.streams import NEWLINE_IN_WORD, WORD_END, newlines_in, word_piece
 from spherevec.corpus.tokenize import scanner_kernel as kernel
-from spherevec.corpus.tokenize.characters import ID_MASK, PADDING, character_tables, white_space_tables
+from spherevec.corpus.tokenize.characters import ID_MASK, PADDING, WHITE_SPACE, character_tables, tables_that_cut_at
 from spherevec.corpus.tokenize.cleaning import cleaned, normalise_block, segmented_block
-from spherevec.corpus.tokenize.tokenizer import Tokenizer
+from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer
 from spherevec.corpus.tokenize.words import TokenizerOptions
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
 from spherevec.threads import in_order
 
 _FIRST_WORDS = 1 << 14
+_MOST_THREADS = 64  # the thread that reads for all of them would not keep up with more
 _MOST_WORDS = ID_MASK  # ids are int32, and one bit marks punctuation
-_BYTES_A_WORD = 6  # roughly, to make batches of words about as large as blocks of text
-
-
-Ids = npt.NDArray[np.int32]
-Ends = npt.NDArray[np.int64]
 
 
 class TokenizedBlock(NamedTuple):
@@ -43,13 +38,14 @@ class WordTable:
     """Distinct words in the order of their first occurrence; the layout is described in the kernel's file.
 
     Args:
-        tokenizer: one that is compiled.
+        tokenizer: one that is compiled, or that of lists of words, see `word_piece`.
     """
 
     def __init__(self, tokenizer: Tokenizer, first_words: int = _FIRST_WORDS) -> None:
-        assert tokenizer.compiled
         self._options = options = tokenizer.options
-        tables, rules = white_space_tables(), [0] * len(kernel.RULES)
+        self._in_words = tokenizer.name == TOKENS
+        tables = tables_that_cut_at(b"\n" + WORD_END if self._in_words else WHITE_SPACE)
+        rules = [0] * len(kernel.RULES)
         if options is not None:
             tables = character_tables(options.lowercase, options.emoji, options.unspaced != "bigrams")
             choices = TokenizerOptions.choices()
@@ -70,8 +66,10 @@ class WordTable:
 
     def counted(self) -> CountedWords:
         """All words, with their counts."""
-        used = int(self._starts[self._n_words])
-        return CountedWords(TextColumn(self._starts[: self._n_words + 1], self._arena[:used]), self.counts)
+        arena = self._arena[: self._starts[self._n_words]]
+        if self._in_words:
+            arena = np.where(arena == ord(NEWLINE_IN_WORD), np.uint8(ord("\n")), arena)
+        return CountedWords(TextColumn(self._starts[: self._n_words + 1], arena), self.counts)
 
     def hashes(self) -> npt.NDArray[np.int64]:
         """31 bits for each word, (words,)."""
@@ -120,81 +118,16 @@ class WordTable:
         self._slots = slots
 
 
-class Table(Protocol):
-    """Distinct words, numbered as they come: `WordTable` is fed blocks of text, `WordLists` lists of words."""
-
-    @property
-    def counts(self) -> npt.NDArray[np.int64]: ...
-
-    def counted(self) -> CountedWords: ...
-
-    def feed(self, batch: Any) -> TokenizedBlock: ...
-
-
-class _Numbers(dict[str, int]):
-    """The number of each word, given to it when it is first asked for."""
-
-    def __missing__(self, word: object) -> int:
-        if not isinstance(word, str):
-            raise TypeError
-        whole = utf8(word).decode()
-        number = self[word] = len(self) if whole == word else self[whole]
-        return number
-
-
-class WordLists:
-    """Distinct words of documents that are lists of words; empty strings are no words."""
-
-    def __init__(self) -> None:
-        self._numbers = _Numbers()
-        self._n_documents = 0
-        self.counts = np.zeros(0, np.int64)
-
-    def counted(self) -> CountedWords:
-        """All words, with their counts."""
-        return CountedWords(TextColumn.of(self._numbers), self.counts)
-
-    def feed(self, batch: Sequence[Iterable[str]]) -> TokenizedBlock:
-        ids, ends = array("i"), array("q")
-        for document in batch:
-            self._n_documents += 1
-            try:
-                ids.extend(map(self._numbers.__getitem__, filter(None, document)))
-            except TypeError:
-                strange = next(repr(word) for word in document if not isinstance(word, str))
-                place = f"document {self._n_documents - 1} (counted from 0)"
-                raise CorpusError(f"{place}: {strange[:60]} is not a word; words are strings") from None
-            ends.append(len(ids))
-        numbers = np.frombuffer(ids, np.int32)
-        counts = np.bincount(numbers, minlength=len(self._numbers))
-        counts[: len(self.counts)] += self.counts
-        self.counts = counts
-        return TokenizedBlock(numbers, np.frombuffer(ends, np.int64), True)
-
-
-def tables_and_batches(
+def tables_and_blocks(
     source: Source, tokenizer: Tokenizer, threads: int, size: int
-) -> tuple[list[Table], Iterator[Any]]:
-    """A table for each thread that can be of use, and what to feed them with."""
-    if source.documents is not None:
-        return [WordLists()], _batches(source.documents, size)
-    if not tokenizer.compiled:
+) -> tuple[list[WordTable], Iterator[bytes]]:
+    """A table of words for each thread, and the blocks of text to feed them with."""
+    if not source.in_words and not tokenizer.compiled:
         function = tokenizer.needed_function()
-        return [WordLists()], _batches((list(function(text)) for text in source.texts()), size)
-    return [WordTable(tokenizer) for _ in range(threads)], source.blocks(size)
-
-
-def _batches(documents: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
-    batch: list[Sequence[str]] = []
-    n_words = 0
-    for document in documents:
-        batch.append(document)
-        n_words += 1 + len(document)
-        if n_words * _BYTES_A_WORD >= size:
-            yield batch
-            batch, n_words = [], 0
-    if batch:
-        yield batch
+        lists = enumerate(list(function(text)) for text in source.texts())
+        source = replace(source, pieces=(word_piece(words, number) for number, words in lists), in_words=True)
+    rules = Tokenizer(TOKENS) if source.in_words else tokenizer
+    return [WordTable(rules) for _ in range(min(threads, _MOST_THREADS))], source.blocks(size)
 
 
 _HASH_BITS = 31

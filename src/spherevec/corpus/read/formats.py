@@ -11,8 +11,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from spherevec.corpus.read import markup, tables
-from spherevec.corpus.read.guard import guarded
-from spherevec.corpus.read.streams import COMPRESSED, STDIN, InputFile
+from spherevec.corpus.read.streams import COMPRESSED, STDIN, InputFile, guarded
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
 
@@ -28,7 +27,7 @@ class Format:
         row: what a document of it is called in messages.
         one_document: a file is one document; a folder of them is a corpus.
         fields: it has fields beside the text.
-        spelled: its cells have no types: text may spell a number.
+        untyped: its cells have no types: text may spell a number.
         begins: what standard input begins with if it is of this format.
         split: how machines share a file: by "lines", by "row groups", or not at all.
     """
@@ -39,13 +38,13 @@ class Format:
     row: str = "line"
     one_document: bool = False
     fields: bool = True
-    spelled: bool = False
+    untyped: bool = False
     begins: bytes = b""
     split: str | None = None
 
 
 TEXT = Format("text", (".txt", ".md", ".text"), fields=False, split="lines")
-CSV = Format("CSV", (".csv", ".tsv", ".tab", ".psv"), tables.csv_rows, spelled=True)
+CSV = Format("CSV", (".csv", ".tsv", ".tab", ".psv"), tables.csv_rows, untyped=True)
 EMAIL = Format("e-mail", (".eml",), markup.email_rows, "mail", one_document=True)
 FORMATS = [
     TEXT,

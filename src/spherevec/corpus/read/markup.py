@@ -12,9 +12,8 @@ from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO
 
-from spherevec.corpus.read.guard import UnreadableError, guarded
 from spherevec.corpus.read.options import AUTO
-from spherevec.corpus.read.streams import InputFile, found_encoding, open_stream
+from spherevec.corpus.read.streams import InputFile, UnreadableError, found_encoding, guarded, open_stream
 from spherevec.corpus.read.tables import make_row
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError

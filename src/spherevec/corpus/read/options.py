@@ -122,7 +122,7 @@ class ReadOptions:
         False, "True where documents are pairs of an id and a text; or the ids themselves, one a document."
     )
     # The fields are those of an earlier text: a source that has no fields at all is read without them.
-    if_there: bool = field(default=False)
+    fields_optional: bool = field(default=False)
     columns_seen: set[str] = field(default_factory=set, compare=False)
 
     def __post_init__(self) -> None:

@@ -13,11 +13,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from spherevec.corpus.read import formats
+from spherevec.corpus.read import formats, streams
 from spherevec.corpus.read.formats import CSV, REFUSED, Item, ending, format_by_ending, items_of
-from spherevec.corpus.read.guard import UnreadableError, bounded, guarded
 from spherevec.corpus.read.options import ReadOptions, listed
-from spherevec.corpus.read.streams import BLOCK_SIZE, STDIN, InputFile, Meter, blocks, check_encoding, lines, utf8
+from spherevec.corpus.read.streams import STDIN, InputFile, Meter, UnreadableError, guarded
 from spherevec.corpus.read.tables import make_row, record_rows
 from spherevec.corpus.table.records import RecordBuilder, Row
 from spherevec.errors import CorpusError
@@ -111,11 +110,6 @@ def _alike(pairs: Iterable[tuple[Any, Any]], in_words: bool) -> Iterator[Row]:
             wanted = "a list of words like the first" if in_words else "a string like the first"
             hint = "" if in_words else "; make it '' if it is empty"
             raise CorpusError(f"document {number} (counted from 0) must be {wanted}, not {_shown(document)}{hint}")
-        for word in document if in_words else ():
-            if not isinstance(word, str):
-                raise CorpusError(
-                    f"document {number} (counted from 0): {_shown(word)} is not a word; words are strings"
-                )
         yield Row(document, {} if id is None else {"id": id}, number=number)
 
 
@@ -196,33 +190,33 @@ def _frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
 
 @dataclass
 class Source:
-    """A corpus to be read once: either `pieces` of UTF-8 text, or `documents` that are already lists of words.
+    """A corpus to be read once.
 
     Attributes:
+        pieces: of text in which a newline ends a document.
         records: gets what is kept of each document while it is read; None where nothing is.
         notes: what was found out about the source and the user should know, complete when all is read.
+        in_words: documents are lists of words, see `streams.word_piece`.
     """
 
-    pieces: Iterator[bytes] | None = None
-    documents: Iterator[Sequence[str]] | None = None
+    pieces: Iterator[bytes]
     records: RecordBuilder | None = None
     meter: Meter = field(default_factory=Meter)
     name: str = "the corpus"
     notes: list[str] = field(default_factory=list)
+    in_words: bool = False
 
     def texts(self) -> Iterator[str]:
         """The documents of a text source, one string each."""
-        assert self.pieces is not None
-        return (line[:-1].decode() for line in lines(self.pieces, self.name))
+        return (line[:-1].decode() for line in streams.lines(self.pieces, self.name))
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """The text in blocks of about `size` bytes that never end inside a word."""
-        assert self.pieces is not None
-        return blocks(self.pieces, size, self.name)
+        return streams.blocks(self.pieces, size, self.name)
 
     def all(self) -> Iterator[Document]:
         """The documents, texts or lists of words."""
-        return self.texts() if self.documents is None else self.documents
+        return map(streams.words_of, streams.lines(self.pieces, self.name)) if self.in_words else self.texts()
 
 
 def read_documents(source: Any, reading: ReadOptions | None = None, **options: Any) -> Iterator[Document]:
@@ -239,7 +233,7 @@ def read_documents(source: Any, reading: ReadOptions | None = None, **options: A
 def open_source(
     source: Any,
     options: ReadOptions | None = None,
-    size: int = BLOCK_SIZE,
+    size: int = streams.BLOCK_SIZE,
     records_in: Path | None = None,
 ) -> Source:
     """Find out what `source` is, and get ready to read it `size` bytes at a time.
@@ -248,10 +242,10 @@ def open_source(
         records_in: a folder for the columns that are kept of each document; None keeps nothing.
     """
     options = options or ReadOptions()
-    check_encoding(options.encoding)
+    streams.check_encoding(options.encoding)
     paths = paths_of(source)
-    if options.if_there:
-        source, options = _with_fields_if_there(source, paths, options)
+    if options.fields_optional:
+        source, options = _with_optional_fields(source, paths, options)
     builder = None if records_in is None else RecordBuilder(records_in, options)
     if paths is not None:
         return _open_files(paths, options, size, builder)
@@ -261,16 +255,11 @@ def open_source(
 def open_documents(documents: Any, options: ReadOptions | None = None, records: RecordBuilder | None = None) -> Source:
     """A data frame or an iterable; without options, documents that are known to be texts, or lists of words."""
     rows, in_words = documents_of(documents, options or ReadOptions(), paths=options is None)
-    rows = _recorded(rows, records, "document ", False)
-    source = Source(records=records)
-    if in_words:
-        source.documents = (row.text for row in rows)
-    else:
-        source.pieces = _metered(map(_piece_of, rows), source.meter)
-    return source
+    meter = Meter()
+    return Source(_metered(_pieces(rows, records, "document "), meter), records, meter, in_words=in_words)
 
 
-def _with_fields_if_there(
+def _with_optional_fields(
     source: Any, paths: Sequence[str | os.PathLike[str]] | None, options: ReadOptions
 ) -> tuple[Any, ReadOptions]:
     """The source, and options without fields where it has none: plain text files, or documents that are no records."""
@@ -302,7 +291,7 @@ def _open_files(
     meter = Meter(total=None if None in sizes else sum(one for one in sizes if one is not None))
     name = str(items[0].path) if len(items) == 1 else "the corpus"
     files = [(item, InputFile(item.path, item.name, options, meter, notes, size)) for item in items]
-    return Source(bounded(_file_pieces(files, builder), name), None, builder, meter, name, notes)
+    return Source(streams.bounded(_file_pieces(files, builder), name), builder, meter, name, notes)
 
 
 def _file_pieces(files: Sequence[tuple[Item, InputFile]], builder: RecordBuilder | None) -> Iterator[bytes]:
@@ -343,8 +332,7 @@ def _item_pieces(item: Item, file: InputFile, builder: RecordBuilder | None) -> 
         file.notes.append(f"standard input: read as {format.name}")
     if format.read is not None:
         with guarded(file.path, format.name):
-            rows = _recorded(format.read(file), builder, f"{file.path}, {format.row} ", format.spelled)
-            yield from map(_piece_of, rows)
+            yield from _pieces(format.read(file), builder, f"{file.path}, {format.row} ", format.untyped)
         return
     for piece in _one_line(file.text()) if item.whole else file.text():
         if builder:
@@ -362,16 +350,13 @@ def _one_line(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield held + b"\n"
 
 
-def _recorded(rows: Iterable[Row], builder: RecordBuilder | None, place: str, spelled: bool) -> Iterator[Row]:
+def _pieces(rows: Iterable[Row], builder: RecordBuilder | None, place: str, untyped: bool = False) -> Iterator[bytes]:
     for row in rows:
+        text = row.text
+        piece = streams.text_piece(text) if isinstance(text, str) else streams.word_piece(text, row.number)
         if builder is not None:
-            builder.add(row, f"{place}{row.number}", spelled)
-        yield row
-
-
-def _piece_of(row: Row) -> bytes:
-    assert isinstance(row.text, str)
-    return utf8(row.text).replace(b"\n", b" ") + b"\n"
+            builder.add(row, f"{place}{row.number}", untyped)
+        yield piece
 
 
 def _metered(pieces: Iterable[bytes], meter: Meter) -> Iterator[bytes]:

@@ -1,28 +1,133 @@
-"""Files as streams of bytes, decompressed by their ending, and as pieces of valid UTF-8."""
+"""Files as streams of bytes, decompressed by their ending, and as pieces of valid UTF-8.
+
+This is also the border to foreign readers: what they may cost, and what becomes of whatever they raise. How many
+documents and bytes a source may hold, and how far a compressed file may expand, is bounded. Each bound is an
+environment variable that a user can raise; the error names it.
+"""
 
 from __future__ import annotations
 
 import codecs
 import io
 import lzma
+import os
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, cast
 
-from spherevec.corpus.read.guard import DecompressionLimit, UnreadableError, guarded, newlines_in
+import numpy as np
+
 from spherevec.corpus.read.options import AUTO, ReadOptions
 from spherevec.corpus.tokenize.cleaning import LONGEST_TAG
-from spherevec.errors import ConfigError, CorpusError, MissingExtraError
+from spherevec.errors import ConfigError, CorpusError, MissingExtraError, SpherevecError
+from spherevec.storage.os_errors import explain_os_errors
+
+_DOCUMENTS = ("SPHEREVEC_MAX_DOCUMENTS", 1 << 26)
+_EMPTY = ("SPHEREVEC_MAX_EMPTY_DOCUMENTS", 1 << 22)
+_BYTES = ("SPHEREVEC_MAX_BYTES", 1 << 42)
+_EXPANSION = ("SPHEREVEC_MAX_EXPANSION", 250)
+# Below this, what a compressed file expands to harms nobody.
+_HARMLESS = 1 << 23
+# A document costs its place and, with the usual 100 numbers, a vector.
+_BYTES_A_DOCUMENT = 408
+_NEWLINE = 0x0A
+
+
+def limit(setting: tuple[str, int]) -> int:
+    """A bound: the user's, or the default."""
+    name, default = setting
+    given = os.environ.get(name, "")
+    if not given:
+        return default
+    if not (given.isascii() and given.isdigit() and len(given) < 19 and int(given) > 0):
+        raise ConfigError(f"{name} must be a whole number above 0, not {given!r:.40}")
+    return int(given)
+
+
+class UnreadableError(CorpusError):
+    """A document, or a file of one, that no reader makes sense of within its bounds; it may be skipped."""
+
+
+@contextmanager
+def guarded(name: str | Path, format: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong while `name` is read into one line: the disk, a decompressor, a parser of a format."""
+    with explain_os_errors(reading=name, kind=CorpusError):
+        try:
+            yield
+        except (SpherevecError, OSError):
+            raise
+        except EOFError:
+            raise UnreadableError(f"{name}: compressed file is truncated; copy or download it again") from None
+        except MemoryError:
+            raise UnreadableError(f"{name}: not enough memory to read it; split it into smaller files") from None
+        except Exception as error:  # of as many kinds as there are readers
+            kind, reason = type(error).__name__, " ".join(str(error).split())[:200]
+            if isinstance(error, zlib.error | lzma.LZMAError) or kind == "ZstdError":
+                raise UnreadableError(
+                    f"{name}: not a valid {Path(str(name)).suffix} file ({reason}); copy it again, or rename it if it "
+                    "is not compressed"
+                ) from None
+            what = f"cannot be read as {format}" if format else "cannot be read"
+            raise UnreadableError(f"{name}: {what} ({kind}: {reason}); correct it, or copy it again") from error
+
+
+class DecompressionLimit:
+    """Watches how far a compressed file expands."""
+
+    def __init__(self, name: object) -> None:
+        self._name, self._most = name, limit(_EXPANSION)
+        self._unpacked = 0
+
+    def add(self, unpacked: int, packed: int) -> None:
+        """Args: unpacked: further bytes that came out; packed: all bytes that went in so far."""
+        self._unpacked += unpacked
+        if self._unpacked > max(_HARMLESS, self._most * packed):
+            raise CorpusError(
+                f"{self._name}: {packed:,} bytes expand to {self._unpacked:,} and more, over {self._most} times as "
+                f"many; set {_EXPANSION[0]} higher if that is meant"
+            )
+
+
+def newlines_in(text: bytes) -> int:
+    """How many newlines there are. Other threads go on meanwhile, which `bytes.count` does not allow."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _NEWLINE))
+
+
+def bounded(pieces: Iterable[bytes], name: object) -> Iterator[bytes]:
+    """Pieces of text in which a newline ends a document, as long as there are not too many of either."""
+    most, most_empty, most_bytes = limit(_DOCUMENTS), limit(_EMPTY), limit(_BYTES)
+    documents = empty = size = 0
+    ended = True  # the last piece ended a document
+    for piece in pieces:
+        newlines = np.frombuffer(piece, np.uint8) == _NEWLINE
+        documents += int(np.count_nonzero(newlines))
+        empty += int(np.count_nonzero(newlines[1:] & newlines[:-1])) + bool(ended and newlines[:1].any())
+        ended = bool(newlines[-1]) if len(newlines) else ended
+        size += len(piece)
+        for count, highest, (setting, _), what in (
+            (documents, most, _DOCUMENTS, "documents"),
+            (empty, most_empty, _EMPTY, "empty documents"),
+        ):
+            if count > highest:
+                raise CorpusError(
+                    f"{name}: over {highest:,} {what}; at {_BYTES_A_DOCUMENT} bytes each that is over "
+                    f"{highest * _BYTES_A_DOCUMENT / 1e9:.1f} GB; set {setting} higher if that is meant"
+                )
+        if size > most_bytes:
+            raise CorpusError(f"{name}: over {most_bytes:,} bytes of text; set {_BYTES[0]} higher if that is meant")
+        yield piece
+
 
 BLOCK_SIZE = 1 << 20
 LONGEST_TEXT = 1 << 28  # bytes that are ever held as one text or one word
 _LONGEST_MARKUP = LONGEST_TAG + 64  # bytes of a tag with its name
+_CUTS_TRIED = 100  # in one piece; one may be found in the next
 STDIN = Path("-")  # a file of that name is given as ./-
 _PACKED_CHUNK = 1 << 10  # compressed bytes at a time: each of zstd's may unfold to 32 KB
 _XZ_MEMORY = 1 << 28  # four times what `xz -9` asks for
@@ -60,14 +165,6 @@ class _MeteredFile(io.FileIO):
         return n
 
 
-def _gzip_part() -> Any:
-    return zlib.decompressobj(zlib.MAX_WBITS + 16)
-
-
-def _xz_part() -> Any:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-
-
 def _zstd_part() -> Any:
     try:
         import zstandard
@@ -77,7 +174,11 @@ def _zstd_part() -> Any:
 
 
 # The endings of compressed files, and what decompresses one of the parts that such a file consists of.
-COMPRESSED = {".gz": _gzip_part, ".xz": _xz_part, ".zst": _zstd_part}
+COMPRESSED: dict[str, Callable[[], Any]] = {
+    ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS + 16),
+    ".xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
+    ".zst": _zstd_part,
+}
 
 
 class _Unpacked(io.RawIOBase):
@@ -319,36 +420,35 @@ class _Decoder:
 def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the corpus") -> Iterator[bytes]:
     """Join and cut pieces to blocks of about `size` bytes that end at white space, so never inside a word."""
     held: list[bytes] = []
-    held_size = 0
+    held_size, line = 0, b""  # the end of the line that the last piece ends in
     for piece in pieces:
         held.append(piece)
         held_size += len(piece)
-        if held_size < size:
-            continue
-        whole = b"".join(held) if b"\n" in piece or b" " in piece else b""
-        cut = _safe_cut(whole)
+        cut = _safe_cut(line, piece) if held_size >= size else 0
+        line = b"" if piece.endswith(b"\n") else (line + piece[-_LONGEST_MARKUP:])[-_LONGEST_MARKUP:]
         if cut:
-            yield whole[:cut]
-            held = [whole[cut:]]
-            held_size = len(held[0])
+            held[-1] = piece[:cut]
+            yield b"".join(held)
+            held, held_size = [piece[cut:]], len(piece) - cut
         elif held_size > LONGEST_TEXT:
             raise CorpusError(f"{name}: over {LONGEST_TEXT >> 20} MB without a space or a line break; is this text?")
     if held_size:
         yield b"".join(held)
 
 
-def _safe_cut(text: bytes) -> int:
-    """The last place at which to cut a text: behind white space and, inside a document, in no HTML tag; 0 if none."""
-    newline = text.rfind(b"\n")
+def _safe_cut(line: bytes, piece: bytes) -> int:
+    """The last place at which to cut a piece that follows `line`: behind white space and in no HTML tag; 0 if none."""
+    newline = piece.rfind(b"\n")
     if newline >= 0:
         return newline + 1
-    cut = text.rfind(b" ") + 1
-    while cut:
-        tag = text.rfind(b"<", max(0, cut - _LONGEST_MARKUP), cut)
-        if tag < 0 or text.find(b">", tag, cut) >= 0:
-            break
-        cut = text.rfind(b" ", 0, tag) + 1
-    return cut
+    text = line + piece
+    end = len(text)
+    for _ in range(_CUTS_TRIED):
+        cut = text.rfind(b" ", len(line), end) + 1
+        end = text.rfind(b"<", max(0, cut - _LONGEST_MARKUP), cut)
+        if cut == 0 or end < 0 or text.find(b">", end, cut) >= 0:
+            return max(0, cut - len(line))
+    return 0
 
 
 def lines(pieces: Iterable[bytes], name: str = "the corpus", longest: int = LONGEST_TEXT) -> Iterator[bytes]:
@@ -374,3 +474,30 @@ def utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def text_piece(text: str) -> bytes:
+    """A document as a line of text."""
+    return utf8(text).replace(b"\n", b" ") + b"\n"
+
+
+# Neither byte is in any UTF-8: the first ends a word where documents are lists of words, the second is a newline there.
+WORD_END, NEWLINE_IN_WORD = b"\xff", b"\xfe"
+
+
+def word_piece(words: Sequence[Any], number: int) -> bytes:
+    """A document that is a list of words, as a line of text; `number` is named where one of them is none."""
+    for word in words:
+        if not isinstance(word, str):
+            what = f"{type(word).__name__} {word!r:.40}"
+            raise CorpusError(f"document {number} (counted from 0): {what} is not a word; words are strings")
+    line = utf8("\n".join(words))
+    if line.count(b"\n") < len(words):
+        return line.replace(b"\n", WORD_END) + b"\n"
+    return WORD_END.join(utf8(word).replace(b"\n", NEWLINE_IN_WORD) for word in words) + b"\n"
+
+
+def words_of(piece: bytes) -> list[str]:
+    """The words of which `word_piece` made a line."""
+    parts = piece[:-1].replace(NEWLINE_IN_WORD, b"\n").split(WORD_END)
+    return [word.decode() for word in parts if word]

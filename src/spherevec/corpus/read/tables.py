@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from importlib.util import find_spec
+from inspect import getsource
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from spherevec.corpus.read.guard import DecompressionLimit, UnreadableError
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
-from spherevec.corpus.read.streams import InputFile, unchanged
+from spherevec.corpus.read.streams import DecompressionLimit, InputFile, UnreadableError, unchanged
 from spherevec.corpus.table.field_types import is_missing, written
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError
@@ -31,7 +31,6 @@ LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be m
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SEPARATOR_LINE = re.compile(rb'"?sep=([^\r\n])"?\r?\n')  # what Excel may write before the header
 _SPACE = re.compile(r"[ \t\n\r]*")
-_SHEET_PROCESS = Path(__file__).with_name("sheet_process.py")
 _ROWS = 32  # of Parquet at a time: a few bytes of a file can stand for a long text in each
 
 
@@ -342,11 +341,45 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
                 yield make_row(options, cells, f"{path}, row ", number)
 
 
+def _print_sheet(path: str, sheet: str, size: int) -> None:
+    """Print the names of the sheets, then the rows of the one that is wanted, the first for '', as JSON lines.
+
+    The source of this function runs in a process of its own, within limits of memory and processor time: a spreadsheet
+    of a few bytes can stand for billions of cells, and the native reader ends its process where memory does.
+    """
+    import json
+    import sys
+    from datetime import date, timedelta
+
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        pass
+    else:
+        memory, seconds = (2 << 30) + 100 * size, 20 + (size >> 18)
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    import python_calamine
+
+    def typed(value):  # type: ignore[no-untyped-def]
+        """Dates are told from text; times of day and durations are text."""
+        if isinstance(value, timedelta):
+            return str(value)
+        return {"date": value.isoformat()} if isinstance(value, date) else value.isoformat()
+
+    book = python_calamine.load_workbook(path)
+    sys.stdout.write(json.dumps(book.sheet_names) + "\n")
+    if book.sheet_names and (not sheet or sheet in book.sheet_names):
+        for row in book.get_sheet_by_name(sheet or book.sheet_names[0]).iter_rows():
+            sys.stdout.write(json.dumps(row, default=typed) + "\n")
+
+
 def _sheet_cells(file: InputFile) -> Iterator[Any]:
     """What the process prints: the names of the sheets, then lists of cells."""
     path, size = file.path, file.path.stat().st_size
     limit = DecompressionLimit(path)
-    command = [sys.executable, "-P", str(_SHEET_PROCESS), str(path.absolute()), file.options.sheet or "", str(size)]
+    code = f"import sys\n{getsource(_print_sheet)}\n_print_sheet(*sys.argv[1:3], int(sys.argv[3]))"
+    command = [sys.executable, "-P", "-c", code, str(path.absolute()), file.options.sheet or "", str(size)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         try:

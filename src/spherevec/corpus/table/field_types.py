@@ -158,11 +158,11 @@ class KindFinder:
     def date(self, text: str) -> int | None:
         return date_as(text, min(self._forms)) if self._forms else None
 
-    def text_of(self, value: Any, spelled: bool, place: str = "") -> str:
+    def text_of(self, value: Any, untyped: bool, place: str = "") -> str:
         """How a value is written down until its kind is known; '' where it is missing.
 
         Args:
-            spelled: the source knows no types (CSV), so that text may spell a number.
+            untyped: the source knows no types (CSV), so that text may spell a number.
             place: where the value stands, for messages.
 
         Raises:
@@ -175,7 +175,7 @@ class KindFinder:
         text = written(value)
         self.n_filled += 1
         if self.declared is None:
-            self._look(value, text, spelled)
+            self._look(value, text, untyped)
         if self.declared == "number" and not self._narrow_numbers(text):
             raise ValueError(f"{text!r:.40} is not a number")
         if self.declared == "date" and not self._narrow_dates(text):
@@ -202,10 +202,10 @@ class KindFinder:
             self._example = self._example or text
         return bool(self._forms)
 
-    def _look(self, value: Any, text: str, spelled: bool) -> None:
+    def _look(self, value: Any, text: str, untyped: bool) -> None:
         if self._decimals:
             typed = isinstance(value, int | float) and not isinstance(value, bool)
-            if not (typed or spelled) or not self._narrow_numbers(text):
+            if not (typed or untyped) or not self._narrow_numbers(text):
                 self._decimals = set()
         if self._forms <= _FOUND_FORMS and _MONTH.match(text):  # a number, or who knows
             self._forms = set()

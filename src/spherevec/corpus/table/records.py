@@ -74,8 +74,8 @@ class RecordBuilder(ExitStack):
         """What comes next is from this source, which is one document or many."""
         self._sources.append((name, self._n_rows, whole))
 
-    def add(self, row: Row, place: str, spelled: bool = False) -> None:
-        """Args: place: where the row is, for messages; spelled: its source knows no types, as CSV."""
+    def add(self, row: Row, place: str, untyped: bool = False) -> None:
+        """Args: place: where the row is, for messages; untyped: its source knows no types, as CSV."""
         if self._ids is not None:
             self._ids.append(_id_text(row.roles.get("id"), self.options.id_field, place))
         for role, column in self._roles.items():
@@ -90,7 +90,7 @@ class RecordBuilder(ExitStack):
             self._texts.append(" ".join(text[: 4 * length].split())[:length])
         for (kept, writer, finder), value in zip(self._fields, row.values, strict=True):
             try:
-                writer.append(finder.text_of(value, spelled, f"{place}, "))
+                writer.append(finder.text_of(value, untyped, f"{place}, "))
             except ValueError as error:
                 raise CorpusError(f"{place}, field {kept.name!r}: {error}") from None
         self._n_rows += 1

@@ -19,10 +19,11 @@ IN_WORD, WHITE, JOINING, MULTI_BYTE, AFTER_JOINING, LETTER, DIGIT, IN_HOST, IN_E
     1 << bit for bit in range(11)
 )
 _ALPHANUMERIC = ascii_letters + digits
+WHITE_SPACE = b" \t\n\r\f\v"
 _JOINING = "'-.,+#@:%"
 _TRAITS = {
     IN_WORD: _ALPHANUMERIC + "_",
-    WHITE: " \t\n\r\f\v",
+    WHITE: WHITE_SPACE.decode(),
     JOINING: _JOINING,  # may stand inside a word, or begin one
     AFTER_JOINING: _ALPHANUMERIC + "_/" + _JOINING,
     LETTER: ascii_letters,
@@ -147,9 +148,9 @@ def character_tables(lowercase: bool, emoji: bool, unspaced_as_words: bool) -> C
 
 
 @cache
-def white_space_tables() -> CharacterTables:
-    """The tables of a tokenizer that cuts at ASCII white space: all else is part of words."""
+def tables_that_cut_at(delimiters: bytes) -> CharacterTables:
+    """The tables of a tokenizer that cuts at some bytes: all others are part of words."""
     lower_case = np.arange(256, dtype=np.int64)
-    lower_case[[*map(ord, _TRAITS[WHITE])]] = -1
+    lower_case[list(delimiters)] = -1
     traits = np.where(lower_case < 0, WHITE, IN_WORD).astype(np.uint16)
     return CharacterTables(traits, lower_case, np.zeros(1, np.int32))

@@ -134,7 +134,7 @@ def combining_classes() -> npt.NDArray[np.uint8]:
 
 SEPARATOR = "\u200b"  # a zero-width space ends a word, and no phrase
 
-_RUN = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED_RANGES) + "]+")
+UNSPACED = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED_RANGES) + "]+")
 _LEADS = np.zeros(256, np.bool_)  # the bytes that characters of these scripts begin with, none of ASCII
 for _low, _high in UNSPACED_RANGES:
     _LEADS[chr(_low).encode()[0] : chr(_high).encode()[0] + 1] = True
@@ -156,7 +156,7 @@ def segmented(text: str) -> str:
         >>> segmented("no such script")
         'no such script'
     """
-    return text if text.isascii() else _RUN.sub(_divided, text)
+    return text if text.isascii() else UNSPACED.sub(_divided, text)
 
 
 def segmented_block(block: bytes) -> bytes:

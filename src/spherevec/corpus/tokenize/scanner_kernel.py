@@ -14,40 +14,7 @@ compiled or not.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # ruff: noqa: SIM109  (comparisons compile to less than membership of tuples)
 from spherevec.compiling import njit
-from spherevec.corpus.tokenize.characters import (
-    AFTER_JOINING,
-    APOSTROPHE,
-    AT_URL_END,
-    BREAK_BIT,
-    CAPITAL_SIGMA,
-    CODE_MASK,
-    DIGIT,
-    EMOJI,
-    FINAL_SIGMA,
-    HYPHEN,
-    ID_MASK,
-    IGNORED,
-    IN_EMAIL,
-    IN_HOST,
-    IN_URL,
-    IN_WORD,
-    JOINER,
-    JOINING,
-    KIND_SHIFT,
-    LETTER,
-    MARK,
-    MULTI_BYTE,
-    OTHER,
-    PADDING,
-    REGIONAL,
-    SKIN_TONES,
-    SPACE,
-    TAGS,
-    UNSPACED,
-    WHITE,
-    WORD,
-    ZERO_WIDTH_JOINER,
-)
+from spherevec.corpus.tokenize import characters as ch
 
 # The options that the kernel needs; `rules` has the place of each choice among those of its option.
 RULES = ("hyphens", "numbers", "symbols", "abbreviations", "tags", "urls", "emails")
@@ -60,8 +27,8 @@ POSITION, N_IDS, N_ENDS, N_WORDS, BROKEN, WORD_END, COVERED = range(7)
 
 HASH_SEED, HASH_FACTOR, HASH_MASK = 0x011C9DC5, 16777619, 0x7FFFFFFF
 LONGEST_LOCAL_PART = 64  # bytes of an e-mail address before its @
-SKIN_FIRST, SKIN_LAST = SKIN_TONES
-TAG_FIRST, TAG_LAST = TAGS
+SKIN_FIRST, SKIN_LAST = ch.SKIN_TONES
+TAG_FIRST, TAG_LAST = ch.TAGS
 NEWLINE, QUOTE, COMMA, DASH, POINT, PLUS, SHARP, AT = (ord(character) for character in "\n',-.+#@")
 
 
@@ -105,18 +72,18 @@ def _character(data, i, packed):
     """Kind, lower case, code point and size of the character at `i`."""
     code, size = _code_point(data, i)
     entry = packed[code]
-    return entry >> KIND_SHIFT, entry & CODE_MASK, code, size
+    return entry >> ch.KIND_SHIFT, entry & ch.CODE_MASK, code, size
 
 
 @njit(nogil=True, cache=True)
 def _kind(data, i, packed):
-    return packed[_code_point(data, i)[0]] >> KIND_SHIFT
+    return packed[_code_point(data, i)[0]] >> ch.KIND_SHIFT
 
 
 @njit(nogil=True, cache=True)
 def _is_wordlike(data, i, packed):
     kind = _kind(data, i, packed)
-    return kind == WORD or kind == MARK
+    return kind == ch.WORD or kind == ch.MARK
 
 
 @njit(nogil=True, cache=True)
@@ -140,13 +107,13 @@ def _pointed(data, i, packed):
 def _email(data, i, traits):
     """Where the host of the e-mail address at `i` begins and ends, or 0, 0."""
     at = i
-    while traits[data[at]] & IN_EMAIL and at - i <= LONGEST_LOCAL_PART:
+    while traits[data[at]] & ch.IN_EMAIL and at - i <= LONGEST_LOCAL_PART:
         at += 1
     begin = at + 1
-    if data[at] != AT or at == i or at - i > LONGEST_LOCAL_PART or not traits[data[begin]] & (LETTER | DIGIT):
+    if data[at] != AT or at == i or at - i > LONGEST_LOCAL_PART or not traits[data[begin]] & (ch.LETTER | ch.DIGIT):
         return 0, 0
     end = begin
-    while traits[data[end]] & IN_HOST:
+    while traits[data[end]] & ch.IN_HOST:
         end += 1
     while data[end - 1] == POINT or data[end - 1] == DASH:
         end -= 1
@@ -170,15 +137,15 @@ def _url(data, i, traits, packed):
         return 0, 0, 0
     if data[host - 1] != POINT:
         host += 3
-    if not traits[data[host]] & (LETTER | DIGIT):
+    if not traits[data[host]] & (ch.LETTER | ch.DIGIT):
         return 0, 0, 0
     end = host
-    while traits[data[end]] & (IN_URL | MULTI_BYTE):
+    while traits[data[end]] & (ch.IN_URL | ch.MULTI_BYTE):
         kind, _, _, size = _character(data, end, packed)
-        if size > 1 and kind != WORD and kind != MARK:
+        if size > 1 and kind != ch.WORD and kind != ch.MARK:
             break
         end += size
-    while end > host + 1 and traits[data[end - 1]] & AT_URL_END:
+    while end > host + 1 and traits[data[end - 1]] & ch.AT_URL_END:
         if data[end - 1] == 0x29 or data[end - 1] == 0x5D:  # brackets belong to it if one of them opens inside
             opening = i
             while opening < end and data[opening] != 0x28 and data[opening] != 0x5B:
@@ -187,7 +154,7 @@ def _url(data, i, traits, packed):
                 break
         end -= 1
     stop = host
-    while stop < end and traits[data[stop]] & (IN_HOST | IN_WORD | MULTI_BYTE):
+    while stop < end and traits[data[stop]] & (ch.IN_HOST | ch.IN_WORD | ch.MULTI_BYTE):
         stop += 1
     while data[stop - 1] == POINT or data[stop - 1] == DASH:
         stop -= 1
@@ -199,7 +166,7 @@ def _write(data, begin, end, packed, arena, k):
     """Write the lower case of `data[begin:end]`, without what is ignored; returns the position after it."""
     while begin < end:
         kind, lower, _, size = _character(data, begin, packed)
-        if kind != IGNORED:
+        if kind != ch.IGNORED:
             k = _put(arena, k, lower)
         begin += size
     return k
@@ -213,10 +180,10 @@ def _write_emoji(data, i, packed, arena, k):
         k = _put(arena, k, code)
         i += size
         kind, _, code, size = _character(data, i, packed)
-        while kind == IGNORED and not TAG_FIRST <= code <= TAG_LAST:
+        while kind == ch.IGNORED and not TAG_FIRST <= code <= TAG_LAST:
             i += size
             kind, _, code, size = _character(data, i, packed)
-        if code == ZERO_WIDTH_JOINER and _kind(data, i + size, packed) == EMOJI:
+        if code == ch.ZERO_WIDTH_JOINER and _kind(data, i + size, packed) == ch.EMOJI:
             k = _put(arena, k, code)
             i += size
             _, _, code, size = _character(data, i, packed)
@@ -229,7 +196,7 @@ def _cluster_end(data, i, packed):
     """Where the character at `i` ends, with its marks."""
     i += _code_point(data, i)[1]
     kind, _, _, size = _character(data, i, packed)
-    while kind == MARK or kind == IGNORED:
+    while kind == ch.MARK or kind == ch.IGNORED:
         i += size
         kind, _, _, size = _character(data, i, packed)
     return i
@@ -244,51 +211,51 @@ def _write_word(data, first, traits, packed, rules, prefixed, arena, begin):
     while True:
         kind, lower, code, size = _character(data, i, packed)
         next_kind, before, after = _kind(data, i + size, packed), traits[data[i - 1]], traits[data[i + size]]
-        wordlike = next_kind == WORD or next_kind == MARK
-        if kind == WORD or kind == MARK:
-            if i == first and traits[data[i]] & LETTER and not wordlike and not prefixed:
+        wordlike = next_kind == ch.WORD or next_kind == ch.MARK
+        if kind == ch.WORD or kind == ch.MARK:
+            if i == first and traits[data[i]] & ch.LETTER and not wordlike and not prefixed:
                 letters = 1
-            sigma = code == CAPITAL_SIGMA and lower != code and k > start
+            sigma = code == ch.CAPITAL_SIGMA and lower != code and k > start
             k = _put(arena, k, lower)
-        elif kind == JOINER:
+        elif kind == ch.JOINER:
             k = _put(arena, k, code) if wordlike else k
-        elif kind == APOSTROPHE and next_kind == WORD:
+        elif kind == ch.APOSTROPHE and next_kind == ch.WORD:
             k = _put(arena, k, QUOTE)
-        elif kind == HYPHEN and (
-            (rules[HYPHENS] == JOIN and next_kind == WORD)
-            or (rules[HYPHENS] == DIGITS and after & DIGIT and not before & DIGIT)
+        elif kind == ch.HYPHEN and (
+            (rules[HYPHENS] == JOIN and next_kind == ch.WORD)
+            or (rules[HYPHENS] == DIGITS and after & ch.DIGIT and not before & ch.DIGIT)
         ):
             k = _put(arena, k, DASH)
-        elif (code == POINT or code == COMMA) and rules[NUMBERS] and after & DIGIT and before & DIGIT:
+        elif (code == POINT or code == COMMA) and rules[NUMBERS] and after & ch.DIGIT and before & ch.DIGIT:
             k = _put(arena, k, code)
         elif (
             code == POINT
             and rules[ABBREVIATIONS]
             and letters > 0
             and k - begin == 2 * letters - 1
-            and after & LETTER
+            and after & ch.LETTER
             and not _is_wordlike(data, i + 2, packed)
         ):
-            k = _put(arena, _put(arena, k, POINT), packed[data[i + 1]] & CODE_MASK)
+            k = _put(arena, _put(arena, k, POINT), packed[data[i + 1]] & ch.CODE_MASK)
             letters += 1
             size = 2
         elif code == POINT and rules[SYMBOLS] and _pointed(data, i, packed):
             k = _put(arena, k, POINT)
         elif code == PLUS and rules[SYMBOLS] and data[i + 1] == PLUS and data[i + 2] != PLUS:
-            if _is_wordlike(data, i + 2, packed) and not traits[data[i + 2]] & DIGIT:
+            if _is_wordlike(data, i + 2, packed) and not traits[data[i + 2]] & ch.DIGIT:
                 break
             k = _put(arena, _put(arena, k, PLUS), PLUS)
             size = 2
             sigma = False
-        elif code == SHARP and rules[SYMBOLS] and i == first + 1 and traits[data[first]] & LETTER:
+        elif code == SHARP and rules[SYMBOLS] and i == first + 1 and traits[data[first]] & ch.LETTER:
             if data[i + 1] != SHARP and not wordlike:
                 return i + 1, _put(arena, k, SHARP)
             break
-        elif kind != IGNORED:
+        elif kind != ch.IGNORED:
             break
         i += size
     if sigma:
-        _put(arena, k - 2, FINAL_SIGMA)
+        _put(arena, k - 2, ch.FINAL_SIGMA)
     if letters > 1 and k - begin == 2 * letters - 1:
         k = _put(arena, k, POINT)
         i += data[i] == POINT
@@ -305,42 +272,42 @@ def _write_special(data, i, word_end, covered, traits, packed, rules, arena, beg
     """
     kind, _, code, size = _character(data, i, packed)
     next_kind = _kind(data, i + size, packed)
-    if kind == OTHER and i != word_end:
-        tag = rules[TAGGED] and (code == SHARP or code == AT) and not traits[data[i + 1]] & DIGIT
-        if (tag and next_kind == WORD) or (code == POINT and rules[SYMBOLS] and _pointed(data, i, packed)):
+    if kind == ch.OTHER and i != word_end:
+        tag = rules[TAGGED] and (code == SHARP or code == AT) and not traits[data[i + 1]] & ch.DIGIT
+        if (tag and next_kind == ch.WORD) or (code == POINT and rules[SYMBOLS] and _pointed(data, i, packed)):
             arena[begin] = code
             end, k = _write_word(data, i + 1, traits, packed, rules, 1, arena, begin)
-            return end, k, WORD, 0
-    if kind == WORD:
+            return end, k, ch.WORD, 0
+    if kind == ch.WORD:
         how = rules[EMAILS]
-        host, host_end = _email(data, i, traits) if how != SPLIT and traits[data[i]] & IN_WORD else (0, 0)
+        host, host_end = _email(data, i, traits) if how != SPLIT and traits[data[i]] & ch.IN_WORD else (0, 0)
         end = host_end
         if end == 0 and rules[URLS] != SPLIT:
             how = rules[URLS]
             host, host_end, end = _url(data, i, traits, packed)
         if end == 0:
             end, k = _write_word(data, i, traits, packed, rules, 0, arena, begin)
-            return end, k, WORD, 0
+            return end, k, ch.WORD, 0
         if how == DROP:
-            return end, begin, OTHER, 0
+            return end, begin, ch.OTHER, 0
         if how == KEEP:
             host, host_end = i, end
-        return end, _write(data, host, host_end, packed, arena, begin), WORD, 0
-    if kind == UNSPACED:
+        return end, _write(data, host, host_end, packed, arena, begin), ch.WORD, 0
+    if kind == ch.UNSPACED:
         # Overlapping pairs: each character makes one with the next; the last is covered by the pair before it.
         end = _cluster_end(data, i, packed)
-        pair_end = _cluster_end(data, end, packed) if _kind(data, end, packed) == UNSPACED else end
+        pair_end = _cluster_end(data, end, packed) if _kind(data, end, packed) == ch.UNSPACED else end
         if pair_end == end and i == covered:
-            return end, begin, UNSPACED, 0
-        return end, _write(data, i, pair_end, packed, arena, begin), UNSPACED, pair_end
-    if kind == EMOJI:
+            return end, begin, ch.UNSPACED, 0
+        return end, _write(data, i, pair_end, packed, arena, begin), ch.UNSPACED, pair_end
+    if kind == ch.EMOJI:
         end, k = _write_emoji(data, i, packed, arena, begin)
-        return end, k, EMOJI, 0
-    if kind == REGIONAL and next_kind == REGIONAL:
-        return i + 2 * size, _write(data, i, i + 2 * size, packed, arena, begin), EMOJI, 0
-    joins = kind == HYPHEN and i == word_end and next_kind == WORD
-    breaks = kind == OTHER or kind == APOSTROPHE or kind == REGIONAL or (kind == HYPHEN and not joins)
-    return i + size, begin, OTHER if breaks else SPACE, 0
+        return end, k, ch.EMOJI, 0
+    if kind == ch.REGIONAL and next_kind == ch.REGIONAL:
+        return i + 2 * size, _write(data, i, i + 2 * size, packed, arena, begin), ch.EMOJI, 0
+    joins = kind == ch.HYPHEN and i == word_end and next_kind == ch.WORD
+    breaks = kind == ch.OTHER or kind == ch.APOSTROPHE or kind == ch.REGIONAL or (kind == ch.HYPHEN and not joins)
+    return i + size, begin, ch.OTHER if breaks else ch.SPACE, 0
 
 
 @njit(nogil=True, cache=True)
@@ -379,14 +346,14 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
         ends: int64 (newlines of data,), how many ids came before the end of each document, written.
         cursor: int64 (7,); `WORD_END` and `COVERED` are -1 at the beginning.
     """
-    n = len(data) - PADDING
+    n = len(data) - ch.PADDING
     i, n_ids, n_ends, n_words = cursor[POSITION], cursor[N_IDS], cursor[N_ENDS], cursor[N_WORDS]
     broken, word_end, covered = cursor[BROKEN] != 0, cursor[WORD_END], cursor[COVERED]
     begin, finished = starts[n_words], True
     while i < n:
         trait = traits[data[i]]
-        end, k, code, kind, pair_end = i, begin, HASH_SEED, WORD, 0
-        if trait & IN_WORD:
+        end, k, code, kind, pair_end = i, begin, HASH_SEED, ch.WORD, 0
+        if trait & ch.IN_WORD:
             while True:
                 while lower[data[end]] >= 0:
                     byte = lower[data[end]]
@@ -394,24 +361,24 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
                     code = ((code ^ byte) * HASH_FACTOR) & HASH_MASK
                     k += 1
                     end += 1
-                if data[end] != QUOTE or not traits[data[end + 1]] & IN_WORD:
+                if data[end] != QUOTE or not traits[data[end + 1]] & ch.IN_WORD:
                     break
                 arena[k] = QUOTE
                 code = ((code ^ QUOTE) * HASH_FACTOR) & HASH_MASK
                 k += 1
                 end += 1
             after = traits[data[end]]
-            more = traits[data[end + 1]] & AFTER_JOINING or (data[end] == SHARP and end == i + 1)
-            special = after & MULTI_BYTE or (after & JOINING and more)
+            more = traits[data[end + 1]] & ch.AFTER_JOINING or (data[end] == SHARP and end == i + 1)
+            special = after & ch.MULTI_BYTE or (after & ch.JOINING and more)
         else:
-            if trait & WHITE:
+            if trait & ch.WHITE:
                 if data[i] == NEWLINE:
                     ends[n_ends] = n_ids
                     n_ends += 1
                     broken = True
                 i += 1
                 continue
-            special = trait & MULTI_BYTE or (trait & JOINING and traits[data[i + 1]] & AFTER_JOINING)
+            special = trait & ch.MULTI_BYTE or (trait & ch.JOINING and traits[data[i + 1]] & ch.AFTER_JOINING)
             if not special:
                 broken = True
                 i += 1
@@ -419,8 +386,8 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
         if special:
             end, k, kind, pair_end = _write_special(data, i, word_end, covered, traits, packed, rules, arena, begin)
             if k == begin:
-                broken = broken or kind == OTHER
-                word_end = end if kind == UNSPACED else word_end
+                broken = broken or kind == ch.OTHER
+                word_end = end if kind == ch.UNSPACED else word_end
                 i = end
                 continue
             code = HASH_SEED
@@ -439,11 +406,11 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
             counts[word] = 0
             slots[place] = code << 32 | word + 1
         counts[word] += 1
-        ids[n_ids] = word | BREAK_BIT if broken else word
+        ids[n_ids] = word | ch.BREAK_BIT if broken else word
         n_ids += 1
         broken = False
         i = end
-        word_end = end if kind != EMOJI else word_end
+        word_end = end if kind != ch.EMOJI else word_end
         covered = end if pair_end > end else covered
     cursor[POSITION], cursor[N_IDS], cursor[N_ENDS], cursor[N_WORDS] = i, n_ids, n_ends, n_words
     cursor[BROKEN], cursor[WORD_END], cursor[COVERED] = broken, word_end, covered
@@ -506,9 +473,9 @@ def renumber(ids, ends, numbers, marks, new_ids, new_ends):
     for document in range(len(ends) + 1):
         stop = ends[document] if document < len(ends) else len(ids)
         while i < stop:
-            number = int(numbers[ids[i] & ID_MASK])
-            broken = broken or ids[i] & BREAK_BIT != 0 or number < 0
-            new_ids[kept] = number | BREAK_BIT if marks and broken and number >= 0 else number
+            number = int(numbers[ids[i] & ch.ID_MASK])
+            broken = broken or ids[i] & ch.BREAK_BIT != 0 or number < 0
+            new_ids[kept] = number | ch.BREAK_BIT if marks and broken and number >= 0 else number
             if number >= 0:
                 kept += 1
                 broken = False

@@ -54,11 +54,6 @@ class Tokenizer:
         """Whether blocks of text can be cut by compiled code."""
         return self.name in (WORDS, WHITESPACE)
 
-    @property
-    def divides_unspaced(self) -> str:
-        """How text of unspaced scripts is divided: "segment", "bigrams", "whole", or "given" where that is not ours."""
-        return "given" if self.options is None else self.options.unspaced
-
     def words(self, text: str) -> list[str]:
         """The words of one text, as training saw them."""
         return [token.word for token in self.tokens(text)]

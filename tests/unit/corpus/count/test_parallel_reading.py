@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec.corpus import Vocabulary, encode, encode_texts
-from spherevec.corpus.count import texts, vocabulary, word_table
+from spherevec.corpus.count import vocabulary, word_table
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
@@ -155,7 +155,7 @@ def test_counts_are_those_of_the_text(tmp_path):
 
 @pytest.mark.parametrize("phrases", [False, True])
 def test_new_texts_on_threads(tmp_path, monkeypatch, phrases):
-    monkeypatch.setattr(texts, "_SHARED_BLOCK", 300)
+    monkeypatch.setattr(vocabulary, "_SHARED_BLOCK", 300)
     lines = [*some_lines(400), "new york is new york, " * 5 + "new", "unheard of", "", "word " * 900]
     corpus = encode([*lines, *["new york city"] * 30], tmp_path / "out", min_count=3, phrases=phrases)
     found = [

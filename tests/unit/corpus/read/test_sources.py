@@ -6,6 +6,7 @@ import io
 import json
 import lzma
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-from helpers import unprivileged
+from helpers import grows, unprivileged
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.corpus.read.streams import blocks, lines
 from spherevec.errors import CorpusError, MissingExtraError
@@ -405,6 +406,26 @@ def test_blocks_end_at_white_space_and_lose_nothing():
         cut = list(blocks(pieces, size))
         assert b"".join(cut) == b"".join(pieces)
         assert all(block[-1:] in b" \n" for block in cut)
+
+
+def test_no_block_ends_inside_a_tag():
+    text = b"x <b>y</b> a < b <a href=1 title='2 3'>z</a> " * 20 + b"\n"
+    for length in (3, 10, 33, 300):
+        pieces = [text[i : i + length] for i in range(0, len(text), length)]
+        for size in (1, 7, 40):
+            cut = list(blocks(pieces, size))
+            assert b"".join(cut) == text
+            assert len(cut) > 3
+            ends = np.cumsum([len(block) for block in cut[:-1]]).tolist()
+            inside = [range(match.start() + 1, match.end()) for match in re.finditer(rb"<[a-z/][^<>]*>", text)]
+            assert not any(end in tag for end in ends for tag in inside)
+
+
+def test_a_line_of_open_tags_takes_time_that_grows_with_it():
+    def read(text):
+        return list(blocks((text[i : i + 1000].encode() for i in range(0, len(text), 1000)), 1))
+
+    assert grows(read, lambda n: "<b " * n, 60_000) < 24
 
 
 def test_lines_keep_their_newlines():

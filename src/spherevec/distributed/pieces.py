@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.read.formats import TEXT, Format, Item, format_by_ending, format_of, items_of
-from spherevec.corpus.read.guard import guarded
 from spherevec.corpus.read.options import AUTO
 from spherevec.corpus.read.readers import paths_of
-from spherevec.corpus.read.streams import BLOCK_SIZE, COMPRESSED, STDIN, found_encoding
+from spherevec.corpus.read.streams import BLOCK_SIZE, COMPRESSED, STDIN, found_encoding, guarded
 from spherevec.corpus.table.records import schema_of, source_arrays
 from spherevec.errors import ConfigError, CorpusError, MissingExtraError
 from spherevec.storage.os_errors import explain_os_errors
@@ -274,21 +273,14 @@ def _copy_row_groups(source: BinaryIO, piece: Piece, target: Path) -> None:
         raise MissingExtraError("reading Parquet files", "parquet") from None
     assert piece.start is not None and piece.stop is not None
     file: Any = parquet.ParquetFile(source)
-    rows = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-    source.seek(0, 2)
-    size, done, total = source.tell(), 0, max(sum(rows), 1)
-    writer: Any = None
-    for number, count in enumerate(rows):
-        middle = (done + count / 2) / total * size
-        done += count
-        if piece.start <= middle < piece.stop:
-            table = file.read_row_group(number)
-            writer = writer or parquet.ParquetWriter(target, table.schema)
-            writer.write_table(table)
-    if writer is None:
-        target.touch()
-    else:
-        writer.close()
+    rows = np.array([file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)])
+    middles = (np.cumsum(rows) - rows / 2) / max(rows.sum(), 1) * source.seek(0, 2)
+    chosen = np.flatnonzero((middles >= piece.start) & (middles < piece.stop)).tolist()
+    target.touch()
+    if chosen:
+        with parquet.ParquetWriter(target, file.schema_arrow) as writer:
+            for number in chosen:
+                writer.write_table(file.read_row_group(number))
 
 
 def source_columns(
