@@ -298,8 +298,41 @@ class InputFile:
     begun: Iterator[bytes] | None = None
 
     def text(self) -> Iterator[bytes]:
-        """Its text as UTF-8; see `utf8_pieces`."""
-        return utf8_pieces(self) if self.begun is None else self.begun
+        """Its text as UTF-8, without a byte order mark, in pieces read about `size` bytes at a time.
+
+        A piece may end inside a character; a text that is not empty ends with a newline. Where lines end with a
+        carriage return alone, as old Macs and some spreadsheets write them, these become newlines, and a note says so.
+        """
+        if self.begun is not None:
+            yield from self.begun
+            return
+        path, meter, done_before = self.path, self.meter, self.meter.done
+        limit = DecompressionLimit(path) if path.suffix.lower() in COMPRESSED else None
+        size, ended, old_mac, last = max(self.size, 4), False, False, b"\n"  # a byte order mark is seen at once
+        decoder: _Decoder | None = None
+        with guarded(path), unchanged(path), open_stream(path, meter) as stream:
+            while not ended:
+                raw = stream.read(size)
+                ended = len(raw) < size
+                if limit is not None:
+                    limit.add(len(raw), meter.done - done_before)
+                if decoder is None:
+                    decoder = _Decoder(self, raw)
+                    piece = decoder.decode(raw, ended).removeprefix(codecs.BOM_UTF8)
+                    old_mac = b"\n" not in piece and b"\r" in piece[:-1]
+                    if old_mac:
+                        self.notes.append(f"{path}: lines end with a carriage return (CR)")
+                else:
+                    piece = decoder.decode(raw, ended)
+                if old_mac:
+                    piece = piece.replace(b"\r", b"\n")
+                last = piece[-1:] or last
+                if ended and last != b"\n":
+                    piece += b"\n"
+                if piece:
+                    yield piece
+        if decoder and decoder.replaced:
+            self.notes.append(f"{path}: {decoder.replaced:,} bytes or characters that are not valid text were replaced")
 
     def lines(self, longest: int) -> Iterator[bytes]:
         """Its lines, with their newlines; one of more than `longest` bytes is refused."""
@@ -316,47 +349,8 @@ class InputFile:
         return bytes(content)
 
 
-def utf8_pieces(file: InputFile) -> Iterator[bytes]:
-    """The text of a file as UTF-8, without a byte order mark, in pieces read about `file.size` bytes at a time.
-
-    A piece may end inside a character; a text that is not empty ends with a newline. Where lines end with a carriage
-    return alone, as old Macs and some spreadsheets write them, these become newlines, and a note says so.
-    """
-    path, meter, done_before = file.path, file.meter, file.meter.done
-    limit = DecompressionLimit(path) if path.suffix.lower() in COMPRESSED else None
-    size, ended, old_mac, last = max(file.size, 4), False, False, b"\n"  # a byte order mark is seen at once
-    decoder: _Decoder | None = None
-    with guarded(path), unchanged(path), open_stream(path, meter) as stream:
-        while not ended:
-            raw = stream.read(size)
-            ended = len(raw) < size
-            if limit is not None:
-                limit.add(len(raw), meter.done - done_before)
-            if decoder is None:
-                decoder = _Decoder(file, raw)
-                piece = decoder.decode(raw, ended).removeprefix(codecs.BOM_UTF8)
-                old_mac = b"\n" not in piece and b"\r" in piece[:-1]
-                if old_mac:
-                    file.notes.append(f"{path}: lines end with a carriage return (CR)")
-            else:
-                piece = decoder.decode(raw, ended)
-            if old_mac:
-                piece = piece.replace(b"\r", b"\n")
-            last = piece[-1:] or last
-            if ended and last != b"\n":
-                piece += b"\n"
-            if piece:
-                yield piece
-    if decoder and decoder.replaced:
-        file.notes.append(f"{path}: {decoder.replaced:,} bytes or characters that are not valid text were replaced")
-
-
 class _Decoder:
-    """Decodes a file piece by piece into UTF-8.
-
-    Args:
-        beginning: the first bytes of the file.
-    """
+    """Decodes a file piece by piece into UTF-8; `beginning` is its first bytes."""
 
     def __init__(self, file: InputFile, beginning: bytes) -> None:
         path, encoding, errors = file.path, file.options.encoding, file.options.encoding_errors

@@ -122,7 +122,6 @@ def find_phrases(
     word_counts: npt.NDArray[np.int64],
     *,
     least: int = LEAST_COUNT,
-    threshold: float = THRESHOLD,
     threads: int = 1,
 ) -> list[tuple[int, ...]]:
     """The phrases of an encoded corpus, each as the ids of its words, sorted.
@@ -131,7 +130,6 @@ def find_phrases(
         ids: (n,), with break marks; offsets: (documents + 1,).
         words, word_counts: the vocabulary.
         least: how often a phrase must occur.
-        threshold: normalised pointwise mutual information that the weakest joint of a phrase must reach.
     """
     word_roles = roles(words)
     runs = count_runs(ids, offsets, word_roles, least, threads)
@@ -141,7 +139,7 @@ def find_phrases(
     lasts = runs.words[np.arange(len(runs.words)), (runs.words >= 0).sum(axis=1) - 1]
     sound = (word_roles[runs.words[:, 0]] == 0) & (word_roles[lasts] == 0)
     candidates = Runs(runs.words[sound], runs.counts[sound])
-    keep = _held_together(candidates, _run_table(*runs), word_counts, len(ids), threshold)
+    keep = _held_together(candidates, _run_table(*runs), word_counts, len(ids))
     return [tuple(word for word in run if word >= 0) for run in candidates.words[keep].tolist()]
 
 
@@ -150,7 +148,6 @@ def _held_together(
     table: npt.NDArray[np.int64],
     word_counts: npt.NDArray[np.int64],
     n_tokens: int,
-    threshold: float,
 ) -> npt.NDArray[np.bool_]:
     """Which runs hold together at every joint; `table` has the counts of all runs."""
     from spherevec.corpus.tokenize import phrases_kernel as kernel
@@ -169,7 +166,7 @@ def _held_together(
         left = counts(np.where(np.arange(LONGEST) < joint, words, np.int32(-1)))
         right = counts(np.pad(words[:, joint:], ((0, 0), (0, joint)), constant_values=-1))
         mutual = np.log(whole * n_tokens / (left * right)) / -np.log(whole / n_tokens)
-        keep[here] &= (mutual >= threshold) & (likelihood_ratio(whole, left, right, n_tokens) >= LEAST_RATIO)
+        keep[here] &= (mutual >= THRESHOLD) & (likelihood_ratio(whole, left, right, n_tokens) >= LEAST_RATIO)
     return keep
 
 
