@@ -107,6 +107,6 @@ def warnings_about(
     if summary.tokens and summary.dropped_tokens == summary.tokens:
         found.append("every word is unknown to the model; is this another language, or split in another way?")
     elif summary.tokens and summary.dropped_tokens * 2 > summary.tokens:
-        why = f"occur less than min_count={summary.min_count} times" if summary.min_count else "are unknown"
+        why = f"are left out by min_count={summary.min_count} or max_vocab" if summary.min_count else "are unknown"
         found.append(f"{summary.dropped_tokens / summary.tokens:.0%} of the tokens {why}")
     return found
