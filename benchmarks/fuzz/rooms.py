@@ -74,7 +74,7 @@ def _topics_seeds() -> list[bytes]:
 
 def _load_topics(data: bytes, folder: Path) -> None:
     """The first byte picks the file that the rest replaces. What is taken is described and shown."""
-    from spherevec.explore.report import report_data, report_html
+    from spherevec.explore.report import report_html
     from spherevec.topics.persistence import describe, load_topics
 
     place = folder / "topics"
@@ -87,7 +87,7 @@ def _load_topics(data: bytes, folder: Path) -> None:
         found = load_topics(place, model)
         assert np.isfinite(found.probability).all()
         json.dumps(describe(found))
-        report_html(report_data(found))
+        report_html(found)
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -161,19 +161,21 @@ def _plain_tags(page: Any) -> list[str]:
 
 def _write_report(data: bytes, folder: Path) -> None:
     """The same for the printable report."""
-    from spherevec.explore.report import ReportData, ReportTopic, report_html
+    from spherevec.explore.report import report_html
+    from spherevec.topics import find_topics
 
-    one, two, *more = _texts_of(data)
-    topics = [ReportTopic(0, one, [two, more[0]], 3, [(more[1], more[2], more[3])], [0.5, 0.25])]
-    text = report_html(ReportData(more[4], 3, topics, [more[5], more[6]], more[7], [more[8]], "g"))
+    one, two, *_ = _texts_of(data)
+    found = cached("topics-of-rooms", lambda: find_topics(cached("model-of-rooms", _a_model), k=2, threads=1))
+    shown = found
+    for number, title in zip(found.numbers, (one, two), strict=True):
+        if title.strip():
+            shown = shown.rename(number, title)
+    text = report_html(shown, one)
     text.encode("utf-8")
-    found = _Tags()
-    found.feed(text)
-    plain = _Tags()
-    example = ("x", "x" if more[2] else "", "x" if more[3] else "")
-    topics = [ReportTopic(0, "x", ["x", "x"], 3, [example], [0.5, 0.25])]
-    plain.feed(report_html(ReportData("x", 3, topics, ["x", "x"], "x", ["x"], "g")))
-    assert set(found.tags) <= set(plain.tags), "a text has become a tag"
+    tags, plain = _Tags(), _Tags()
+    tags.feed(text)
+    plain.feed(report_html(found, "a title"))
+    assert tags.tags == plain.tags, "a text has become a tag"
 
 
 # --- more documents, and questions ------------------------------------------------------------------------------------
