@@ -8,7 +8,6 @@ goes over a copy of one byte a coordinate (`ByteVectors`). Both work in blocks, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any, TypeAlias
@@ -34,9 +33,8 @@ BYTES_FROM_ROWS = 200_000
 _SCORES_PER_BLOCK = 1 << 22
 _ROWS_CHECKED = 1 << 16
 _ROWS_PER_SCAN = 1 << 17  # by one thread
-_ROWS_IN_CACHE = 1 << 11  # of these, compared with a few queries at a time
-_ROWS_MULTIPLIED = 1 << 9  # the same for many queries, through a matrix product
-_MANY = 4  # queries from which on a matrix product of floats is quicker than products of bytes
+_CANDIDATES_PER_SCAN = 1 << 12  # of each query, before they are collected
+_FIRST_ROWS = 1 << 10  # scanned before the others, which must reach what is among these
 # Rows scored in float64 at a time, and candidates of a query kept before they are.
 _ROWS_RESCORED = 1 << 13
 _MOST_CANDIDATES = 1 << 16
@@ -52,26 +50,27 @@ class ByteVectors:
     """Vectors of one byte a coordinate and one scale a row, with a bound on the error of each.
 
     Attributes:
-        rows: (n, d) int8.
-        scales: (n,) float32; vector i is about scales[i] · rows[i].
-        errors: (n,) float32; the norm of the difference is at most this.
+        blocks: (n / 64, d, 64) int8; d is rounded up to a multiple of 4.
+        scales: (n,) float32; vector i is about scales[i] times its bytes.
+        errors: (n,) float32; a product with a unit vector is wrong by at most this, rounding included.
     """
 
-    rows: NDArray[np.int8]
+    blocks: NDArray[np.int8]
     scales: Float32
     errors: Float32
 
     @classmethod
     def of(cls, vectors: Float32) -> ByteVectors:
         """Round the rows (n, d) of any norm on all cores."""
-        from spherevec.search.scan_kernel import to_bytes
+        from spherevec.search.scan_kernel import BLOCK, to_bytes
 
-        n = len(vectors)
-        made = cls(np.empty(vectors.shape, np.int8), np.empty(n, np.float32), np.empty(n, np.float32))
+        n, dim = vectors.shape
+        blocks = np.zeros((-(-n // BLOCK), dim + -dim % 4, BLOCK), np.int8)
+        made = cls(blocks, np.empty(n, np.float32), np.empty(n, np.float32))
 
         def work(_: int, start: int) -> int:
             end = min(start + _ROWS_PER_SCAN, n)
-            return int(to_bytes(vectors, start, end, made.rows, made.scales, made.errors))
+            return int(to_bytes(vectors, start, end, made.blocks, made.scales, made.errors))
 
         for damaged in in_order(range(0, n, _ROWS_PER_SCAN), work, process.usable_cores()):
             if damaged >= 0:
@@ -185,56 +184,38 @@ def _scan_bytes(
     queries: Float32, vectors: ByteVectors, rows: Int64 | None, extra: Float32 | None, searches: list[_Candidates]
 ) -> None:
     """Let all rows compete by their scores in bytes, on all cores."""
-    from spherevec.search.scan_kernel import byte_products, choose
+    from spherevec.search.scan_kernel import scan
 
-    n, dim = vectors.rows.shape
+    n, dim = len(vectors.scales), vectors.blocks.shape[1]
     if not np.isfinite(queries).all():
         raise ConfigError("the query is not finite; it holds NaN or infinity")
     permitted = np.zeros(0 if rows is None else n, np.bool_)
     permitted[() if rows is None else rows] = True
     more = np.zeros((0, 0), np.float32) if extra is None else extra
-    wide = queries.astype(np.float64)
-    norms = np.sqrt(np.einsum("qd,qd->q", wide, wide)) * (1 + 1e-12)
-    in_floats = len(queries) >= _MANY
-    # Few queries have 16 bits a coordinate, or less where the sum over a row might not fit into 32.
-    factors = np.abs(wide).max(axis=1) / min(2**15 - 1, (2**31 - 1) // (127 * dim)) + 1e-300
-    small = np.rint(wide / factors[:, None]).astype(np.int16)
-    lost = np.zeros_like(wide) if in_floats else wide - small * factors[:, None]
-    # A row of scale s has the norm 127 · s · sqrt(dim) at most. Sums in float32 err as in `_rounding`.
-    rounding = 1.01 * (dim + 3 if in_floats else 1) * 2.0**-24
-    query_errors = 127 * dim**0.5 * (1.001 * np.sqrt(np.einsum("qd,qd->q", lost, lost)) + rounding * norms)
+    norms = np.linalg.norm(queries.astype(np.float64), axis=1) * (1 + 1e-12)
+    padded = np.pad(queries, ((0, 0), (0, dim - queries.shape[1])))
 
-    step = _ROWS_MULTIPLIED if in_floats else _ROWS_IN_CACHE
-    columns = np.ascontiguousarray(queries.T)
-
-    def work(_: int, edges: tuple[int, int]) -> list[tuple[Int64, Float64, Float64]]:
+    def work(_: int, edges: tuple[int, int]) -> list[list[tuple[Int64, Float64, Float64]]]:
         start, end = edges
-        shape, counts = (len(queries), end - start), np.zeros(len(queries), np.int64)
+        shape, counts = (len(queries), _CANDIDATES_PER_SCAN), np.zeros(len(queries), np.int64)
         found, scores, slacks = np.empty(shape, np.int64), np.empty(shape), np.empty(shape)
         least = np.array([search.least for search in searches])
-        products = np.empty((step, len(queries)), np.float32)
-        floats = np.empty((step if in_floats else 0, dim), np.float32)
-        for first in range(start, end, step):
-            last = min(first + step, end)
-            own = products[: last - first]
-            if in_floats:
-                floats[: last - first] = vectors.rows[first:last]
-                np.matmul(floats[: last - first], columns, out=own)
-            else:
-                byte_products(vectors.rows, small, factors, first, last, own)
-            choose(
-                own, vectors.scales, vectors.errors, permitted, more, norms, query_errors,
-                first, least, found, scores, slacks, counts,
+        parts = []
+        while start < end:
+            start = scan(
+                vectors.blocks, vectors.scales, vectors.errors, permitted, padded, more, norms,
+                start, end, least, found, scores, slacks, counts,
             )  # fmt: skip
-        return [(found[k, :c], scores[k, :c], slacks[k, :c]) for k, c in enumerate(counts.tolist())]
+            filled = enumerate(counts.tolist())
+            parts.append([(found[k, :c].copy(), scores[k, :c].copy(), slacks[k, :c].copy()) for k, c in filled])
+        return parts
 
-    with process.one_blas_thread() if in_floats else nullcontext():
-        # A few rows first, which say what the others must reach.
-        few = [edge for edge in (0, _ROWS_IN_CACHE, 8 * _ROWS_IN_CACHE) if edge < min(n, _ROWS_PER_SCAN)]
-        edges = pairwise([*few, *range(_ROWS_PER_SCAN, n, _ROWS_PER_SCAN), n])
-        first_blocks = in_order(islice(edges, len(few)), work, 1)
-        for block in chain(first_blocks, in_order(edges, work, process.usable_cores())):
-            for search, candidates in zip(searches, block, strict=True):
+    few = [edge for edge in (0, _FIRST_ROWS, 8 * _FIRST_ROWS) if edge < min(n, _ROWS_PER_SCAN)]
+    edges = pairwise([*few, *range(_ROWS_PER_SCAN, n, _ROWS_PER_SCAN), n])
+    first_blocks = in_order(islice(edges, len(few)), work, 1)
+    for parts in chain(first_blocks, in_order(edges, work, process.usable_cores())):
+        for part in parts:
+            for search, candidates in zip(searches, part, strict=True):
                 search.add(*candidates)
 
 

@@ -1,4 +1,7 @@
-"""Compiled loops over vectors of one byte a coordinate: making them, and choosing the best of them."""
+"""Compiled loops over vectors of one byte a coordinate: making them, and choosing the best of them.
+
+Vectors lie in blocks of 64, one coordinate of all of them after another, so that the loops over a block are vectorised.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,23 @@ import numpy as np
 
 from spherevec.compiling import njit
 
+BLOCK = 64  # the loops below name it, since a constant is unrolled
 _FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # NaN and infinity stay visible
 
 
 @njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def to_bytes(vectors, first, last, rows, scales, errors):
+def to_bytes(vectors, first, last, blocks, scales, errors):
     """Round the vectors `first` … `last` to bytes; returns a row that is not finite, or -1.
 
     Args:
         vectors: (n, d) float32.
-        rows, scales: (n, d) int8 and (n,) float32 get the answer: vector i is about scales[i] · rows[i].
-        errors: (n,) float32 gets a bound on the norm of the difference.
+        blocks, scales: (n / 64, d, 64) int8 and (n,) float32 get the answer: a vector is about its scale times its
+            bytes.
+        errors: (n,) float32 gets a bound on what a product with a unit vector may be wrong by.
     """
+    dim = blocks.shape[1]
+    # The bytes have the norm 127 · sqrt(dim) at most; so many products and sums in float32 err as in `_rounding`.
+    rounding = 127 * np.sqrt(dim) * 1.01 * (dim + 16) * 2.0**-24
     for i in range(first, last):
         largest, squares = np.float32(0), 0.0
         for j in range(vectors.shape[1]):
@@ -31,74 +39,96 @@ def to_bytes(vectors, first, last, rows, scales, errors):
             scale = 0.0
         scales[i] = scale
         inverse = np.float32(0 if scale == 0 else 1 / scale)
-        for j in range(vectors.shape[1]):
-            byte = np.int32(vectors[i, j] * inverse + np.float32(128.5)) - 128  # to the nearest; at most 127
-            rows[i, j] = np.int8(min(byte, 127))
         difference = 0.0
         for j in range(vectors.shape[1]):
-            difference += (np.float64(vectors[i, j]) - np.float64(rows[i, j]) * scale) ** 2
+            byte = min(np.int32(vectors[i, j] * inverse + np.float32(128.5)) - 128, 127)  # to the nearest
+            blocks[i // 64, j, i % 64] = byte
+            difference += (np.float64(vectors[i, j]) - np.float64(byte) * scale) ** 2
         # Rounded up: float32 keeps 24 bits, and nothing below 1e-38.
-        errors[i] = np.sqrt(difference) * (1 + 1e-6) + 1e-37
+        errors[i] = (np.sqrt(difference) + rounding * scale) * (1 + 1e-6) + 1e-37
     return -1
 
 
-@njit(nogil=True, cache=True)
-def byte_products(rows, queries, factors, first, last, products):
-    """Scalar products of the rows `first` … `last` with each query.
+@njit(nogil=True, cache=True, fastmath=_FASTMATH)
+def multiply(block, queries, floats, products):
+    """Scalar products (q, 64) of the vectors of a block (d, 64) with each query (q, d); d is a multiple of 4.
 
-    Args:
-        rows: (n, d) int8.
-        queries: (q, d) int16; query k is about factors[k] · queries[k].
-        products: (last - first, q) float32 gets the answer.
+    Four queries at a time share what they load. `floats` (d, 64) float32 is scratch.
     """
-    for i in range(first, last):
-        for k in range(len(queries)):
-            total = np.int32(0)
-            for j in range(rows.shape[1]):
-                total = np.int32(total + np.int32(rows[i, j]) * np.int32(queries[k, j]))
-            products[i - first, k] = factors[k] * total
+    dim = len(block)
+    for j in range(dim):
+        for r in range(64):
+            floats[j, r] = block[j, r]
+    products[:] = 0
+    fours = len(queries) // 4 * 4
+    for k in range(0, fours, 4):
+        for j in range(0, dim, 4):
+            a, b, c, d = queries[k, j], queries[k, j + 1], queries[k, j + 2], queries[k, j + 3]
+            e, f, g, h = queries[k + 1, j], queries[k + 1, j + 1], queries[k + 1, j + 2], queries[k + 1, j + 3]
+            m, n, o, p = queries[k + 2, j], queries[k + 2, j + 1], queries[k + 2, j + 2], queries[k + 2, j + 3]
+            s, t, u, v = queries[k + 3, j], queries[k + 3, j + 1], queries[k + 3, j + 2], queries[k + 3, j + 3]
+            for r in range(64):
+                w, x, y, z = floats[j, r], floats[j + 1, r], floats[j + 2, r], floats[j + 3, r]
+                products[k, r] += a * w + b * x + c * y + d * z
+                products[k + 1, r] += e * w + f * x + g * y + h * z
+                products[k + 2, r] += m * w + n * x + o * y + p * z
+                products[k + 3, r] += s * w + t * x + u * y + v * z
+    for k in range(fours, len(queries)):
+        for j in range(0, dim, 4):
+            a, b, c, d = queries[k, j], queries[k, j + 1], queries[k, j + 2], queries[k, j + 3]
+            for r in range(64):
+                products[k, r] += a * floats[j, r] + b * floats[j + 1, r] + c * floats[j + 2, r] + d * floats[j + 3, r]
 
 
 @njit(nogil=True, cache=True)
-def choose(
-    products, scales, errors, permitted, extra, norms, query_errors, first, least, found, scores, slacks, counts
+def scan(
+    blocks, scales, errors, permitted, queries, extra, norms, first, last, least, found, scores, slacks, counts,
 ):  # fmt: skip
-    """The rows whose scores may reach `least`, for each query; added behind those that were found before.
+    """The rows `first` … `last` whose scores may reach `least`, for each query; returns the row it came to.
 
-    A score is the product with a row's vector, plus `extra` where that is given; it is wrong by at most its slack.
+    It stops early where a query has no room for more answers. A score is the product with a row's vector, plus `extra`
+    where that is given; it is wrong by at most its slack.
 
     Args:
-        products: (w, q) float32 scalar products of the rows of bytes from `first` on with the queries.
-        scales, errors: (n,) of these rows.
+        blocks, scales, errors: the vectors, see `to_bytes`; `first` is a multiple of 64.
         permitted: (n,) which rows may be an answer, or (0,) for all.
-        extra: (q, n) float32, or (0, 0).
-        norms, query_errors: (q,) the norm of each query, and what its product with a row of scale 1 may be wrong by.
+        queries: (q, d) float32; extra: (q, n) float32, or (0, 0).
+        norms: (q,) the norm of each query.
         least: (q,) the score that matters.
-        found, scores, slacks: (q, m) get the answers, counts: (q,) how many there are.
+        found, scores, slacks: (q, m) get the answers, m at least 64; counts: (q,) gets how many there are.
     """
-    width, n_queries = products.shape
-    scales, errors = scales[first : first + width], errors[first : first + width]
-    lows, wide_norms, wide_errors = np.empty((3, n_queries), np.float32)
-    for k in range(n_queries):
-        lows[k] = least[k] - abs(least[k]) * 1e-6
-        wide_norms[k], wide_errors[k] = norms[k] * 1.000001, query_errors[k] * 1.000001
-    for i in range(width):
-        # First in float32, a little too high, for all queries at once: nearly all rows are far too low.
-        possible = np.int32(0)
-        for k in range(n_queries):
-            upper = scales[i] * products[i, k]
-            upper += abs(upper) * np.float32(1e-6) + (errors[i] * wide_norms[k] + scales[i] * wide_errors[k])
-            if len(extra):
-                upper += extra[k, first + i] + abs(extra[k, first + i]) * np.float32(1e-6)
-            possible += np.int32(upper >= lows[k])
-        if possible == 0 or (len(permitted) and not permitted[first + i]):
-            continue
-        for k in range(n_queries):
-            score = np.float64(scales[i]) * products[i, k]
-            if len(extra):
-                score += extra[k, first + i]
-            slack = errors[i] * norms[k] + np.float64(scales[i]) * query_errors[k]
-            if score + slack >= least[k]:
-                at = counts[k]
-                found[k, at], scores[k, at], slacks[k, at] = first + i, score, slack
-                counts[k] = at + 1
+    counts[:] = 0
+    floats, products = np.empty(blocks.shape[1:], np.float32), np.empty((len(queries), 64), np.float32)
+    unit, most = np.float32(1e-6), 0
+    for start in range(first, last, 64):
+        if most + 64 > found.shape[1]:
+            return start
+        width = min(64, last - start)
+        multiply(blocks[start // 64], queries, floats, products)
+        for k in range(len(queries)):
+            # First in float32, a little too high, for all rows at once: nearly all are far too low.
+            low = np.float32(least[k] - abs(least[k]) * 1e-6)
+            norm = np.float32(norms[k] * 1.000001)
+            possible = np.int32(0)
+            for r in range(width):
+                row = start + r
+                upper = scales[row] * products[k, r] + errors[row] * norm
+                if len(extra):
+                    upper += extra[k, row] + abs(extra[k, row]) * unit
+                possible += np.int32(upper >= low)
+            if possible == 0:
+                continue
+            for r in range(width):
+                row = start + r
+                if len(permitted) and not permitted[row]:
+                    continue
+                score = np.float64(scales[row]) * products[k, r]
+                if len(extra):
+                    score += extra[k, row]
+                slack = errors[row] * norms[k]
+                if score + slack >= least[k]:
+                    at = counts[k]
+                    found[k, at], scores[k, at], slacks[k, at] = row, score, slack
+                    counts[k] = at + 1
+                    most = max(most, at + 1)
+    return last

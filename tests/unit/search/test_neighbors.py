@@ -186,11 +186,11 @@ def of_all_norms(n, dim, seed):
 
 
 @given(
-    n=st.integers(1, 80),
-    q=st.integers(1, 5),
+    n=st.integers(1, 300),
+    q=st.integers(1, 9),
     topn=st.integers(1, 90),
     dim=st.integers(2, 40),
-    width=st.integers(1, 50),
+    width=st.sampled_from([64, 128, 192]),
     most=st.integers(1, 50),
     seed=st.integers(0, 1000),
     make=st.sampled_from([on_grid, nearly_equal, of_all_norms, unit]),
@@ -211,9 +211,8 @@ def test_bytes_find_what_float64_finds(n, q, topn, dim, width, most, seed, make,
         patch.setattr(neighbors, "_ROWS_PER_SCAN", width)
         patch.setattr(neighbors, "_MOST_CANDIDATES", most)
         patch.setattr(neighbors, "_FEW", n)
-        patch.setattr(neighbors, "_ROWS_IN_CACHE", data.draw(st.integers(1, width)))
-        patch.setattr(neighbors, "_ROWS_MULTIPLIED", data.draw(st.integers(1, width)))
-        patch.setattr(neighbors, "_MANY", data.draw(st.sampled_from([1, 4])))
+        patch.setattr(neighbors, "_FIRST_ROWS", 64 * data.draw(st.integers(1, 2)))
+        patch.setattr(neighbors, "_CANDIDATES_PER_SCAN", data.draw(st.integers(64, 150)))
         found = list(
             best_rows(queries, vectors, topn, rows=rows, extra=extra, exclude=exclude, in_bytes=ByteVectors.of(vectors))
         )
@@ -228,7 +227,8 @@ def test_bytes_find_what_float64_finds(n, q, topn, dim, width, most, seed, make,
 def test_bytes_keep_their_promise_about_errors():
     vectors = np.concatenate([of_all_norms(2000, 30, 1), unit(500, 30)])
     in_bytes = ByteVectors.of(vectors)
-    restored = in_bytes.rows.astype(np.float64) * in_bytes.scales.astype(np.float64)[:, None]
+    rows = in_bytes.blocks.transpose(0, 2, 1).reshape(-1, in_bytes.blocks.shape[1])[: len(vectors), :30]
+    restored = rows.astype(np.float64) * in_bytes.scales.astype(np.float64)[:, None]
     assert np.all(np.linalg.norm(vectors.astype(np.float64) - restored, axis=1) <= in_bytes.errors)
     assert in_bytes.errors[2000:].max() < 0.02
 
