@@ -9,14 +9,13 @@ the model, two to five words long. Clients run in one process of their own, whic
 from __future__ import annotations
 
 import argparse
-import http.client
+import asyncio
 import multiprocessing
 import os
 import random
 import re
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -41,28 +40,29 @@ def queries_of(folder: Path, count: int = 1000) -> list[str]:
 
 def ask(port: int, queries: list[str], clients: int, seconds: float) -> list[float]:
     """Latencies in milliseconds."""
-    latencies: list[list[float]] = [[] for _ in range(clients)]
+    latencies: list[float] = []
     end = time.monotonic() + seconds
 
-    def client(number: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port)
+    async def client(number: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         place = number
         while time.monotonic() < end:
             place += clients
             begin = time.perf_counter()
-            connection.request("GET", f"/search?q={quote(queries[place % len(queries)])}")
-            answer = connection.getresponse()
-            answer.read()
-            latencies[number].append(1000 * (time.perf_counter() - begin))
-            if answer.status not in (200, 400):  # 400: no word of the query is known
-                raise RuntimeError(f"status {answer.status}")
+            path = f"/search?q={quote(queries[place % len(queries)])}"
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
+            latencies.append(1000 * (time.perf_counter() - begin))
+            if head.split()[1] not in ("200", "400"):  # 400: no word of the query is known
+                raise RuntimeError(head)
+        writer.close()
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [one for many in latencies for one in many]
+    async def run() -> None:
+        await asyncio.gather(*map(client, range(clients)))
+
+    asyncio.run(run())
+    return latencies
 
 
 def processor_seconds(process: int) -> float:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.search.lexical import K1, LexicalIndex, Match
-from spherevec.search.neighbors import ByteVectors, best_rows
+from spherevec.search.neighbors import ByteVectors, best_rows, exact_products
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -40,7 +40,7 @@ FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
 
 _SPECIAL = re.compile(r'(?:(?<=\s)|^)(-?)"([^"]+)"|(?:(?<=\s)|^)-(?=\w)(\S+)')
-_SCORES_HELD = 1 << 25  # of a batch of queries, in float32 values: 128 MB
+_SCORES_HELD = 1 << 24  # of a batch of queries, in float32 values, twice: 128 MB
 
 
 class Query(NamedTuple):
@@ -146,25 +146,48 @@ def _ranked(
     if directed:
         directions = np.stack([query.vector for query in queries if query.vector is not None])
         more = None if extra is None else extra[directed]
-        if more is not None:
-            answers = best_rows(directions, vectors, FEEDBACK, rows=rows, extra=more, in_bytes=in_bytes)
-            directions = np.stack(
-                [_moved(own, vectors[near]) for own, (near, _) in zip(directions, answers, strict=True)]
-            )
-        best = best_rows(directions, vectors, topn, rows=rows, extra=more, in_bytes=in_bytes)
+        uppers = None if more is None else np.full_like(more, -np.inf)
+        most = topn if more is None else max(topn, FEEDBACK)
+        best = best_rows(directions, vectors, most, rows=rows, extra=more, in_bytes=in_bytes, uppers=uppers)
         found = dict(zip(directed, best, strict=True))
+        if more is not None and uppers is not None:
+            for number, place in enumerate(directed):
+                given = directions[number], found[place][0], more[number], uppers[number]
+                found[place] = _searched_again(*given, vectors, topn, rows, in_bytes)
     for place, own in enumerate(matches):
         words = np.zeros(len(vectors), np.float32) if extra is None else extra[place]
         chosen, scores = found[place] if place in found else _best_by_words(words, topn)
         yield Ranking(chosen, scores, words[chosen].astype(np.float64), own)
 
 
-def _moved(vector: Float32, answers: Float32) -> Float32:
-    """The direction of a query, moved towards its first answers."""
+def _searched_again(
+    vector: Float32,
+    answers: Int64,
+    extra: Float32,
+    uppers: Float32,
+    vectors: Float32,
+    topn: int,
+    rows: Int64 | None,
+    in_bytes: ByteVectors | None,
+) -> tuple[Int64, Float64]:
+    """The answers to a query that is moved towards its first answers.
+
+    Args:
+        answers: the best rows for the query as it stands, at least `topn` where there are as many.
+        extra: (n,) what each row gets on top of its cosine.
+        uppers: (n,) the most that the score of each row may be for the query as it stands.
+    """
     if not len(answers):
-        return vector
-    mean = sphere.normalize(answers.mean(axis=0, dtype=np.float64))
-    return np.asarray(sphere.normalize((1 - FEEDBACK_SHARE) * vector + FEEDBACK_SHARE * mean), np.float32)
+        return answers, np.zeros(0)
+    mean = sphere.normalize(vectors[answers[:FEEDBACK]].mean(axis=0, dtype=np.float64))
+    moved = np.asarray(sphere.normalize((1 - FEEDBACK_SHARE) * vector + FEEDBACK_SHARE * mean), np.float32)
+    # No score changes by more than the query moves, so only rows near the best ones can be among them now.
+    scores = exact_products(vectors[answers], moved) + extra[answers]
+    least = np.sort(scores)[-topn] if len(answers) >= topn else -np.inf
+    moves = float(np.linalg.norm(moved.astype(np.float64) - vector))
+    near = np.flatnonzero(uppers >= max(least - 1.001 * moves - 1e-5, np.finfo(np.float32).min))
+    near = near if rows is None else np.intersect1d(near, rows, assume_unique=True)
+    return next(best_rows(moved[None], vectors, topn, rows=near, extra=extra[None], in_bytes=in_bytes))
 
 
 def lexical_part(matches: Sequence[Match], lexical: LexicalIndex, rows: Int64 | None, mode: str) -> Float32:

@@ -123,6 +123,7 @@ def best_rows(
     extra: Float32 | None = None,
     exclude: Exclusions | None = None,
     in_bytes: ByteVectors | None = None,
+    uppers: Float32 | None = None,
 ) -> Iterator[tuple[Int64, Float64]]:
     """For each query the `topn` rows of the highest scores and these, best first, equal scores by row.
 
@@ -132,6 +133,7 @@ def best_rows(
         rows: the rows that may be an answer, ascending; None for all.
         extra: (q, n) what each row gets on top of its scalar product.
         exclude, in_bytes: as for `nearest_neighbors`.
+        uppers: (q, n) gets the most that the score of each permitted row may be.
     """
     if in_bytes is not None and rows is not None and len(rows) * _FEW < len(vectors):
         in_bytes = None
@@ -143,16 +145,22 @@ def best_rows(
         searches = [_Candidates(query, topn, vectors, *given) for query, *given in zip(
             block, left_out, [None] * len(block) if more is None else more, strict=True
         )]  # fmt: skip
+        most = None if uppers is None else uppers[first : first + step]
         if in_bytes is None:
-            _scan_floats(block, vectors, rows, more, searches)
+            _scan_floats(block, vectors, rows, more, most, searches)
         else:
-            _scan_bytes(block, in_bytes, rows, more, searches)
+            _scan_bytes(block, in_bytes, rows, more, most, searches)
         for search in searches:
             yield search.best()
 
 
 def _scan_floats(
-    queries: Float32, vectors: Float32, rows: Int64 | None, extra: Float32 | None, searches: list[_Candidates]
+    queries: Float32,
+    vectors: Float32,
+    rows: Int64 | None,
+    extra: Float32 | None,
+    uppers: Float32 | None,
+    searches: list[_Candidates],
 ) -> None:
     """Let all rows compete by their scores in float32, through NumPy alone."""
     slacks = _rounding(queries)
@@ -170,6 +178,8 @@ def _scan_floats(
                 more = extra[number, numbers]
                 slack += 2.0**-22 * (slack + 1 + float(np.abs(more).max(initial=0)))
                 own += more
+            if uppers is not None:
+                uppers[number, numbers] = own + np.float32(2 * slack)
             least = np.nextafter(np.float32(search.least - slack), np.float32(-np.inf))
             entering = np.flatnonzero(own >= max(least, np.finfo(np.float32).min))
             if len(entering) > 2 * search.topn + len(search.exclude):
@@ -181,7 +191,12 @@ def _scan_floats(
 
 
 def _scan_bytes(
-    queries: Float32, vectors: ByteVectors, rows: Int64 | None, extra: Float32 | None, searches: list[_Candidates]
+    queries: Float32,
+    vectors: ByteVectors,
+    rows: Int64 | None,
+    extra: Float32 | None,
+    uppers: Float32 | None,
+    searches: list[_Candidates],
 ) -> None:
     """Let all rows compete by their scores in bytes, on all cores."""
     from spherevec.search.scan_kernel import scan
@@ -191,9 +206,10 @@ def _scan_bytes(
         raise ConfigError("the query is not finite; it holds NaN or infinity")
     permitted = np.zeros(0 if rows is None else n, np.bool_)
     permitted[() if rows is None else rows] = True
-    more = np.zeros((0, 0), np.float32) if extra is None else extra
+    more, most = (np.zeros((0, 0), np.float32) if given is None else given for given in (extra, uppers))
     norms = np.linalg.norm(queries.astype(np.float64), axis=1) * (1 + 1e-12)
-    padded = np.pad(queries, ((0, 0), (0, dim - queries.shape[1])))
+    padded = np.zeros((len(queries), dim), np.float32)
+    padded[:, : queries.shape[1]] = queries
 
     def work(_: int, edges: tuple[int, int]) -> list[list[tuple[Int64, Float64, Float64]]]:
         start, end = edges
@@ -203,7 +219,7 @@ def _scan_bytes(
         parts = []
         while start < end:
             start = scan(
-                vectors.blocks, vectors.scales, vectors.errors, permitted, padded, more, norms,
+                vectors.blocks, vectors.scales, vectors.errors, permitted, padded, more, most, norms,
                 start, end, least, found, scores, slacks, counts,
             )  # fmt: skip
             filled = enumerate(counts.tolist())

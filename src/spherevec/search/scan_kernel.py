@@ -82,7 +82,7 @@ def multiply(block, queries, floats, products):
 
 @njit(nogil=True, cache=True)
 def scan(
-    blocks, scales, errors, permitted, queries, extra, norms, first, last, least, found, scores, slacks, counts,
+    blocks, scales, errors, permitted, queries, extra, uppers, norms, first, last, least, found, scores, slacks, counts
 ):  # fmt: skip
     """The rows `first` … `last` whose scores may reach `least`, for each query; returns the row it came to.
 
@@ -93,6 +93,7 @@ def scan(
         blocks, scales, errors: the vectors, see `to_bytes`; `first` is a multiple of 64.
         permitted: (n,) which rows may be an answer, or (0,) for all.
         queries: (q, d) float32; extra: (q, n) float32, or (0, 0).
+        uppers: (q, n) float32 gets the most that each score may be, or (0, 0).
         norms: (q,) the norm of each query.
         least: (q,) the score that matters.
         found, scores, slacks: (q, m) get the answers, m at least 64; counts: (q,) gets how many there are.
@@ -115,6 +116,8 @@ def scan(
                 upper = scales[row] * products[k, r] + errors[row] * norm
                 if len(extra):
                     upper += extra[k, row] + abs(extra[k, row]) * unit
+                if len(uppers):
+                    uppers[k, row] = upper
                 possible += np.int32(upper >= low)
             if possible == 0:
                 continue

@@ -7,6 +7,7 @@ import base64
 import hmac
 import ipaddress
 import json
+import socket
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -72,6 +73,8 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
     )
     try:
         listener = config.bind_socket()
+        # Head and body of an answer are two writes: the second must not wait until the client has noticed the first.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.listen(config.backlog)  # who reads the line below may ask at once
     except SystemExit:  # uvicorn has said why on standard error
         raise ConfigError(f"cannot listen at {host}, port {port}; choose another --port") from None
