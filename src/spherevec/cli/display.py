@@ -45,12 +45,6 @@ def json_text(value: Any) -> str:
     return visible_json(json.dumps(finite, ensure_ascii=False, indent=1))
 
 
-def print_json(value: Any) -> None:
-    """JSON in UTF-8 whatever the locale says."""
-    encoded = json_text(value)
-    click.echo(encoded.encode() if hasattr(sys.stdout, "buffer") else encoded)
-
-
 def print_hits(results: Sequence[SearchResult]) -> None:
     """Each answer: score, id, title, and below it the passage and the explanation, where there are any."""
     for number, result in enumerate(results):
@@ -165,7 +159,8 @@ class Console:
     def result(self, value: Any, show: Callable[[], object] | None = None) -> None:
         """Print a result: `value` as JSON with --json, otherwise what `show` prints, or a table of it."""
         if self.as_json:
-            print_json(value)
+            encoded = json_text(value)
+            click.echo(encoded.encode() if hasattr(sys.stdout, "buffer") else encoded)  # whatever the locale says
         elif show is not None:
             show()
         else:
@@ -181,7 +176,7 @@ class Console:
         if not (self.quiet and self.as_json):
             tell(message)
         if self.as_json:
-            print_json(value)
+            self.result(value)
 
     def summary(self, summary: CorpusSummary | None) -> None:
         """What was read, a line each; only the warnings with --quiet."""

@@ -35,15 +35,11 @@ def _analogy(model: Model, files: Files) -> Any:
 
     sections = read_analogies(files["questions"])
     added, multiplied = (evaluate_analogies(model.words, sections, method) for method in ("3cosadd", "3cosmul"))
-    return [
-        {
-            **vars(one),
-            "accuracy": one.accuracy,
-            "correct_3cosmul": other.correct,
-            "accuracy_3cosmul": other.accuracy,
-        }
-        for one, other in zip(added, multiplied, strict=True)
-    ]
+    found = []
+    for one, other in zip(added, multiplied, strict=True):
+        both = {"correct_3cosmul": other.correct, "accuracy_3cosmul": other.accuracy}
+        found.append({**vars(one), "accuracy": one.accuracy, **both})
+    return found
 
 
 def _clustering(model: Model, files: Files) -> Any:
@@ -103,12 +99,11 @@ class _Task(NamedTuple):
     run: Callable[[Model, Files], Any]  # ready for JSON
     needs: str | None  # the option that must be given
     takes: tuple[str, ...] = ()  # those that may be
-    documents: bool = True
 
 
 _TASKS = {
-    "similarity": _Task(_similarity, "pairs", documents=False),
-    "analogy": _Task(_analogy, "questions", documents=False),
+    "similarity": _Task(_similarity, "pairs"),
+    "analogy": _Task(_analogy, "questions"),
     "clustering": _Task(_clustering, "labels"),
     "classification": _Task(_classification, "labels", ("split",)),
     "topics": _Task(_topics, None, ("labels",)),
@@ -142,7 +137,7 @@ def evaluate(task: str, folder: Path, files: dict[str, Path], console: Console) 
     if chosen.needs is not None and chosen.needs not in files:
         raise click.UsageError(f"{task} needs --{chosen.needs} FILE")
     model = load_model(folder)
-    if chosen.documents:
+    if "labels" in (chosen.needs, *chosen.takes):
         documents_of(model, folder)
     found = chosen.run(model, files)
     console.result({"data_set": str(files["labels"]), **found} if "labels" in files else found)

@@ -154,7 +154,7 @@ def _expanded(given: str | os.PathLike[str]) -> list[Path]:
         raise CorpusError("the path of the corpus is empty; name a file, a folder, or - for standard input")
     if "://" in text and not Path(given).exists():
         raise CorpusError(
-            f"{text}: object stores and other addresses are read by workers: give --ray local (ray='local'), or copy "
+            f"{text}: object stores and other addresses are read by workers: give ray='local' (--ray local), or copy "
             "the file here"
         )
     path = Path(given)
