@@ -51,17 +51,9 @@ _OTHER_OPTIONS = {
 }
 
 
-class Ended(KeyboardInterrupt):
-    """A signal that asked the program to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """The first signal that asks the program to end raises `Ended`; a storm of others cannot break what follows."""
+    """The first signal that asks the program to end raises `KeyboardInterrupt` with its number; others are ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -71,7 +63,7 @@ def _ended_by_signals() -> Iterator[None]:
         nonlocal ending
         if not ending:
             ending = True
-            raise Ended(number)
+            raise KeyboardInterrupt(number)
 
     # What the caller ignores, as nohup does, stays ignored.
     numbers = [number for number in ENDING_SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
@@ -100,7 +92,7 @@ def exit_code_of(command: Callable[[], None]) -> int:
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt as interrupt:
         notes = getattr(interrupt, "__notes__", None) or ["what was there before is untouched"]
-        number = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
         tell(f"spherevec: {_ENDED_BY[signal.Signals(number).name]}; {_one_line(notes[-1])}")
         return _EXIT_SIGNAL + number
     except (click.ClickException, SpherevecError, MemoryError, OSError, ImportError, RuntimeError) as error:

@@ -113,7 +113,8 @@ def _documentation(console: Console) -> tuple[Any, dict[str, Any]]:
     console.tell("collecting the documentation of Python, numpy, scipy and scikit-learn")
     found = [{**one._asdict(), "title": one.title} for one in collect_docstrings()]
     console.tell(f"{len(found):,} documents")
-    return found, {"text_field": "text", "id_field": "name", "title_field": "title", "keep": ["package", "module"]}
+    columns = {"text_field": "text", "id_field": "name", "title_field": "title", "keep": ["package", "module"]}
+    return found, {**columns, "keep_text": 500}  # enough for the passages that answer a query
 
 
 def _show_tour(model: Model, topics: Topics | None, own_text: bool, page: Path, console: Console) -> None:
