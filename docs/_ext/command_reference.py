@@ -34,7 +34,7 @@ def _option(option: click.Option, context: click.Context) -> nodes.definition_li
 
 class Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
-        root = click.Context(cli, info_name="spherevec")
+        root = click.Context(cli, info_name="spherevec", show_default=True)
         return [self._section(name, root) for name in cli.list_commands(root)]
 
     def _section(self, name: str, root: click.Context) -> nodes.section:
