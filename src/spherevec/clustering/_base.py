@@ -18,7 +18,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from spherevec.errors import ConfigError
 from spherevec.process import effective_jobs, one_blas_thread
 from spherevec.sphere import FloatArray, normalize
-from spherevec.threads import run_slices
 
 Result = TypeVar("Result")
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
@@ -26,6 +25,7 @@ AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 # Below about this many rows, handing a slice to a thread costs more than the slice.
 _MIN_SLICE_ROWS = 2048
 _MAX_SLICES = 64
+BLOCK_ROWS = 1024  # whose cosines or densities to all clusters are held at once
 
 
 class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -116,11 +116,9 @@ class SliceRunner:
     number of threads.
     """
 
-    def __init__(self, n_rows: int, n_threads: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, n_rows: int, pool: ThreadPoolExecutor) -> None:
         # A power of two, which divides evenly among the usual numbers of cores.
         self.n_slices = min(_MAX_SLICES, 1 << max(n_rows // _MIN_SLICE_ROWS, 1).bit_length() - 1)
-        n_ranges = min(n_threads, self.n_slices)
-        self._edges = [self.n_slices * i // n_ranges for i in range(n_ranges + 1)]
         self._rows = [n_rows * i // self.n_slices for i in range(self.n_slices + 1)]
         self._pool = pool
 
@@ -128,14 +126,9 @@ class SliceRunner:
         """What `work` returns for each slice of the rows, in order."""
         return list(self._pool.map(work, starmap(slice, pairwise(self._rows))))
 
-    def run(self, kernel: Callable[..., None], *args: Any) -> None:
-        """Call `kernel(*args, first_slice, last_slice)` on all slices; the calling thread takes the last range."""
-        run_slices(self._pool, self._edges, kernel, *args)
-
 
 @contextmanager
 def slice_runner(n_rows: int, n_jobs: int | None) -> Iterator[SliceRunner]:
     """A `SliceRunner`, with BLAS held to one thread meanwhile: the slices already occupy the cores."""
-    n_threads = effective_jobs(n_jobs)
-    with ThreadPoolExecutor(max_workers=n_threads) as pool, one_blas_thread():
-        yield SliceRunner(n_rows, n_threads, pool)
+    with ThreadPoolExecutor(max_workers=effective_jobs(n_jobs)) as pool, one_blas_thread():
+        yield SliceRunner(n_rows, pool)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from spherevec.clustering import kernels as kernel
-from spherevec.clustering._base import AT_LEAST_ONE, SliceRunner, SphereClusterer, slice_runner
+from spherevec.clustering._base import AT_LEAST_ONE, BLOCK_ROWS, SliceRunner, SphereClusterer, slice_runner
 from spherevec.errors import ConfigError
 from spherevec.sphere import FloatArray, normalize
 
@@ -219,35 +219,22 @@ def run_kmeans(
     while run.assign() and run.n_iter < max_iter:
         run.n_iter += 1
         if run.move_centers() <= max_shift:
+            run.assign()
             break
-    run.assign_all()
     return run
 
 
 class KMeansRun:
-    """The state of a run: labels (n,) and cosines (n,) are those of the nearest of the centers (k, d), unit rows.
-
-    Sums (k, d) are kept in float64, and only rows that change their cluster are added to one and taken from another.
-    """
+    """The state of a run: labels (n,) and cosines (n,) are those of the nearest of the centers (k, d), unit rows."""
 
     def __init__(
         self, rows: FloatArray, weights: NDArray[np.float64], centers: FloatArray, runner: SliceRunner
     ) -> None:
-        n_rows, n_clusters = len(rows), len(centers)
         self.rows, self.weights, self.centers = rows, weights, centers
         self.n_iter = 0
-        self.labels = np.full(n_rows, -1, np.int32)
-        self.cosines = np.empty(n_rows, rows.dtype)
-        self._sums = np.zeros(centers.shape)
-        self._counts = np.zeros(n_clusters, np.int64)
+        self.labels = np.full(len(rows), -1, np.int32)
+        self.cosines = np.empty(len(rows), rows.dtype)
         self._runner = runner
-        self._travel = np.zeros(n_clusters)
-        self._safe_travel = np.full(n_rows, -np.inf)
-        self._moved_sums = np.empty((runner.n_slices, *centers.shape))
-        self._moved_counts = np.empty((runner.n_slices, n_clusters), np.int64)
-        self._moved_rows = np.empty(runner.n_slices, np.int64)
-        # Of the cosine of two unit vectors, each rounded, with their product summed in any order.
-        self._cosine_error = float(4 * np.finfo(rows.dtype).eps * np.sqrt(rows.shape[1]))
 
     @property
     def inertia(self) -> float:
@@ -255,48 +242,54 @@ class KMeansRun:
         return float(np.sum(self.weights * np.maximum(1 - self.cosines, 0), dtype=np.float64))
 
     def assign(self) -> int:
-        """Nearest centres of the rows whose nearest centre may have changed; how many did change."""
-        self._runner.run(
-            kernel.assign, self.rows, self.weights, self.centers, self._travel, self.labels, self.cosines,
-            self._safe_travel, self._moved_sums, self._moved_counts, self._moved_rows, self._cosine_error,
-        )  # fmt: skip
-        self._sums += self._moved_sums.sum(axis=0)
-        self._counts += self._moved_counts.sum(axis=0)
-        return int(self._moved_rows.sum())
+        """Give every row its nearest centre, the first of equal ones; how many rows changed theirs."""
+        return sum(self._runner.map(self._assign_slice))
 
-    def assign_all(self) -> None:
-        """Nearest centres, and fresh cosines, of every row."""
-        self._safe_travel[:] = -np.inf
-        self.assign()
+    def _assign_slice(self, part: slice) -> int:
+        changed = 0
+        for low in range(part.start, part.stop, BLOCK_ROWS):
+            here = slice(low, min(low + BLOCK_ROWS, part.stop))
+            cosines = self.rows[here] @ self.centers.T
+            nearest = cosines.argmax(axis=1).astype(np.int32)
+            changed += int(np.count_nonzero(nearest != self.labels[here]))
+            self.labels[here], self.cosines[here] = nearest, cosines.max(axis=1)
+        return changed
 
     def move_centers(self) -> float:
         """Centres to the mean directions of their rows; the sum of their squared moves."""
-        if not self._counts.all():
-            self.assign_all()
-            self._fill_empty_clusters()
-        moved = mean_directions(self._sums, self._counts, self.centers)
-        moves = np.linalg.norm(np.subtract(moved, self.centers, dtype=np.float64), axis=1)
-        self._travel += moves + moves.max()
+        self._fill_empty_clusters()
+        sums = sum(
+            self._runner.map(lambda part: label_sums(self.rows, self.labels, self.weights, len(self.centers), part))
+        )
+        moved = mean_directions(sums, np.bincount(self.labels, minlength=len(self.centers)), self.centers)
+        moves = np.subtract(moved, self.centers, dtype=np.float64)
         self.centers = moved
-        return float(moves @ moves)
+        return float(np.sum(moves * moves))
 
     def _fill_empty_clusters(self) -> None:
         """Move the rows farthest from their centres into the clusters that have none, one row each.
 
         A row that sits on its centre is not moved: with fewer distinct rows than clusters, some clusters stay empty.
         """
-        empty = np.flatnonzero(self._counts == 0)
-        farthest = np.argsort(self.cosines, kind="stable")[: len(empty)]
+        counts = np.bincount(self.labels, minlength=len(self.centers))
+        empty = np.flatnonzero(counts == 0)
+        # Of the cosine of two unit vectors, each rounded, with their product summed in any order.
+        error = float(4 * np.finfo(self.rows.dtype).eps * np.sqrt(self.rows.shape[1]))
+        farthest = np.argsort(self.cosines, kind="stable")[: len(empty)] if len(empty) else empty
         for cluster, row in zip(empty, farthest, strict=True):
             old = self.labels[row]
-            if self.cosines[row] >= 1 - self._cosine_error or self._counts[old] == 1:
-                continue
-            self._sums[old] -= self.weights[row] * self.rows[row]
-            self._sums[cluster] = self.weights[row] * self.rows[row]
-            self._counts[old] -= 1
-            self._counts[cluster] = 1
-            self.labels[row] = cluster
-            self._safe_travel[row] = -np.inf
+            if self.cosines[row] < 1 - error and counts[old] > 1:
+                counts[old] -= 1
+                self.labels[row] = cluster
+
+
+def label_sums(
+    rows: FloatArray, labels: NDArray[np.int32], weights: NDArray[np.float64], n_clusters: int, part: slice
+) -> NDArray[np.float64]:
+    """The weighted sum (k, d) of the rows of each cluster, over a part of the rows."""
+    some = rows[part]
+    members = csr_array((weights[part], labels[part], np.arange(len(some) + 1)), (len(some), n_clusters))
+    return np.asarray(members.T @ some, np.float64)
 
 
 def mean_directions(sums: NDArray[np.float64], counts: NDArray[Any], centers: FloatArray) -> FloatArray:

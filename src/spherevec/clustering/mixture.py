@@ -15,15 +15,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from spherevec.clustering._base import AT_LEAST_ONE, SliceRunner, SphereClusterer, slice_runner
-from spherevec.clustering.kmeans import first_centers, mean_directions, run_kmeans
+from spherevec.clustering._base import AT_LEAST_ONE, BLOCK_ROWS, SliceRunner, SphereClusterer, slice_runner
+from spherevec.clustering.kmeans import first_centers, label_sums, mean_directions, run_kmeans
 from spherevec.sphere import FloatArray, normalize, vmf_concentration, vmf_log_normalizer, vmf_mean_resultant
 
 Floats = NDArray[np.float64]
@@ -31,7 +30,6 @@ Floats = NDArray[np.float64]
 # Above this, float64 no longer tells apart the mean resultant lengths that two concentrations give.
 _MAX_CONCENTRATION = 1e7
 _EMPTY = 0.5  # a component whose responsibilities sum to less than this many rows explains no row
-_BLOCK_ROWS = 1024  # rows whose densities under all components are held at once
 
 
 class VonMisesFisherMixture(SphereClusterer):
@@ -190,8 +188,8 @@ class VonMisesFisherMixture(SphereClusterer):
             for _ in range(self._runs()):
                 centers = first_centers(rows, weights, self.n_components, self.init, random, runner)
                 start = run_kmeans(rows, weights, centers, runner, max_iter=kmeans_iterations)
-                members = csr_array((weights, start.labels, np.arange(len(rows) + 1)), (len(rows), self.n_components))
-                sums, sizes = np.asarray(members.T @ rows, np.float64), members.sum(axis=0)
+                sums = label_sums(rows, start.labels, weights, self.n_components, slice(None))
+                sizes = np.bincount(start.labels, weights, self.n_components)
                 if prior is None:  # the same for all runs, whose objectives are compared
                     resultant = min(float(np.linalg.norm(sums, axis=1).sum() / weights.sum()), 1.0)
                     prior = ConcentrationPrior(self.concentration_prior, resultant, self.tied)
@@ -210,8 +208,8 @@ class VonMisesFisherMixture(SphereClusterer):
     def _log_joint(self, rows: FloatArray) -> Iterator[Floats]:
         """What `Mixture.log_joint` gives for blocks of rows in turn."""
         mixture = self._mixture()
-        for low in range(0, len(rows), _BLOCK_ROWS):
-            yield mixture.log_joint(_wide(rows[low : low + _BLOCK_ROWS]))
+        for low in range(0, len(rows), BLOCK_ROWS):
+            yield mixture.log_joint(_wide(rows[low : low + BLOCK_ROWS]))
 
 
 @dataclass(frozen=True)
@@ -351,8 +349,8 @@ def _expect(
     """
     labels, log_densities = np.empty(len(rows), np.int32), np.empty(len(rows))
     sums, sizes = np.zeros(mixture.directions.shape), np.zeros(len(mixture.directions))
-    for low in range(0, len(rows), _BLOCK_ROWS):
-        here = slice(low, low + _BLOCK_ROWS)
+    for low in range(0, len(rows), BLOCK_ROWS):
+        here = slice(low, low + BLOCK_ROWS)
         block = _wide(rows[here])
         logs = mixture.log_joint(block)
         labels[here] = logs.argmax(axis=1)
