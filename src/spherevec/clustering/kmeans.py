@@ -258,10 +258,9 @@ class KMeansRun:
     def move_centers(self) -> float:
         """Centres to the mean directions of their rows; the sum of their squared moves."""
         self._fill_empty_clusters()
-        sums = sum(
-            self._runner.map(lambda part: label_sums(self.rows, self.labels, self.weights, len(self.centers), part))
-        )
-        moved = mean_directions(sums, np.bincount(self.labels, minlength=len(self.centers)), self.centers)
+        n_clusters = len(self.centers)
+        sums = self._runner.map(lambda part: label_sums(self.rows, self.labels, self.weights, n_clusters, part))
+        moved = mean_directions(np.sum(sums, axis=0), np.bincount(self.labels, minlength=n_clusters), self.centers)
         moves = np.subtract(moved, self.centers, dtype=np.float64)
         self.centers = moved
         return float(np.sum(moves * moves))

@@ -189,7 +189,7 @@ class VonMisesFisherMixture(SphereClusterer):
                 centers = first_centers(rows, weights, self.n_components, self.init, random, runner)
                 start = run_kmeans(rows, weights, centers, runner, max_iter=kmeans_iterations)
                 sums = label_sums(rows, start.labels, weights, self.n_components, slice(None))
-                sizes = np.bincount(start.labels, weights, self.n_components)
+                sizes = np.asarray(np.bincount(start.labels, weights, self.n_components), np.float64)
                 if prior is None:  # the same for all runs, whose objectives are compared
                     resultant = min(float(np.linalg.norm(sums, axis=1).sum() / weights.sum()), 1.0)
                     prior = ConcentrationPrior(self.concentration_prior, resultant, self.tied)
