@@ -127,10 +127,6 @@ def _ray_settings(ray: str | None, workers: int | None, **further: Any) -> dict[
     return {}
 
 
-# Second spellings of switched-off settings.
-_OFF_ALIASES = {"documents": (" /--words-only",)}
-
-
 class TrainingCommand(click.Command):
     """A command with training settings: `--help` shows those that people change first, `--help-all` all of them."""
 
@@ -138,9 +134,8 @@ class TrainingCommand(click.Command):
         everything = ctx.meta.get("spherevec.help_all", False)
         groups: dict[str, list[tuple[str, str]]] = {"Options": []}
         for param in self.get_params(ctx):
-            group = _GROUPS.get(str(param.name), "Options")
-            row = param.get_help_record(ctx)
-            if row is not None and param.param_type_name == "option" and (everything or group in ("Options", COMMON)):
+            group, row = _GROUPS.get(str(param.name), "Options"), param.get_help_record(ctx)
+            if row is not None and (everything or group in ("Options", COMMON)):
                 groups.setdefault(group, []).append(row)
         for heading, rows in groups.items():
             with formatter.section(heading):
@@ -165,7 +160,8 @@ def setting_option(spec: Field[Any], default: Any = None) -> Callable[[Command],
     text = meta["help"] if default is None else f"{meta['help']} Default: {default}."
     shared: dict[str, Any] = {"default": None, "help": text}
     if kind.startswith("bool"):
-        return click.option(f"--{name}/--no-{name}", *_OFF_ALIASES.get(spec.name, ()), spec.name, **shared)
+        alias = [" /--words-only"] * (name == "documents")
+        return click.option(f"--{name}/--no-{name}", *alias, spec.name, **shared)
     if meta["choices"]:
         return choice(f"--{name}", meta["choices"], **shared)
     limits, metavar = (click.IntRange, "N") if kind.startswith("int") else (click.FloatRange, "X")

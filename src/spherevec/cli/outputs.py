@@ -53,15 +53,12 @@ def outputs(force: bool, *paths: Path | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """The folder that a model goes to, and the unfinished run beside it.
-
-    `resume` and `checkpoint_every` are those of a run that can be interrupted.
-    """
+    """The folder that a model goes to, and the unfinished run beside it."""
 
     out: Path
     force: bool
-    resume: bool = False
-    checkpoint_every: str = "off"
+    resume: bool
+    checkpoint_every: str
 
     @property
     def checkpoint(self) -> Path:
@@ -69,19 +66,13 @@ class ModelOutput:
         named = self.out if self.out.name not in ("", "..") else self.out.resolve()
         return named.with_name(f"{named.name}.checkpoint")
 
-    def check(self) -> None:
-        """Refuse before any work is done what would be refused when the model is written."""
-        from spherevec.model.parts import folder_files
-        from spherevec.storage.files import check_folder
-
-        check_folder(self.out, overwrite=self.force, ours=folder_files())
-
     def run(self, learn: Callable[..., Model], is_result: Callable[[Model], bool], console: Console) -> Model:
         """What `learn` makes and saves here; with --resume, the model that a finished run has left.
 
         A run that was killed between saving its model and removing its checkpoint has left both; the checkpoint goes.
         """
-        from spherevec.model.parts import MANIFEST
+        from spherevec.model.parts import MANIFEST, folder_files
+        from spherevec.storage.files import check_folder
         from spherevec.storage.locks import owned
         from spherevec.training import checkpoint
 
@@ -92,7 +83,7 @@ class ModelOutput:
                     checkpoint.remove(self.checkpoint)
                     tell(f"{self.out}: the run is finished, nothing to resume")
                     return model
-            self.check()
+            check_folder(self.out, overwrite=self.force, ours=folder_files())
             if not self.resume:
                 checkpoint.check_free(self.checkpoint, self.force)
             elif not checkpoint.find(self.checkpoint):

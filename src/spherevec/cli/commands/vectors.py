@@ -11,7 +11,7 @@ import click
 from spherevec.cli import display, options
 from spherevec.cli.display import Console
 from spherevec.cli.options import choice, flag, force_option, option_group, path_option
-from spherevec.cli.outputs import ModelOutput, load_model, outputs
+from spherevec.cli.outputs import load_model, outputs
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.errors import ConfigError
 from spherevec.io import FORMATS, export_model, format_of, import_vectors
@@ -154,12 +154,8 @@ def export(
 
 @click.command("import")
 @click.argument("file", type=options.PATH)
-@option_group(
-    "output",
-    ModelOutput,
-    path_option("--out", required=True, metavar="MODEL", help="Folder to write the model to."),
-    force_option,
-)
+@path_option("--out", required=True, metavar="MODEL", help="Folder to write the model to.")
+@force_option
 @path_option("--docs", metavar="FILE", help="Document vectors that belong to the words, same format.")
 @choice(
     "--format",
@@ -167,22 +163,20 @@ def export(
     help="Format of the files; detected when not given.",
 )
 @options.output_options
-def import_(file: Path, output: ModelOutput, docs: Path | None, format: str | None, console: Console) -> None:
+def import_(file: Path, out: Path, force: bool, docs: Path | None, format: str | None, console: Console) -> None:
     """Make a model from vectors of another program.
 
     FILE holds word vectors as word2vec text or binary, GloVe text, a fastText .vec file or the output of the authors'
     program (jose), plain or compressed with gzip.
     """
     from spherevec.model import Model
-    from spherevec.storage.locks import owned
 
-    with owned(output.out, run=True):
-        output.check()
+    with outputs(force, out):
         words, changes = import_vectors(file, format)
         notes, documents = [str(changes)], None
         if docs is not None:
             documents, changes = import_vectors(docs, format)
             notes.append(f"documents: {changes}")
         model = Model(words, docs=documents, provenance={"imported_from": file.name})
-        model.save(output.out, overwrite=output.force)
-    console.written(f"{output.out}: {display.summary(model)}; {'; '.join(notes)}", model.describe())
+        model.save(out, overwrite=force)
+    console.written(f"{out}: {display.summary(model)}; {'; '.join(notes)}", model.describe())

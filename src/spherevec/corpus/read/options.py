@@ -81,7 +81,7 @@ class ReadOptions:
     )
     keep: Sequence[str] | Mapping[str, str | None] = option(
         (),
-        "Columns to keep beside the vectors, perhaps with their kind: created:date,team.",
+        "Columns to keep for filters, breakdowns and the map, perhaps with their kind: created:date,team.",
         metavar="NAME,NAME",
         parse=_split,
         of_tables=True,
