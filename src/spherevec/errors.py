@@ -6,6 +6,9 @@ that line and exits with code 2; a library user catches `SpherevecError`.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 
 class SpherevecError(Exception):
     """Base of every error that spherevec raises on purpose."""
@@ -41,3 +44,11 @@ class MissingExtraError(SpherevecError, ImportError):
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         """Errors travel between processes."""
         return MissingExtraError, self._given
+
+
+def import_extra(module: str, feature: str, extra: str) -> Any:
+    """A module of an optional dependency; where it is not installed, the error says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(feature, extra) from None

@@ -148,7 +148,7 @@ def test_signals_at_any_phase_lose_nothing(text, whole, tmp_path, phase, numbers
 
 UPDATE_PHASES = ("reading more", "training more", "growing", "writing the model", "removing the checkpoint")
 PHASES |= {
-    "reading more": ("spherevec.training.update.encode", "after", 1, "nothing"),
+    "reading more": ("spherevec.training.runtime.encode", "after", 1, "nothing"),
     "training more": ("spherevec.training.run.train_blocks", "before", 2, "checkpoint"),
     "growing": ("spherevec.training.update:Update.with_words", "before", 1, "model"),
 }

@@ -20,7 +20,7 @@ from typing import Any
 from spherevec import process
 from spherevec.devices import DEVICES
 from spherevec.distributed.worker import Worker
-from spherevec.errors import ConfigError, MissingExtraError, SpherevecError, TrainingError
+from spherevec.errors import ConfigError, SpherevecError, TrainingError, import_extra
 from spherevec.process import usable_cores
 
 Step = Callable[[int], Any]  # asks the worker of this number for something; gives a reference
@@ -53,10 +53,7 @@ def connected(address: str, workers: int, device: str = "cpu") -> Iterator[Any]:
         address: "local", "auto" for the cluster that this machine belongs to, or "host:port".
         workers: how many processes there must be room for.
     """
-    try:
-        ray: Any = importlib.import_module("ray")
-    except ImportError:
-        raise MissingExtraError("work on several machines", "ray") from None
+    ray = import_extra("ray", "work on several machines", "ray")
     with ExitStack() as stack:
         if not ray.is_initialized():
             os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # what goes wrong is told here

@@ -22,7 +22,7 @@ from spherevec.engine.base import Floats
 from spherevec.io.binary import write_ids
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
-from spherevec.model.inference import InferenceCounts, InferenceOptions, Inferred, infer_batches
+from spherevec.model.inference import InferenceOptions, Inferred, infer_batches, reading_for, summary_of
 from spherevec.storage.tensors import read_tensors, write_rows
 
 
@@ -95,25 +95,27 @@ def infer_files(
     notes: list[str] = []
     parts = find_parts(list(source), count, job.reading.encoding, notes, small=True)
     assert parts is not None
-    counts, done = InferenceCounts(), list[InferredPart]()
+    counts, done = list[CorpusSummary](), list[InferredPart]()
 
     def vectors(inferred: Iterable[InferredPart]) -> Iterator[Floats]:
         for part in inferred:
             done.append(part._replace(blocks=[]))
             for block in part.blocks:
-                counts.add(block)
+                counts.append(block.summary)
                 yield block.vectors
 
     with connected(ray, count, job.options.device) as module:
         threads = job.options.threads or threads_a_worker(module, count)
-        job = job._replace(options=job.options._replace(threads=threads), with_ids=ids_file is not None)
+        model, with_ids = Model.load(job.model), ids_file is not None
+        reading = reading_for(model, job.reading, with_ids=with_ids)
+        job = InferenceJob(job.model, job.options._replace(threads=threads), reading, with_ids)
         inferred = _inferred(module, job, parts, ahead=2 * count)
-        rows = write_rows(out, vectors(inferred), Model.load(job.model).vector_size, overwrite=overwrite)
+        rows = write_rows(out, vectors(inferred), model.vector_size, overwrite=overwrite)
     if ids_file is not None:
         columns = joined_columns([(sum(part.rows), part.columns) for part in done])
         columns |= source_columns(columns, parts, [part.rows for part in done])
         write_ids(ids_file, DocumentTable(columns).ids, overwrite=overwrite)
-    return rows, counts.summary([*notes, *(note for part in done for note in part.notes)])
+    return rows, summary_of(counts, [*notes, *(note for part in done for note in part.notes)])
 
 
 def _inferred(module: Any, job: InferenceJob, parts: Sequence[list[Piece]], ahead: int) -> Iterator[InferredPart]:

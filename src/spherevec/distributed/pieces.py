@@ -24,7 +24,7 @@ from spherevec.corpus.read.options import AUTO
 from spherevec.corpus.read.readers import paths_of
 from spherevec.corpus.read.streams import BLOCK_SIZE, COMPRESSED, STDIN, found_encoding, guarded
 from spherevec.corpus.table.records import schema_of, source_arrays
-from spherevec.errors import ConfigError, CorpusError, MissingExtraError
+from spherevec.errors import ConfigError, CorpusError, import_extra
 from spherevec.storage.os_errors import explain_os_errors
 
 # Parts for each worker. A text is often sorted, by topic or by date: many parts, dealt out in turns, give each worker
@@ -128,12 +128,9 @@ def _remote(address: str) -> list[Piece]:
 
 def filesystem(address: str) -> tuple[Any, str]:
     """What fsspec opens an address with, and its path there."""
+    fsspec = import_extra("fsspec.core", f"reading {address}", "ray")
     try:
-        import fsspec.core
-    except ImportError:
-        raise MissingExtraError(f"reading {address}", "ray") from None
-    try:
-        system, path = fsspec.core.url_to_fs(address)
+        system, path = fsspec.url_to_fs(address)
     except ImportError as error:
         raise CorpusError(f"{address}: fsspec lacks a package for it ({error}); install that on every node") from None
     return system, path
@@ -267,10 +264,7 @@ def _copy_lines(source: BinaryIO, piece: Piece, target: Path) -> None:
 
 def _copy_row_groups(source: BinaryIO, piece: Piece, target: Path) -> None:
     """The row groups whose middle lies in the range, where each takes its share of the file by its rows."""
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise MissingExtraError("reading Parquet files", "parquet") from None
+    parquet = import_extra("pyarrow.parquet", "reading Parquet files", "parquet")
     assert piece.start is not None and piece.stop is not None
     file: Any = parquet.ParquetFile(source)
     rows = np.array([file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)])

@@ -95,22 +95,19 @@ def read_on_workers(
         columns = joined_columns(tables, reading.kept)
         columns |= source_columns(columns, parts, [about.rows for about in abouts])
         write_tensors(folder / encoded.DOCUMENTS, columns)
-    documents = [one.documents for one in read]
-    summary = CorpusSummary(
-        sum(documents),
-        sum(one.empty for one in read),
-        n_unknown,
-        raw_tokens,
-        raw_tokens - n_tokens,
-        distinct,
-        len(vocabulary),
-        min_count,
-        (*notes, *(note for one in read for note in one.notes)),
+    summary = CorpusSummary.total(
+        read,
+        unknown_documents=n_unknown,
+        dropped_tokens=raw_tokens - n_tokens,
+        distinct_words=distinct,
+        kept_words=len(vocabulary),
+        min_count=min_count,
+        notes=(*notes, *(note for one in read for note in one.notes)),
     )
-    finish_corpus(folder, vocabulary, splitter, n_tokens, sum(documents), summary)
+    finish_corpus(folder, vocabulary, splitter, n_tokens, summary.documents, summary)
     corpus = EncodedCorpus.open(folder)
     corpus.tokenizer, corpus.reading = splitter, reading.remembered
-    return corpus, Layout(pool.workers, documents)
+    return corpus, Layout(pool.workers, [one.documents for one in read])
 
 
 def _read_round(pool: WorkerPool, parts: Sequence[list[Piece]], arguments: Sequence[Any]) -> list[PartAbout]:

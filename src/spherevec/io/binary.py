@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy_format
 
-from spherevec.errors import FormatError, MissingExtraError
+from spherevec.errors import FormatError, import_extra
 from spherevec.io.reading import Changes, Source, decoded, open_vectors, read_header, unit_vectors
 from spherevec.io.text import LONGEST_WORD
 from spherevec.model.keyed_vectors import KeyedVectors
@@ -112,18 +112,14 @@ def write_parquet(
     path: Path, vectors: KeyedVectors, names: Sequence[str], *, title: Callable[[int], str] | None = None
 ) -> None:
     """The columns `key`, `vector` (a list of dim float32 numbers) and, if known, `count` and `title`."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("writing Parquet", "parquet") from None
+    pyarrow, parquet = (import_extra(name, "writing Parquet", "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     schema = [
         ("key", pyarrow.string() if vectors.named else pyarrow.int64()),
         ("vector", pyarrow.list_(pyarrow.float32(), vectors.vector_size)),
         *([] if vectors.counts is None else [("count", pyarrow.int64())]),
         *([] if title is None else [("title", pyarrow.string())]),
     ]
-    with pyarrow.parquet.ParquetWriter(path, pyarrow.schema(schema)) as writer:
+    with parquet.ParquetWriter(path, pyarrow.schema(schema)) as writer:
         for start in range(0, len(vectors), _ROWS_PER_GROUP):
             rows = range(start, min(start + _ROWS_PER_GROUP, len(vectors)))
             numbers = pyarrow.array(vectors.vectors[start : rows.stop].reshape(-1))

@@ -25,7 +25,7 @@ from spherevec.corpus.table.records import (
     take_rows,
     text_arrays,
 )
-from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
+from spherevec.errors import ConfigError, FormatError, SpherevecError, import_extra
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn, Texts
 
@@ -383,10 +383,7 @@ class DocumentTable:
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame, one row per document: id, title, text and the kept fields."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("to_pandas()", "pandas") from None
+        pandas = import_extra("pandas", "to_pandas()", "pandas")
         data: dict[str, Any] = {"id": list(self.ids)}
         data |= {role: list(self._roles[role]) for role in (*ROLES[1:], "text") if role in self._roles}
         for name, column in self._fields.items():

@@ -7,7 +7,7 @@ of threads: what is random about a document is a hash of its words, and no sum r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from spherevec.config import INFERENCE_STEPS, TrainConfig
 from spherevec.corpus.count.summary import CorpusSummary, warnings_about
 from spherevec.corpus.count.vocabulary import Vocabulary, encode_texts
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.corpus.read.readers import Document, documents_of
+from spherevec.corpus.read.readers import Document, documents_of, with_optional_fields
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.engine.base import DocumentFit, Sampling
 from spherevec.engine.fit import FitPlan, fit_document
@@ -52,30 +52,15 @@ class Inferred(NamedTuple):
     known: NDArray[np.int64]  # (N,) words that the model knows
     unknown: NDArray[np.int64]  # (N,) words that it does not
 
-
-@dataclass
-class InferenceCounts:
-    """What was read while documents were inferred."""
-
-    documents: int = 0
-    empty: int = 0
-    unknown_documents: int = 0
-    tokens: int = 0
-    unknown: int = 0
-
-    def add(self, block: Inferred) -> None:
-        self.documents += len(block.vectors)
-        self.empty += int(np.count_nonzero(block.known + block.unknown == 0))
-        self.unknown_documents += int(np.count_nonzero((block.known == 0) & (block.unknown > 0)))
-        self.tokens += int(block.known.sum() + block.unknown.sum())
-        self.unknown += int(block.unknown.sum())
-
-    def summary(self, notes: Sequence[str] = ()) -> CorpusSummary:
-        """The counts as `train` gives them, and what looks wrong."""
-        found = CorpusSummary(
-            self.documents, self.empty, self.unknown_documents, self.tokens, self.unknown, notes=tuple(notes)
+    @property
+    def summary(self) -> CorpusSummary:
+        """The counts as `train` gives them."""
+        all_words = self.known + self.unknown
+        empty, lost, tokens, unknown = (
+            int(found.sum())
+            for found in (all_words == 0, (self.known == 0) & (self.unknown > 0), all_words, self.unknown)
         )
-        return found.with_(warnings=tuple(warnings_about(found)))
+        return CorpusSummary(len(all_words), empty, lost, tokens, unknown)
 
 
 class DocumentFitter:
@@ -176,13 +161,17 @@ class DocumentFitter:
         return np.eye(1, total.size, dtype=np.float32).reshape(-1)
 
 
+def summary_of(parts: Sequence[CorpusSummary], notes: Sequence[str] = ()) -> CorpusSummary:
+    """The counts of all new documents, and what looks wrong."""
+    found = CorpusSummary.total(parts, notes=tuple(notes))
+    return found.with_(warnings=tuple(warnings_about(found)))
+
+
 def warn_if_all_unknown(blocks: list[Inferred]) -> list[Inferred]:
     """The blocks as they are; a warning where the model knows no word of any of them."""
-    counts = InferenceCounts()
-    for block in blocks:
-        counts.add(block)
-    if counts.tokens and counts.unknown == counts.tokens:
-        process.warn(counts.summary().warnings[-1], stacklevel=3)
+    found = summary_of([block.summary for block in blocks])
+    if found.tokens and found.dropped_tokens == found.tokens:
+        process.warn(found.warnings[-1], stacklevel=3)
     return blocks
 
 
@@ -212,7 +201,7 @@ def infer_batches(
     splitter = model.tokenizer if options.tokenizer is None else options.tokenizer
     stand_ins = model.words.spellings.stand_ins if options.subwords else None
     done = 0
-    for documents in _batches(texts, options.text_field):
+    for documents in _batches(texts, reading_for(model, ReadOptions(text_field=options.text_field))):
         ids, offsets, unknown = encode_texts(documents, vocabulary, splitter, stand_ins, workers)
         known = np.diff(offsets)
         if options.subwords:  # what a guess stands for is unknown all the same
@@ -236,13 +225,31 @@ def vocabulary_of(model: Model) -> Vocabulary:
     return Vocabulary(list(words.names or ()), counts, bool((model.config or {}).get("phrases")))
 
 
-def _batches(texts: Any, text_field: str | None = None) -> Iterator[list[Document]]:
+def reading_like(model: Model, given: ReadOptions) -> ReadOptions:
+    """How a text like that of the model is read: in the same way, but for what is given."""
+    before = {name: value for name, value in model.provenance.get("reading", {}).items() if name != "columns"}
+    if given.has_ids:
+        before.pop("id_field", None)
+    return ReadOptions(**{**before, **given.given, "fields_optional": not given.names})
+
+
+def reading_for(model: Model, given: ReadOptions, *, with_ids: bool = False) -> ReadOptions:
+    """How new documents are read: as given where that names a field, otherwise as the text of the model was."""
+    if given.names:
+        return given
+    reading = reading_like(model, given)
+    return reading if with_ids else replace(reading, id_field=None)
+
+
+def _batches(texts: Any, reading: ReadOptions) -> Iterator[list[Document]]:
     """Documents in handy numbers; the first decides whether all are texts or lists of words."""
     if isinstance(texts, str | bytes):
         raise CorpusError("texts must be a list of texts, not a single one; put it into a list: [text]")
     if isinstance(texts, Sized) and not len(texts):
         return
-    rows, in_words = documents_of(texts, ReadOptions(text_field=text_field))
+    if reading.fields_optional:
+        texts, reading = with_optional_fields(texts, None, reading)
+    rows, in_words = documents_of(texts, reading)
     batch: list[Document] = []
     characters = 0
     for row in rows:

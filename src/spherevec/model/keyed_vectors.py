@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spherevec import sphere
 from spherevec.corpus.tokenize.function_words import same_word
-from spherevec.errors import ConfigError, FormatError, MissingExtraError, SpherevecError
+from spherevec.errors import ConfigError, FormatError, SpherevecError, import_extra
 from spherevec.search.neighbors import BYTES_FROM_ROWS, ByteVectors, nearest_multiplicative, nearest_neighbors
 from spherevec.sphere import Floats
 from spherevec.storage.text_column import TextColumn, Texts
@@ -246,10 +246,7 @@ class KeyedVectors:
 
     def to_pandas(self) -> Any:
         """The vectors as a pandas DataFrame: one row per key, one column per dimension."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("to_pandas()", "pandas") from None
+        pandas = import_extra("pandas", "to_pandas()", "pandas")
         return pandas.DataFrame(self.vectors, index=pandas.Index(list(self.index_to_key), name="key"))
 
     def _repr_html_(self) -> str:

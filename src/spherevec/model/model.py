@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,28 @@ __all__ = ["KeyedVectors", "Model", "UnknownKeyError"]
 
 # What the encoders of other libraries are called with; vectors here are always arrays of unit rows.
 _ENCODER_OPTIONS = ("batch_size", "show_progress_bar", "convert_to_numpy", "normalize_embeddings")
+
+
+class SearchArguments(TypedDict, total=False):
+    """What `Model.search` takes by name."""
+
+    where: Mapping[str, Any] | None
+    mode: str
+    tokenizer: TokenizerLike | None
+    subwords: bool
+    explain: bool
+
+
+class InferArguments(TypedDict, total=False):
+    """What `Model.infer` takes by name, but for `return_unknown`."""
+
+    epochs: int | None
+    alpha: float | None
+    threads: int
+    device: str
+    tokenizer: TokenizerLike | None
+    text_field: str | None
+    subwords: bool
 
 
 class Model:
@@ -148,12 +170,16 @@ class Model:
 
     @overload
     def search(
-        self, query: str | NDArray[Any], among: str = "docs", topn: int = 10, **options: Any
+        self, query: str | NDArray[Any], among: str = "docs", topn: int = 10, **options: Unpack[SearchArguments]
     ) -> SearchResult: ...
 
     @overload
     def search(
-        self, query: list[str] | tuple[str, ...], among: str = "docs", topn: int = 10, **options: Any
+        self,
+        query: list[str] | tuple[str, ...],
+        among: str = "docs",
+        topn: int = 10,
+        **options: Unpack[SearchArguments],
     ) -> SearchResults: ...
 
     def search(
@@ -216,32 +242,12 @@ class Model:
 
     @overload
     def infer(
-        self,
-        texts: Any,
-        *,
-        epochs: int | None = None,
-        alpha: float | None = None,
-        threads: int = 0,
-        device: str = "cpu",
-        tokenizer: TokenizerLike | None = None,
-        text_field: str | None = None,
-        subwords: bool = False,
-        return_unknown: Literal[False] = False,
+        self, texts: Any, *, return_unknown: Literal[False] = False, **options: Unpack[InferArguments]
     ) -> NDArray[np.float32]: ...
 
     @overload
     def infer(
-        self,
-        texts: Any,
-        *,
-        epochs: int | None = None,
-        alpha: float | None = None,
-        threads: int = 0,
-        device: str = "cpu",
-        tokenizer: TokenizerLike | None = None,
-        text_field: str | None = None,
-        subwords: bool = False,
-        return_unknown: Literal[True],
+        self, texts: Any, *, return_unknown: Literal[True], **options: Unpack[InferArguments]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
 
     def infer(
@@ -276,7 +282,8 @@ class Model:
             device: "cpu", or "cuda" for an NVIDIA GPU, whose last bits differ from the CPU's.
             tokenizer: how to split the texts; as in training by default. Needed for texts where the model was trained
                 on lists of words, or with a function for a tokenizer.
-            text_field: the column of a data frame, or the field of records, that holds the text.
+            text_field: the column of a data frame, or the field of records, that holds the text; by default the fields
+                that the model was trained from.
             subwords: let the known word that is spelled most alike stand in for an unknown one.
             return_unknown: also return the share of each text's words that the model does not know, (n,); 1 for a text
                 without any word.

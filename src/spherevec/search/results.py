@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spherevec.errors import MissingExtraError
+from spherevec.errors import import_extra
 from spherevec.html import table_html
 
 _PASSAGE = 200  # characters
@@ -145,10 +145,7 @@ class SearchResults(list[SearchResult]):
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row an answer, with the query beside it."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("to_pandas()", "pandas") from None
+        pandas = import_extra("pandas", "to_pandas()", "pandas")
         columns = ["query", "score", "id", "title", "snippet", "row"]
         rows = [
             {"query": result.query, **{name: getattr(hit, name) for name in columns[1:]}, **hit.fields}

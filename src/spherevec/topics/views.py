@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spherevec.corpus.tokenize.function_words import same_word
-from spherevec.errors import ConfigError, MissingExtraError
+from spherevec.errors import ConfigError, import_extra
 from spherevec.topics.partition import merge_order
 
 if TYPE_CHECKING:
@@ -138,12 +138,12 @@ def topics_frame(topics: Topics) -> Any:
         parent = "" if topic.parent is None else broad[topic.parent].title
         rows.append((topic.number, topic.title, topic.size, share, ", ".join(topic.words), parent, example))
     columns = ["topic", "title", "size", "share", "words", "parent", "example"]
-    return _pandas_for("to_pandas()").DataFrame(rows, columns=columns)
+    return import_extra("pandas", "to_pandas()", "pandas").DataFrame(rows, columns=columns)
 
 
 def documents_frame(topics: Topics) -> Any:
     """A data frame, one row a document: id, title, topic, name, parent, probability (extra `pandas`)."""
-    pandas = _pandas_for("documents()")
+    pandas = import_extra("pandas", "documents()", "pandas")
     table, columns = topics.model.documents, document_columns(topics)
     assert table is not None
     return pandas.DataFrame(
@@ -180,7 +180,7 @@ def document_columns(topics: Topics) -> dict[str, Any]:
 def breakdown_frame(found: Breakdown) -> Any:
     """A data frame, one row a group and topic: count, share, p_more, p_fewer (extra `pandas`)."""
     n_topics = len(found.numbers)
-    return _pandas_for("to_pandas()").DataFrame(
+    return import_extra("pandas", "to_pandas()", "pandas").DataFrame(
         {
             found.field: np.repeat(np.array(found.groups, object), n_topics),
             "topic": np.tile(found.numbers, len(found.groups)),
@@ -191,15 +191,6 @@ def breakdown_frame(found: Breakdown) -> Any:
             "p_fewer": found.p_fewer.ravel(),
         }
     )
-
-
-def _pandas_for(what: str) -> Any:
-    """The module pandas, or an error that names the extra."""
-    try:
-        import pandas
-    except ImportError:
-        raise MissingExtraError(what, "pandas") from None
-    return pandas
 
 
 def _bar(share: float) -> str:
@@ -284,8 +275,4 @@ def plot_breakdown(found: Breakdown, numbers: Sequence[int] | None = None) -> An
 
 
 def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("plot()", "plots") from None
-    return Figure(figsize=(width, height), layout="constrained")
+    return import_extra("matplotlib.figure", "plot()", "plots").Figure(figsize=(width, height), layout="constrained")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spherevec.corpus import EncodedCorpus, Vocabulary
 from spherevec.corpus.count.vocabulary import RareCounts
+from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import CorpusError
 from spherevec.model import Model
 from spherevec.model.documents import DocumentTable
@@ -20,7 +21,6 @@ from spherevec.search.terms import DocumentTerms
 
 Rows = NDArray[np.int64]
 
-_COUNTED_AT_ONCE = 1 << 22
 DOCUMENTS_COMPARED = 2000  # new ones, at most; and old ones of as many words
 FEWEST_COMPARED = 20  # documents that say anything about words
 GROWING_WORDS = 10
@@ -46,10 +46,8 @@ class VocabularyUpdate(NamedTuple):
 
     def counted(self, corpus: EncodedCorpus) -> VocabularyUpdate:
         """With the counts of the new text as it was encoded, where phrases are counted too."""
-        counts = np.zeros(len(self.vocabulary), np.int64)
-        for start in range(0, corpus.n_tokens, _COUNTED_AT_ONCE):
-            counts += np.bincount(corpus.ids[start : start + _COUNTED_AT_ONCE], minlength=len(counts))
-        corpus.vocabulary = replace(self.vocabulary, counts=np.maximum(self.before + counts, 1))
+        counts = self.before + count_words(corpus, np.arange(corpus.n_documents))
+        corpus.vocabulary = replace(self.vocabulary, counts=np.maximum(counts, 1))
         return self._replace(vocabulary=corpus.vocabulary)
 
 
@@ -88,12 +86,14 @@ class DocumentChanges(NamedTuple):
     places: Rows  # (m,) the row of the model that each replaces, -1 for a document that is new
     unchanged: int  # documents that the model holds already, word for word
 
-    def word_counts(self, corpus: EncodedCorpus) -> NDArray[np.int64]:
-        """(words of the corpus,) occurrences in these documents."""
-        counts = np.zeros(len(corpus.vocabulary), np.int64)
-        for row in self.rows.tolist():
-            np.add.at(counts, corpus.document(row), 1)
-        return counts
+
+def count_words(corpus: EncodedCorpus, rows: Rows) -> NDArray[np.int64]:
+    """(words of the corpus,) occurrences in some of its documents."""
+    counts = np.zeros(len(corpus.vocabulary), np.int64)
+    for start in range(0, len(rows), CHUNK_ROWS):
+        some = [corpus.document(row) for row in rows[start : start + CHUNK_ROWS].tolist()]
+        counts += np.bincount(np.concatenate(some), minlength=len(counts))
+    return counts
 
 
 def find_changes(
@@ -221,10 +221,7 @@ def _distance(model: Model, new: EncodedCorpus, known: int) -> float | None:
     # No more words than a third of the old text has: the rest is what both are compared with.
     sizes = np.cumsum([np.count_nonzero(new.document(row) < known) for row in chosen.tolist()])
     chosen = chosen[: max(1, int(np.searchsorted(sizes, lengths.sum() / 3, side="right")))]
-    ours = np.zeros(known, np.int64)
-    for row in chosen.tolist():
-        ids = new.document(row)
-        np.add.at(ours, ids[ids < known], 1)
+    ours = count_words(new, chosen)[:known]
     if not ours.any():
         return None
     total = np.asarray(counts.sum(axis=0)).reshape(-1)
@@ -240,8 +237,7 @@ def _distance(model: Model, new: EncodedCorpus, known: int) -> float | None:
 
 def _divergence(some: NDArray[np.int64], others: NDArray[np.int64]) -> float:
     """The Jensen–Shannon divergence of two distributions, given by counts (n,), in nats."""
+    from scipy.special import rel_entr
+
     p, q = some / max(some.sum(), 1), others / max(others.sum(), 1)
-    middle = (p + q) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parts = [np.where(one > 0, one * np.log(one / middle), 0.0).sum() for one in (p, q)]
-    return float(sum(parts) / 2)
+    return float((rel_entr(p, (p + q) / 2) + rel_entr(q, (p + q) / 2)).sum() / 2)

@@ -118,13 +118,10 @@ class Saver:
         self._fingerprint: dict[str, Any] | None = None
         self._last = time.monotonic()
 
-    def due(self) -> bool:
-        """Whether it is time, within an epoch."""
-        return time.monotonic() - self._last >= self._every.seconds
-
-    def due_after(self, epoch: int) -> bool:
-        """Whether it is time, after `epoch` epochs."""
-        return self.due() or (self._every.epochs > 0 and epoch % self._every.epochs == 0)
+    def due(self, epoch: int = 0) -> bool:
+        """Whether it is time, within an epoch or after so many of them."""
+        ended = epoch > 0 and self._every.epochs > 0 and epoch % self._every.epochs == 0
+        return ended or time.monotonic() - self._last >= self._every.seconds
 
     def save(self, position: Position) -> None:
         """Save; a checkpoint that cannot be written is no reason to give up a run that goes well.

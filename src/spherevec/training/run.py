@@ -155,8 +155,7 @@ class Run:
         """Train all epochs that are left."""
         while self.position.epoch < self._config.epoch_count:
             self._train_epoch()
-            if self._saver and self._saver.due_after(self.position.epoch):
-                self._save()
+            self._save_if_due(self.position.epoch)
         self._check_all()
 
     def _check_all(self) -> None:
@@ -210,8 +209,7 @@ class Run:
             self.backend.refit_documents(first, last, plan)
             self._corpus.drop_pages()
             self._state = (replace(self.position, refitted=last), None)
-            if self._saves_now():
-                self._save()
+            self._save_if_due()
 
     def _save_ended(self, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
         """Save what an interruption or a failure leaves, and note in it what became of the run.
@@ -240,8 +238,9 @@ class Run:
             self._check_all()  # a diverged run must not replace a good checkpoint
             self._saver.save(self.position)
 
-    def _saves_now(self) -> bool:
-        return self._saver is not None and self._saver.due()
+    def _save_if_due(self, epoch: int = 0) -> None:
+        if self._saver is not None and self._saver.due(epoch):
+            self._save()
 
     def _seconds(self) -> float:
         """Spent on the epoch, in this run and in those that it goes on from."""
@@ -261,7 +260,7 @@ class Run:
         left = spent / since_start * (1 - share) if since_start > 0 else None
         self._report(Progress("training", share, position.epoch + 1, config.epochs, figures, left))
         self._corpus.drop_pages()
-        return self._saves_now()
+        return self._saver is not None and self._saver.due()
 
 
 def train_blocks(training: Training, workers: int, tick: Callable[[], bool] = lambda: False) -> None:

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,30 +101,39 @@ def compiled_meanwhile(config: TrainConfig) -> Iterator[Callable[[], object]]:
         finally:
             thread.join()
         return
-    child = None
-    if _is_first(config):
-        settings = json.dumps({name: getattr(config, name) for name in _DECIDES})
-        command = [sys.executable, "-c", _CODE, str(Path(__file__).parents[2]), settings]
-        no, around = subprocess.DEVNULL, {**os.environ, _INSIDE: "1"}
-        with suppress(OSError):  # then this process compiles
-            child = subprocess.Popen(command, stdin=no, stdout=no, stderr=no, env=around)
+    with ExitStack() as stack:
+        child = stack.enter_context(_compiling_process(config)) if _is_first(config) else None
 
-    def wait() -> None:
-        """Until what trains is compiled; the child goes on with what comes after that."""
-        while child and child.poll() is None and not _is_compiled(config):
-            time.sleep(0.05)
+        def wait() -> None:
+            """Until what trains is compiled; the child goes on with what comes after that."""
+            while child and child.poll() is None and not _is_compiled(config):
+                time.sleep(0.05)
 
-    try:
         yield wait
-    finally:
-        if child:
-            child.kill()
-            child.wait()
+
+
+@contextmanager
+def _compiling_process(config: TrainConfig) -> Iterator[subprocess.Popen[bytes] | None]:
+    """Another process that trains a few words, and ends with the context; None where none can be started."""
+    settings = json.dumps({name: getattr(config, name) for name in _DECIDES})
+    command = [sys.executable, "-c", _CODE, str(Path(__file__).parents[2]), settings]
+    no, child = subprocess.DEVNULL, None
+    # Its files go with it, however it ends.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        with suppress(OSError):  # then this process compiles
+            around = {**os.environ, _INSIDE: "1", "TMPDIR": place}
+            child = subprocess.Popen(command, stdin=no, stdout=no, stderr=no, env=around)
+        try:
+            yield child
+        finally:
+            if child:
+                child.kill()
+                child.wait()
 
 
 @cache
 def _train_few_words(config: TrainConfig) -> None:
-    """Train on a device, for the sake of what is compiled meanwhile; what fails will fail again where it is told."""
+    """Train and save, for the sake of what is compiled meanwhile; what fails will fail again where it is told."""
     from spherevec.training.trainer import train_corpus
 
     with (
@@ -132,7 +141,12 @@ def _train_few_words(config: TrainConfig) -> None:
         tempfile.TemporaryDirectory() as folder,
         encode(_TEXTS, Path(folder, "corpus"), tokenizer=str.split, min_count=1) as corpus,
     ):
-        train_corpus(corpus, config)
+        train_corpus(corpus, config).save(Path(folder, "model"))
+
+
+def main(settings: str) -> None:
+    """Compile in another process what a run with these settings needs."""
+    _train_few_words(TrainConfig(vector_size=16, epochs=1, threads=2, min_count=1, **json.loads(settings)))
 
 
 def _is_first(config: TrainConfig) -> bool:
@@ -147,13 +161,3 @@ def _is_compiled(config: TrainConfig) -> bool:
     from spherevec.engine.cpu.backend import kernel_of, scratch_of
 
     return is_compiled(kernel_of(config), scratch_of(config))
-
-
-def main(settings: str) -> None:
-    """Train a few words in another process, and save them, for the sake of what is compiled meanwhile."""
-    from spherevec.training import train
-
-    with tempfile.TemporaryDirectory() as folder:
-        small: dict[str, Any] = {"vector_size": 16, "epochs": 1, "threads": 2, "min_count": 1, "progress": False}
-        model = train(_TEXTS, tokenizer=str.split, **small, **json.loads(settings))
-        model.save(Path(folder, "model"))

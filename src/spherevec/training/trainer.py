@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from spherevec import process
 from spherevec.config import TrainConfig, default_min_count
 from spherevec.corpus import EncodedCorpus
 from spherevec.corpus.count.summary import CorpusSummary
-from spherevec.corpus.read.options import ReadOptions, takes_reading_options
+from spherevec.corpus.read import options as reading_options
+from spherevec.corpus.read.options import ReadOptions, split_options, takes_options
 from spherevec.devices import DEVICES
 from spherevec.engine.schedule import COPIED_ROWS
 from spherevec.errors import ConfigError
@@ -25,7 +25,7 @@ from spherevec.search.terms import DocumentTerms
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import give_memory_back
 from spherevec.training.finishing import SpellingSmoother, counted_terms, fill_empty_documents, word_parts
-from spherevec.training.options import CHECKPOINT_EVERY, Options
+from spherevec.training.options import PUBLIC, Options
 from spherevec.training.progress import Progress, ProgressCallback, in_notebook, shows_bar
 from spherevec.training.run import Learned, Run
 from spherevec.training.runtime import Runtime, local_runtime
@@ -33,20 +33,13 @@ from spherevec.training.runtime import Runtime, local_runtime
 _SHORT = 1e-4  # seconds that the thread which drives a GPU waits for Python's lock while others count and compare
 
 
-@takes_reading_options
+@takes_options(*PUBLIC, *reading_options.PUBLIC)
 def train(
     source: Any,
     *,
     recipe: str = "default",
     tokenizer: Any = "words",
-    workdir: str | Path | None = None,
-    progress: ProgressCallback | bool | None = None,
     initial: Model | KeyedVectors | None = None,
-    checkpoint: str | Path | None = None,
-    checkpoint_every: str = CHECKPOINT_EVERY,
-    resume: bool = False,
-    start_over: bool = False,
-    finish: Callable[[Model], object] | None = None,
     ray: str | None = None,
     workers: int | None = None,
     cluster: Mapping[str, Any] | None = None,
@@ -62,21 +55,8 @@ def train(
         recipe: "default"; "words", for people who want word vectors first; or "paper".
         tokenizer: "words", "whitespace" for text that is split already, a name with options such as
             "words:urls=drop", or a function from a string to words.
-        workdir: where the encoded corpus is kept while training (4 to 8 bytes a word) and, as long as the model is
-            used, the words of each document (up to 13 bytes a word) and document vectors that would not fit into
-            memory; the system's folder for temporary files by default.
-        progress: a function that is called a few times a second with a `Progress`; True for a bar, False for silence;
-            by default a bar on terminals and in notebooks. An exception in it is warned about once and does not end
-            training; `KeyboardInterrupt` does, after a checkpoint.
         initial: word and context vectors to start from; words that it does not know start at random, and so do all
             documents.
-        checkpoint: a folder to save the unfinished run to, from time to time, when it is interrupted (Ctrl-C), and when
-            its model cannot be made or saved. It stays when training is done: remove it when you have saved the model.
-        checkpoint_every: how often: "90s", "10m", "2h", or "2e" for every second epoch; "off" for never.
-        resume: go on from that folder with the same text and settings; start from the beginning if it is not there.
-        start_over: an unfinished run in that folder may be replaced; it stays until this run has saved something.
-        finish: called with the finished model before any interruption is let through, to save it, on the disk of
-            `checkpoint`: a run that would find no room there is refused before it trains.
         ray: train on workers of a Ray cluster: "local" for processes of this machine, "auto" for the cluster that this
             machine belongs to, or the address of one. The same seed and number of workers give the same bits.
         workers: how many; one by default.
@@ -85,53 +65,55 @@ def train(
             a worker that does not answer is replaced (600).
         **options: any field of `TrainConfig`, on top of the recipe.
     """
-    reading, settings = ReadOptions.split(options)
-    distributed = ray is not None or workers is not None or cluster is not None
-    config = TrainConfig.recipe(recipe, **settings)
-    run_options = Options(initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over, finish)
-    runtime = local_runtime(config, workdir)
-    if distributed:
+    reading, others = ReadOptions.split(options)
+    given, settings = split_options(PUBLIC, others)
+    config, run_options = TrainConfig.recipe(recipe, **settings), Options(**given, initial=initial)
+    runtime = local_runtime(config, run_options.workdir)
+    if ray is not None or workers is not None or cluster is not None:
         ray_runtime = import_module("spherevec.distributed.runtime").ray_runtime
-        runtime = ray_runtime(ray, workers, config, workdir=workdir, **(cluster or {}))
+        runtime = ray_runtime(ray, workers, config, workdir=run_options.workdir, **(cluster or {}))
     with run_options.opened(runtime) as opened:
         if isinstance(source, EncodedCorpus):
             return _train_corpus(source, config, opened)
-        # What a killed process has left there is removed on the way.
-        with working_folder(workdir) as folder, opened.runtime.compiled_meanwhile(config) as compiled:
-            opened.report(Progress("reading", 0.0))
-            corpus = opened.runtime.encode(
-                source,
-                folder,
-                min_count=config.min_count,
-                max_vocab=config.max_vocab,
-                tokenizer=tokenizer,
-                phrases=config.phrases,
-                reading=reading,
-                threads=config.thread_count,
-                progress=lambda done, total: opened.report(Progress("reading", done / total if total else None)),
-            )
-            corpus.forget_files()
-            give_memory_back()
-            with corpus:
-                opened.report(Progress("compiling"))
-                compiled()
-                model = _train_corpus(corpus, config, opened)
-    show_summary(model, progress)
+        model = _train_text(source, config, opened, tokenizer, reading)
+    show_summary(model, run_options.progress)
     return model
 
 
+def _train_text(source: Any, config: TrainConfig, options: Options, tokenizer: Any, reading: ReadOptions) -> Model:
+    """Encode a source in a folder that is gone afterwards, and train on it while what trains is compiled."""
+    # What a killed process has left there is removed on the way.
+    with working_folder(options.workdir) as folder, options.runtime.compiled_meanwhile(config) as compiled:
+        corpus = options.encode(
+            source,
+            folder,
+            min_count=config.min_count,
+            max_vocab=config.max_vocab,
+            tokenizer=tokenizer,
+            phrases=config.phrases,
+            reading=reading,
+            threads=config.thread_count,
+        )
+        corpus.forget_files()
+        give_memory_back()
+        with corpus:
+            options.report(Progress("compiling"))
+            compiled()
+            return _train_corpus(corpus, config, options)
+
+
+@takes_options(*PUBLIC)
 def train_corpus(
     corpus: EncodedCorpus, config: TrainConfig, *, runtime: Runtime | None = None, **options: Any
 ) -> Model:
-    """Learn vectors from an encoded corpus.
+    """Learn vectors from an encoded corpus, silently by default.
 
     Args:
         runtime: where to train; by default this machine.
-        **options: initial, workdir, progress, checkpoint, checkpoint_every, resume, start_over and finish, as for
-            `train`; silent by default.
+        **options: `initial`, as for `train`.
     """
     where = local_runtime(config, options.get("workdir")) if runtime is None else nullcontext(runtime)
-    with Options(**options).opened(where) as opened:
+    with Options(**{"progress": False, **options}).opened(where) as opened:
         return _train_corpus(corpus, config, opened)
 
 

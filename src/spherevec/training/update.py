@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from spherevec import process
 from spherevec.config import MIN_COUNT, TrainConfig
-from spherevec.corpus import EncodedCorpus, encode
+from spherevec.corpus import EncodedCorpus
 from spherevec.corpus.count.encoded import Part, rewrite
-from spherevec.corpus.read.options import ReadOptions, listed
+from spherevec.corpus.read.options import ReadOptions, listed, split_options, takes_options
 from spherevec.engine.fit import FitTables
 from spherevec.engine.sampling import keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS
@@ -23,7 +23,7 @@ from spherevec.errors import ConfigError
 from spherevec.model import KeyedVectors, Model
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
-from spherevec.model.inference import DocumentFitter, vocabulary_of
+from spherevec.model.inference import DocumentFitter, reading_like, vocabulary_of
 from spherevec.model.verbs import verb
 from spherevec.search.neighbors import check_finite
 from spherevec.search.terms import count_terms
@@ -31,10 +31,16 @@ from spherevec.storage.files import working_folder
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.text_column import TextColumn
 from spherevec.training import checkpoint as checkpoints
-from spherevec.training.changes import DocumentChanges, VocabularyUpdate, add_words, find_changes, measure_drift
+from spherevec.training.changes import (
+    DocumentChanges,
+    VocabularyUpdate,
+    add_words,
+    count_words,
+    find_changes,
+    measure_drift,
+)
 from spherevec.training.finishing import word_parts
-from spherevec.training.options import CHECKPOINT_EVERY, Options
-from spherevec.training.progress import Progress, ProgressCallback
+from spherevec.training.options import PUBLIC, Options
 from spherevec.training.run import Learned, Run, refit_plan
 from spherevec.training.runtime import local_runtime
 from spherevec.training.word_update import WordPrior, initialise_new_words
@@ -52,21 +58,9 @@ _TOKENS_AT_ONCE = 1 << 20
 SETTINGS = ("epochs", "alpha", "threads", "seed", "device", "deterministic")
 
 
+@takes_options(*PUBLIC)
 def update(
-    model: Model,
-    source: Any,
-    *,
-    add_only: bool = False,
-    replay: Any = None,
-    tokenizer: Any = None,
-    workdir: str | Path | None = None,
-    progress: ProgressCallback | bool | None = None,
-    checkpoint: str | Path | None = None,
-    checkpoint_every: str = CHECKPOINT_EVERY,
-    resume: bool = False,
-    start_over: bool = False,
-    finish: Callable[[Model], object] | None = None,
-    **options: Any,
+    model: Model, source: Any, *, add_only: bool = False, replay: Any = None, tokenizer: Any = None, **options: Any
 ) -> Model:
     """A model that also holds new documents and, unless `add_only`, the words that they bring.
 
@@ -79,8 +73,6 @@ def update(
         add_only: fit the documents to the words as they are; old vectors do not change.
         replay: old text that is still at hand; some of it is trained on again, so that old words stay closer.
         tokenizer: how to split the text, where the model does not know it.
-        workdir, progress, checkpoint, checkpoint_every, resume, start_over: as for `train`.
-        finish: called with the finished model before any interruption is let through, to save it; False if it did not.
         **options: epochs (by default half of the model's), alpha, threads, seed, device and deterministic, all other
             settings are the model's; and fields of `ReadOptions`: text_field, id_field, keep, …, by default as the
             model was trained. `keep` names further columns, beside those that the model keeps.
@@ -88,8 +80,9 @@ def update(
     Returns:
         The new model. `provenance["updates"]` has a record of every update.
     """
-    reading, settings = ReadOptions.split(options)
-    reading = _reading_of(model, reading)
+    reading, others = ReadOptions.split(options)
+    given, settings = split_options(PUBLIC, others)
+    reading, run_options = _reading_of(model, reading), Options(**given)
     config = _settings_of(model, add_only, settings)
     for kept in (model.words, model.docs):
         if kept is not None:
@@ -99,29 +92,17 @@ def update(
         """Called with the finished model before any interruption is let through."""
         if model.kept_topics is not None and grown is not model:
             verb("carry_topics")(model, grown, config.threads)
-        return finish is not None and finish(grown) is not False
+        return run_options.finish is not None and run_options.finish(grown) is not False
 
-    run_options = Options(None, workdir, progress, checkpoint, checkpoint_every, resume, start_over, complete)
     with (
-        run_options.opened(local_runtime(config, workdir)) as opened,
-        working_folder(workdir) as folder,
+        replace(run_options, finish=complete).opened(local_runtime(config, run_options.workdir)) as opened,
+        working_folder(run_options.workdir) as folder,
         explain_os_errors(writing=folder),
     ):
-        reads: dict[str, Any] = {
-            "tokenizer": model.tokenizer if tokenizer is None else tokenizer,
-            "min_count": 1,
-            "breaks": vocabulary_of(model).phrases,
-            "threads": config.thread_count,
-        }
-        opened.report(Progress("reading", 0.0))
-        with encode(source, folder / "new", reading=reading, **reads) as corpus:
-            ours, theirs = corpus.tokenizer, model.tokenizer
-            if (ours.name, ours.options) != (theirs.name, theirs.options):
-                raise ConfigError(
-                    f"the model's text was split by {str(theirs)!r}, the new text by {str(ours)!r}; "
-                    "give the new text as the old was given"
-                )
-            _warn_of_columns(model, corpus, [kept.name for kept in reading.kept])
+        how = {"tokenizer": model.tokenizer if tokenizer is None else tokenizer, "threads": config.thread_count}
+        how |= {"min_count": 1, "breaks": vocabulary_of(model).phrases}
+        with opened.encode(source, folder / "new", reading=reading, **how) as corpus:
+            _check_text(model, corpus, [kept.name for kept in reading.kept])
             change = find_update(model, corpus, config, folder, add_only=add_only)
             if change is None or add_only:
                 updated = model if change is None else change.add_documents()
@@ -129,7 +110,7 @@ def update(
                 return updated
             text = change.new
             if replay is not None:
-                old = encode(replay, folder / "replay", reading=reading.text_only(), **reads)
+                old = opened.encode(replay, folder / "replay", reading=reading.text_only(), **how)
                 text = _with_replay(change, old, folder / "both")
             return UpdateRun(change, text, opened).run()
 
@@ -229,7 +210,7 @@ def find_update(
     if not len(changes.rows):
         return None
     if len(changes.rows) < corpus.n_documents:
-        words = words_of(changes.word_counts(corpus))
+        words = words_of(count_words(corpus, changes.rows))
     new = rewrite([Part(corpus, words.numbers, changes.rows)], words.vocabulary, folder / "known")
     words = words.counted(new)
     record = {
@@ -366,14 +347,13 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
 
 def _reading_of(model: Model, given: ReadOptions) -> ReadOptions:
     """How the new text is read: like the model's text, but for what is given."""
-    before = {name: value for name, value in model.provenance.get("reading", {}).items() if name != "columns"}
-    if given.has_ids:
-        before.pop("id_field", None)
     kinds = dict(model.documents.fields) if model.documents is not None else {}
     wanted = {kept.name: kept.kind for kept in given.kept}
     keep = {name: wanted.get(name) or kinds.get(name) for name in (*kinds, *wanted)}
-    reading = ReadOptions(**{**before, **given.given, "keep": keep, "fields_optional": not given.names})
-    titled = "title_field" in before or (model.documents is not None and model.documents.titled)
+    reading = replace(reading_like(model, given), keep=keep)
+    titled = "title_field" in model.provenance.get("reading", {}) or (
+        model.documents is not None and model.documents.titled
+    )
     if reading.title_field is not None and not titled and reading.title_field not in reading.text_fields:
         raise ConfigError(
             f"the model's text has no titles, so that of an update must have none: leave title_field "
@@ -382,8 +362,14 @@ def _reading_of(model: Model, given: ReadOptions) -> ReadOptions:
     return reading
 
 
-def _warn_of_columns(model: Model, corpus: EncodedCorpus, keep: Sequence[str]) -> None:
-    """Name the columns that are new, and the fields to keep that the new documents do not have."""
+def _check_text(model: Model, corpus: EncodedCorpus, keep: Sequence[str]) -> None:
+    """Refuse text that was split otherwise; name the columns that are new, and those to keep that are not there."""
+    ours, theirs = corpus.tokenizer, model.tokenizer
+    if (ours.name, ours.options) != (theirs.name, theirs.options):
+        raise ConfigError(
+            f"the model's text was split by {str(theirs)!r}, the new text by {str(ours)!r}; "
+            "give the new text as the old was given"
+        )
     before, now = (about.get("columns") for about in (model.provenance.get("reading", {}), corpus.reading))
     if now is None and keep:
         process.warn(f"the new text has no fields: {listed(sorted(keep))} will be empty for the new documents")

@@ -518,3 +518,17 @@ def test_queries_are_fitted_in_numpy_as_compiled_code_fits_them(default_model, n
     asked = [*new_texts, "", "nowhere"]
     ids, offsets, _ = encode_texts(asked, vocabulary, default_model.tokenizer)
     np.testing.assert_allclose(fitter.fit_queries(ids, offsets), fitter.fit(ids, offsets), atol=1e-5)
+
+
+def test_records_are_read_from_the_fields_of_the_model(tmp_path):
+    """As an update does: text and title are those of training, unless a field is named; texts are texts."""
+    records = [{"id": f"d{n}", "head": f"case {n % 4}", "body": f"red green {n % 5} blue"} for n in range(40)]
+    fields = {"text_field": "body", "title_field": "head", "id_field": "id"}
+    model = spherevec.train(records, **fields, min_count=1, epochs=1, vector_size=8, threads=1, progress=False)
+    new = [{"head": "case 1", "body": "blue green"}, {"head": "case 2", "body": "red"}]
+    whole = model.infer(["case 1\nblue green", "case 2\nred"])
+    np.testing.assert_array_equal(model.infer(new), whole)
+    np.testing.assert_array_equal(model.infer(pandas.DataFrame(new)), whole)
+    np.testing.assert_array_equal(model.infer(new, text_field="body"), model.infer(["blue green", "red"]))
+    with pytest.raises(CorpusError, match="no field 'body'"):
+        model.infer([{"text": "blue"}])

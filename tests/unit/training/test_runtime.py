@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +41,22 @@ def test_it_ends_with_a_run_that_fails(first, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="no such file"), runtime.compiled_meanwhile(TrainConfig()):
         raise ValueError("no such file")
     assert started[0].returncode is not None
+
+
+@pytest.mark.process
+def test_nothing_of_it_is_left(first, tmp_path, monkeypatch):
+    """It is killed in the middle of its work, and its folder for temporary files goes with it."""
+    told = tmp_path / "told"
+    code = f"import pathlib, tempfile, time; place = tempfile.mkdtemp(); path = pathlib.Path({str(told)!r})"
+    monkeypatch.setattr(
+        runtime, "_CODE", f"{code}; path.write_text(place); path.rename({str(told)!r} + '.done'); time.sleep(1000)"
+    )
+    with runtime.compiled_meanwhile(TrainConfig()):
+        while not (tmp_path / "told.done").exists():
+            time.sleep(0.01)
+        place = Path((tmp_path / "told.done").read_text())
+        assert place.is_dir()
+    assert not place.parent.exists()
 
 
 @pytest.mark.parametrize("why", ["compiled", "one core", "inside", "frozen", "cuda"])

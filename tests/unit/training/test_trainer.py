@@ -428,7 +428,7 @@ def test_given_vectors_are_the_start(corpus):
     config = TrainConfig(**SETTINGS | {"alpha": 0.0, "add_contexts": False})
     data = prepare(corpus, config)
     backend = CpuBackend(data, config)
-    TrainingRun(corpus, config, Options(given, runtime=GivenBackend(backend, data, config))).initialise()
+    TrainingRun(corpus, config, Options(initial=given, runtime=GivenBackend(backend, data, config))).initialise()
     for word in ("w0", "w3", "w7"):
         row = corpus.vocabulary.index(word)
         np.testing.assert_array_equal(backend.read("inputs", row, row + 1)[0], given[word])

@@ -25,7 +25,7 @@ from spherevec.cli.commands.topics import breakdown, topics
 from spherevec.cli.display import json_text, tell
 from spherevec.cli.options import model_argument, quiet_option
 from spherevec.cli.outputs import documents_of, load_model
-from spherevec.errors import ConfigError, MissingExtraError, SpherevecError
+from spherevec.errors import ConfigError, MissingExtraError, SpherevecError, import_extra
 from spherevec.process import usable_cores
 
 if TYPE_CHECKING:
@@ -63,10 +63,7 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
         raise click.UsageError(f"--host {host} can be reached by other machines; give a --token, or SPHEREVEC_TOKEN")
     if token == "":
         raise click.UsageError("the token is empty")
-    try:
-        import uvicorn
-    except ImportError:
-        raise MissingExtraError("serving a model", "serve") from None
+    uvicorn = import_extra("uvicorn", "serving a model", "serve")
     app = Service(folder, token).app()
     config = uvicorn.Config(
         app, host, port, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5

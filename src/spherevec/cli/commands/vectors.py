@@ -84,17 +84,18 @@ def _infer(
     from spherevec.corpus.read.readers import open_source
     from spherevec.io.binary import write_ids
     from spherevec.model.documents import DocumentTable
-    from spherevec.model.inference import InferenceCounts, infer_batches
+    from spherevec.model.inference import infer_batches, reading_for, summary_of
     from spherevec.storage.tensors import write_rows
 
-    counts = InferenceCounts()
+    counts: list[CorpusSummary] = []
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        source = open_source(list(read[0]), read[1], records_in=place if ids_file else None)
+        reading = reading_for(model, read[1], with_ids=ids_file is not None)
+        source = open_source(list(read[0]), reading, records_in=place if ids_file else None)
 
         def blocks() -> Iterator[Any]:
             for block in infer_batches(model, source.all(), how):
-                counts.add(block)
+                counts.append(block.summary)
                 yield block.vectors
             # Ids that cannot be written leave no vectors without them.
             if ids_file is not None and source.records is not None:
@@ -103,7 +104,7 @@ def _infer(
                 write_ids(ids_file, DocumentTable.open(place / "table", memory_map=False).ids, overwrite=overwrite)
 
         rows = write_rows(out, blocks(), model.vector_size, overwrite=overwrite)
-    return rows, counts.summary(source.notes)
+    return rows, summary_of(counts, source.notes)
 
 
 @click.command()

@@ -43,6 +43,12 @@ class CorpusSummary:
         """A copy with some parts changed."""
         return replace(self, **changes)
 
+    @classmethod
+    def total(cls, parts: Sequence[CorpusSummary], **others: Any) -> CorpusSummary:
+        """The counts of several texts, added up."""
+        names = ("documents", "empty", "unknown_documents", "tokens", "dropped_tokens")
+        return cls(**{name: sum(getattr(part, name) for part in parts) for name in names} | others)
+
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}

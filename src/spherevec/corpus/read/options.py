@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
 from inspect import Parameter, signature
+from textwrap import fill, indent
 from typing import Any, NamedTuple, TypeVar
 
 from spherevec.config import KEEP_TEXT
@@ -148,9 +149,7 @@ class ReadOptions:
     @classmethod
     def split(cls, arguments: Mapping[str, Any]) -> tuple[ReadOptions, dict[str, Any]]:
         """The reading options among keyword arguments, or those of `reading`; and the other arguments."""
-        names = {spec.name for spec in fields(cls)}
-        own = {name: value for name, value in arguments.items() if name in names}
-        others = {name: value for name, value in arguments.items() if name not in names}
+        own, others = split_options(fields(cls), arguments)
         return replace(others.pop("reading", None) or cls(), **own), others
 
     @property
@@ -243,15 +242,27 @@ ROLES = tuple(spec.metadata["role"] for spec in PUBLIC if spec.metadata["role"])
 _NO_COLUMNS: dict[str, Any] = {spec.name: None for spec in PUBLIC if spec.metadata["role"]}
 
 
-def takes_reading_options(verb: Verb) -> Verb:
-    """Show the reading options in the signature and the docstring of a function that takes them as `**options`."""
-    before = signature(verb)
-    *named, others = before.parameters.values()
-    ours = [Parameter(spec.name, Parameter.KEYWORD_ONLY, default=spec.default, annotation=spec.type) for spec in PUBLIC]
-    verb.__signature__ = before.replace(parameters=[*named, *ours, others])  # type: ignore[attr-defined]
-    lines = "".join(f"        {spec.name}: {spec.metadata['help']}\n" for spec in PUBLIC)
-    verb.__doc__ = (verb.__doc__ or "").replace("        **options:", f"{lines}        **options:")
-    return verb
+def split_options(specs: Iterable[Field[Any]], arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The keyword arguments that are some options, and the others."""
+    own = {spec.name: arguments[spec.name] for spec in specs if spec.name in arguments}
+    return own, {name: value for name, value in arguments.items() if name not in own}
+
+
+def takes_options(*specs: Field[Any]) -> Callable[[Verb], Verb]:
+    """Show options in the signature and the docstring of a function that takes them as `**options`."""
+
+    def shown(verb: Verb) -> Verb:
+        before = signature(verb)
+        *named, others = before.parameters.values()
+        ours = [
+            Parameter(spec.name, Parameter.KEYWORD_ONLY, default=spec.default, annotation=spec.type) for spec in specs
+        ]
+        verb.__signature__ = before.replace(parameters=[*named, *ours, others])  # type: ignore[attr-defined]
+        lines = [indent(fill(f"{spec.name}: {spec.metadata['help']}", 108), " " * 12)[4:] for spec in specs]
+        verb.__doc__ = (verb.__doc__ or "").replace("        **options:", "\n".join([*lines, "        **options:"]))
+        return verb
+
+    return shown
 
 
 def check_kind(kind: str | None) -> None:

@@ -245,7 +245,7 @@ def open_source(
     streams.check_encoding(options.encoding)
     paths = paths_of(source)
     if options.fields_optional:
-        source, options = _with_optional_fields(source, paths, options)
+        source, options = with_optional_fields(source, paths, options)
     builder = None if records_in is None else RecordBuilder(records_in, options)
     if paths is not None:
         return _open_files(paths, options, size, builder)
@@ -259,7 +259,7 @@ def open_documents(documents: Any, options: ReadOptions | None = None, records: 
     return Source(_metered(_pieces(rows, records, "document "), meter), records, meter, in_words=in_words)
 
 
-def _with_optional_fields(
+def with_optional_fields(
     source: Any, paths: Sequence[str | os.PathLike[str]] | None, options: ReadOptions
 ) -> tuple[Any, ReadOptions]:
     """The source, and options without fields where it has none: plain text files, or documents that are no records."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from spherevec.corpus.read.options import AUTO, ReadOptions
 from spherevec.corpus.tokenize.cleaning import LONGEST_TAG
-from spherevec.errors import ConfigError, CorpusError, MissingExtraError, SpherevecError
+from spherevec.errors import ConfigError, CorpusError, SpherevecError, import_extra
 from spherevec.storage.os_errors import explain_os_errors
 
 _DOCUMENTS = ("SPHEREVEC_MAX_DOCUMENTS", 1 << 26)
@@ -166,11 +166,7 @@ class _MeteredFile(io.FileIO):
 
 
 def _zstd_part() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("reading .zst files", "zstd") from None
-    return zstandard.ZstdDecompressor().decompressobj()
+    return import_extra("zstandard", "reading .zst files", "zstd").ZstdDecompressor().decompressobj()
 
 
 # The endings of compressed files, and what decompresses one of the parts that such a file consists of.

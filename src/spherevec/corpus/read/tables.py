@@ -24,7 +24,7 @@ from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
 from spherevec.corpus.read.streams import DecompressionLimit, InputFile, UnreadableError, unchanged
 from spherevec.corpus.table.field_types import is_missing, written
 from spherevec.corpus.table.records import Row
-from spherevec.errors import CorpusError, MissingExtraError
+from spherevec.errors import CorpusError, MissingExtraError, import_extra
 from spherevec.process import LONGEST_CELL, long_csv_cells
 
 LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be many times as large
@@ -283,15 +283,11 @@ def _found_delimiter(header: str, file: InputFile) -> str:
 def parquet_rows(file: InputFile) -> Iterator[Row]:
     """The rows of a Parquet file, a few at a time."""
     path, meter, options = file.path, file.meter, file.options
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("reading Parquet files", "parquet") from None
+    parquet = import_extra("pyarrow.parquet", "reading Parquet files", "parquet")
     path.open("rb").close()  # a file that cannot be opened is no damaged one
     before, number = meter.done, 0
     try:
-        with unchanged(path), pyarrow.parquet.ParquetFile(path) as table:
+        with unchanged(path), parquet.ParquetFile(path) as table:
             options.check_fields(table.schema_arrow.names, str(path))
             size, limit = path.stat().st_size, DecompressionLimit(path)
             groups = range(table.metadata.num_row_groups)

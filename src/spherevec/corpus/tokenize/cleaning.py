@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spherevec.corpus.tokenize.characters import UNSPACED_RANGES
 from spherevec.corpus.tokenize.function_words import FUNCTION_WORDS
-from spherevec.errors import MissingExtraError
+from spherevec.errors import MissingExtraError, import_extra
 
 LONGEST_TAG = 1000  # bytes between the name of a tag and its >
 
@@ -189,8 +189,4 @@ def _divided(match: re.Match[str]) -> str:
 
 @cache
 def _breaker() -> Any:
-    try:
-        from icu4py.breakers import WordBreaker
-    except ImportError:
-        raise MissingExtraError("dividing text of unspaced scripts into words", "cjk") from None
-    return WordBreaker
+    return import_extra("icu4py.breakers", "dividing text of unspaced scripts into words", "cjk").WordBreaker

@@ -11,7 +11,7 @@ import numpy as np
 
 from spherevec.config import TrainConfig
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE
-from spherevec.errors import ConfigError, MissingExtraError
+from spherevec.errors import ConfigError, import_extra
 from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 
 SOURCE = Path(__file__).with_name("kernels.cu")
@@ -106,10 +106,7 @@ def compiler_options(settings: dict[str, int]) -> tuple[str, ...]:
 @cache
 def cupy_with_gpu() -> Any:
     """CuPy, where it is installed and finds a GPU."""
-    try:
-        import cupy
-    except ImportError:
-        raise MissingExtraError("device='cuda'", "cuda") from None
+    cupy = import_extra("cupy", "device='cuda'", "cuda")
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:

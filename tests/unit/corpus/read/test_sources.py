@@ -272,7 +272,7 @@ class TestBadFiles:
         written(tmp_path / "text.txt.zst", zstd(TEXT))
         written(tmp_path / "t.parquet", b"PAR1")
         monkeypatch.setitem(sys.modules, "zstandard", None)
-        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
         with pytest.raises(MissingExtraError, match=r"spherevec\[zstd\]"):
             encode(tmp_path / "text.txt.zst", tmp_path / "out")
         with pytest.raises(MissingExtraError, match=r"spherevec\[parquet\]"):
