@@ -28,7 +28,7 @@ from spherevec.threads import in_order
 
 PARTS = {
     "count": "spherevec.corpus.count.encoder:_count",
-    "merge": "spherevec.corpus.count.encoder:merge_tables",
+    "merge": "spherevec.corpus.count.vocabulary:CountedWords.merged",
     "rank": "spherevec.corpus.count.encoder:choose_words",
     "renumber": "spherevec.corpus.count.encoder:write_numbers",
     "rare": "spherevec.corpus.count.vocabulary:RareWords.write",

@@ -22,7 +22,7 @@ from spherevec.corpus.tokenize.tokenizer import TokenizerLike, tokenizer_of
 from spherevec.distributed.cluster import WorkerPool, threads_a_worker
 from spherevec.distributed.exchange import Layout
 from spherevec.distributed.pieces import Piece, find_parts, source_columns
-from spherevec.distributed.worker import EncodedPart, PartAbout, merge_counts
+from spherevec.distributed.worker import EncodedPart, PartAbout
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.storage.os_errors import explain_os_errors
 from spherevec.storage.tensors import write_tensors
@@ -85,7 +85,9 @@ def read_on_workers(
     raw_tokens = sum(one.tokens for one in read)
     min_count = default_min_count(raw_tokens) if min_count is None else min_count
     buckets = max(1, -(-sum(one.distinct_words or 0 for one in read) // BUCKET))
-    counted = (choose(merge_counts(pool.do("counts", bucket, buckets)), min_count) for bucket in range(buckets))
+    counted = (
+        choose(CountedWords.merged(pool.do("counts", bucket, buckets))[0], min_count) for bucket in range(buckets)
+    )
     vocabulary, rare_counts, distinct = vocabulary_of(counted, min_count, max_vocab)
     sent = pool.put(vocabulary)
     renumbered = (pool.do("renumber", step, sent, logged=True)[: len(some)] for step, some in enumerate(rounds))

@@ -251,7 +251,7 @@ class Worker(Shard):
                 places = np.flatnonzero(hashes % np.uint64(buckets) == bucket)
                 counts = corpus.vocabulary.counts[places]
                 found.append(CountedWords(CountedWords(words, counts).at(places), counts))
-        return merge_counts(found)
+        return CountedWords.merged(found)[0]
 
     def renumber(self, part: int, vocabulary: Vocabulary) -> EncodedPart:
         """Keep a part that was read here in the words of the whole text; returns a copy."""
@@ -295,15 +295,6 @@ class Worker(Shard):
     def merge(self, alpha: float, *parts: Slice) -> Slice:
         """Add up one slice of what the workers have moved."""
         return merged(parts, alpha, usable_cores())
-
-
-def merge_counts(parts: Sequence[CountedWords]) -> CountedWords:
-    """The sum of several counts."""
-    total: dict[str, int] = {}
-    for part in parts:
-        for word, count in zip(part.words, part.counts.tolist(), strict=True):
-            total[word] = total.get(word, 0) + count
-    return CountedWords(TextColumn.of(total), np.fromiter(total.values(), np.int64, len(total)))
 
 
 def seed_of(seed: int, number: int) -> int:

@@ -115,7 +115,9 @@ def _locked_file(path: str | Path, target: Path) -> Iterator[None]:
                 if not has_lock:  # its owner removed it before we had it
                     continue
             except BlockingIOError:
-                owner = _owner(file.read(_LONGEST_NOTE))
+                number, _, host = file.read(_LONGEST_NOTE).decode("ascii", "replace").strip().partition(" ")
+                owner = f"process {number}" if number.isdigit() else "another process"
+                owner += f" on {host}" if number.isdigit() and host != socket.gethostname() else ""
                 raise BusyError(
                     f"{path}: {owner} is writing it; wait until that has ended, or choose another name"
                 ) from None
@@ -152,10 +154,3 @@ def exclusive_lock(descriptor: int) -> None:
     import fcntl  # not on Windows, where models are read all the same
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _owner(note: bytes) -> str:
-    number, _, host = note.decode("ascii", "replace").strip().partition(" ")
-    if not number.isdigit():
-        return "another process"
-    return f"process {number}" + ("" if host == socket.gethostname() else f" on {host}")

@@ -98,6 +98,14 @@ class TextColumn(Texts):
         np.cumsum([len(text) for text in encoded], out=offsets[1:])
         return cls(offsets, np.frombuffer(b"".join(encoded), np.uint8))
 
+    @classmethod
+    def joined(cls, columns: Sequence[TextColumn]) -> TextColumn:
+        """Several columns as one."""
+        starts = np.cumsum([0, *(len(column.arena) for column in columns)])
+        offsets = [column.offsets[1:] + start for column, start in zip(columns, starts.tolist(), strict=False)]
+        arena = np.concatenate([np.zeros(0, np.uint8), *(np.asarray(column.arena) for column in columns)])
+        return cls(np.concatenate([np.zeros(1, np.int64), *offsets]), arena)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -13,7 +13,6 @@ from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.distributed import pieces
 from spherevec.distributed.reading import choose, read_on_workers, vocabulary_of
-from spherevec.distributed.worker import merge_counts
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.model.documents import DocumentTable
 from spherevec.storage.text_column import TextColumn
@@ -206,7 +205,7 @@ def test_counts_are_merged_in_buckets(buckets):
     chosen = []
     for bucket in range(buckets):
         own = [counted({w: c for w, c in text.items() if int(w[1:]) % buckets == bucket}) for text in texts]
-        chosen.append(choose(merge_counts(own), 6))
+        chosen.append(choose(CountedWords.merged(own)[0], 6))
     vocabulary, rare, distinct = vocabulary_of(chosen, 6, 20)
     expected = sorted((word for word, count in total.items() if count >= 6), key=lambda word: (-total[word], word))
     assert vocabulary.words == expected[:20] and distinct == len(total)

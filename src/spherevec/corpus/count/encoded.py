@@ -92,7 +92,9 @@ class EncodedCorpus:
         folder = Path(folder)
         try:
             about = _checked_about(folder, _read_json(folder / ABOUT))
-            words = _names(_read_json(folder / WORDS), WORDS)
+            words = _read_json(folder / WORDS)
+            if not isinstance(words, list) or any(type(word) is not str for word in words):
+                raise ValueError(f"{WORDS} is not a list of names")
             counts = np.fromfile(folder / COUNTS, OFFSET_TYPE)
             if len(counts) != len(words):
                 raise ValueError(f"{len(words)} words but {len(counts)} counts")
@@ -197,12 +199,6 @@ def _checked_about(folder: Path, about: Any) -> dict[str, Any]:
         if type(about[name]) is not kind or (kind is int and not 0 <= about[name] < 2**62):
             raise ValueError(f"{name} is {about[name]!r:.40} in {ABOUT}")
     return dict(about)
-
-
-def _names(names: Any, file: str) -> list[str]:
-    if not isinstance(names, list) or any(type(name) is not str for name in names):
-        raise ValueError(f"{file} is not a list of names")
-    return names
 
 
 def _mapped(path: Path, kind: np.dtype[Any], length: int) -> np.memmap[Any, Any]:

@@ -27,7 +27,7 @@ from spherevec.corpus.count import encoded
 from spherevec.corpus.count.encoded import EncodedCorpus, add_phrases, finish_corpus, write_numbers
 from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, warnings_about
 from spherevec.corpus.count.vocabulary import CountedWords, Ends, Ids, RareCounts, RareWords, Vocabulary, choose_words
-from spherevec.corpus.count.word_table import merge_tables, renumbered, tables_and_blocks
+from spherevec.corpus.count.word_table import renumbered, tables_and_blocks
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Source, open_source
 from spherevec.corpus.read.streams import BLOCK_SIZE
@@ -145,7 +145,7 @@ def _write(opened: Source, counted: _CountedText, how: EncodeOptions, folder: Pa
         len(counted.words.counts), len(chosen), min_count, tuple(notes),
     )  # fmt: skip
     with explain_os_errors(writing=folder, kind=CorpusError):
-        rare.write(folder / encoded.RARE, how.threads)
+        rare.write(folder / encoded.RARE)
         for task in tasks:
             task.result()
     tokenizer = tokenizer_of(how.tokenizer)
@@ -279,8 +279,9 @@ def _count(
     for block in in_order(blocks, work, len(tables)):
         spilled.append(block)
         report()
-    counted, places = merge_tables(tables) if len(tables) > 1 else (tables[0].counted(), None)
-    return _CountedText(spilled, spill.path, counted, places)
+    counted = [table.counted() for table in tables]
+    words, places = CountedWords.merged(counted) if len(counted) > 1 else (counted[0], None)
+    return _CountedText(spilled, spill.path, words, places)
 
 
 def _looks(counted: _CountedText) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +43,28 @@ class CountedWords(NamedTuple):
 
     words: TextColumn
     counts: npt.NDArray[np.int64]  # (words,)
+
+    @classmethod
+    def merged(cls, parts: Sequence[CountedWords]) -> tuple[CountedWords, list[Ids]]:
+        """The sum of several counts, by the hashes of the words; and where the words of each part are in it.
+
+        Example:
+            >>> parts = [CountedWords(TextColumn.of(words), np.array([1, 2])) for words in ("ab", "ca")]
+            >>> both, places = CountedWords.merged(parts)
+            >>> sorted(zip(both.words, both.counts.tolist())), [list(both.at(own)) for own in places]
+            ([('a', 3), ('b', 2), ('c', 1)], [['a', 'b'], ['c', 'a']])
+        """
+        words, counts = (
+            TextColumn.joined([part.words for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+        )
+        hashes = words.hashes()
+        order = np.argsort(hashes)
+        begins = np.diff(hashes[order], prepend=~hashes[order[:1]]) != 0
+        numbers = np.empty(len(order), np.int32)
+        numbers[order] = np.cumsum(begins) - 1
+        places = np.split(numbers, np.cumsum([len(part.counts) for part in parts])[:-1])
+        return cls(cls(words, counts).at(order[begins]), np.bincount(numbers, counts).astype(np.int64)), places
 
     def ranked(self, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Some places, the most frequent words first; equal counts in the order of their UTF-8 bytes.
@@ -148,26 +170,10 @@ def choose_words(
     return chosen, numbers
 
 
-_PART_BITS = 4
-_WORTH_THREADS = 1 << 18  # pairs; each thread costs some megabytes
 MOST_PAIRS = 1 << 26  # beyond, nothing is kept: sorting them would take more than a gigabyte
 
 Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int32]
-
-
-def _sorted(hashes: Hashes, rows: Rows, threads: int) -> tuple[Hashes, Rows]:
-    """Pairs by their hashes, then by their rows, which are in ascending order already; by the upper bits in parts."""
-    part_of = hashes >> np.uint64(64 - _PART_BITS)
-
-    def work(_: int, part: int) -> tuple[Hashes, Rows]:
-        places = np.flatnonzero(part_of == part)
-        own = hashes[places]
-        order = np.argsort(own, kind="stable")
-        return own[order], rows[places[order]]
-
-    parts = list(in_order(range(1 << _PART_BITS), work, threads if len(hashes) > _WORTH_THREADS else 1))
-    return np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts])
 
 
 class RareWords(ExitStack):
@@ -186,14 +192,12 @@ class RareWords(ExitStack):
             self._hashes.append(hashes.data)
             self._rows.append(rows.data)
 
-    def write(self, path: Path, threads: int = 1) -> None:
+    def write(self, path: Path) -> None:
         """Write all pairs, sorted by hash and row; none where there are too many."""
         n_pairs = self._n_pairs if self._n_pairs <= MOST_PAIRS else 0
-        hashes, rows = (
-            np.fromfile(self._hashes.path, np.uint64, n_pairs),
-            np.fromfile(self._rows.path, np.int32, n_pairs),
-        )
-        write_tensors(path, dict(zip(("hashes", "rows"), _sorted(hashes, rows, threads), strict=True)))
+        hashes = np.fromfile(self._hashes.path, np.uint64, n_pairs)
+        order = np.argsort(hashes, kind="stable")  # rows are in ascending order already
+        write_tensors(path, {"hashes": hashes[order], "rows": np.fromfile(self._rows.path, np.int32, n_pairs)[order]})
 
 
 MOST_WORDS = 250_000  # some 4 MB

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer
 from spherevec.corpus.tokenize.words import TokenizerOptions
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
-from spherevec.threads import in_order
 
 _FIRST_WORDS = 1 << 14
 _MOST_THREADS = 64  # the thread that reads for all of them would not keep up with more
@@ -71,13 +70,6 @@ class WordTable:
             arena = np.where(arena == ord(NEWLINE_IN_WORD), np.uint8(ord("\n")), arena)
         return CountedWords(TextColumn(self._starts[: self._n_words + 1], arena), self.counts)
 
-    def hashes(self) -> npt.NDArray[np.int64]:
-        """31 bits for each word, (words,)."""
-        taken = self._slots[self._slots != 0]
-        hashes = np.empty(len(self), np.int64)
-        hashes[(taken & 0xFFFFFFFF) - 1] = taken >> 32
-        return hashes
-
     def feed(self, block: bytes) -> TokenizedBlock:
         """Count the words of a block."""
         options = self._options
@@ -128,45 +120,6 @@ def tables_and_blocks(
         source = replace(source, pieces=(word_piece(words, number) for number, words in lists), in_words=True)
     rules = Tokenizer(TOKENS) if source.in_words else tokenizer
     return [WordTable(rules) for _ in range(min(threads, _MOST_THREADS))], source.blocks(size)
-
-
-_HASH_BITS = 31
-_WORTH_THREADS = 1 << 17  # words of all tables; each thread costs some megabytes
-
-
-def merge_tables(tables: Sequence[WordTable]) -> tuple[CountedWords, list[npt.NDArray[np.int32]]]:
-    """The distinct words of several tables, in no particular order, and where those of each table are among them.
-
-    Each thread merges the words whose hashes begin with the same bits.
-    """
-    bits = (len(tables) - 1).bit_length()
-    workers = len(tables) if sum(map(len, tables)) > _WORTH_THREADS else 1
-    counted, hashes = [table.counted() for table in tables], [table.hashes() for table in tables]
-    part_of = [own >> (_HASH_BITS - bits) for own in hashes]
-    places = [np.empty(len(table), np.int32) for table in tables]
-
-    def merge(_: int, part: int) -> CountedWords:
-        some = [np.flatnonzero(parts == part) for parts in part_of]
-        most = sum(map(len, some))
-        size = sum(int(np.diff(one.words.offsets)[own].sum()) for one, own in zip(counted, some, strict=True))
-        slots = np.zeros(1 << max(1, 2 * most - 1).bit_length(), np.int64)
-        starts, counts, arena = np.zeros(most + 1, np.int64), np.empty(most, np.int64), np.empty(size, np.uint8)
-        found = 0
-        for own, one, codes, numbers in zip(some, counted, hashes, places, strict=True):
-            found = kernel.merge_words(
-                own, one.words.offsets, one.counts, one.words.arena, codes,
-                slots, starts, counts, arena, numbers, found,
-            )  # fmt: skip
-        return CountedWords(TextColumn(starts[: found + 1], arena[: starts[found]]), counts[:found])
-
-    merged = list(in_order(range(1 << bits), merge, workers))
-    sizes = np.array([len(part.counts) for part in merged])
-    for numbers, parts in zip(places, part_of, strict=True):
-        numbers += (np.cumsum(sizes) - sizes)[parts].astype(np.int32)
-    ends = np.cumsum([len(part.words.arena) for part in merged])
-    starts = [part.words.offsets[:-1] + end - len(part.words.arena) for part, end in zip(merged, ends, strict=True)]
-    words = TextColumn(np.concatenate([*starts, ends[-1:]]), np.concatenate([part.words.arena for part in merged]))
-    return CountedWords(words, np.concatenate([part.counts for part in merged])), places
 
 
 def renumbered(ids: Ids, ends: Ends, numbers: Ids, marks: bool) -> tuple[Ids, Ends]:

@@ -293,11 +293,9 @@ def parquet_rows(file: InputFile) -> Iterator[Row]:
             groups = range(table.metadata.num_row_groups)
             DecompressionLimit(path).add(sum(table.metadata.row_group(i).total_byte_size for i in groups), size)
             for batch in table.iter_batches(batch_size=_ROWS, columns=options.names):
-                cells = {name: batch.column(name).to_pylist() for name in options.names}
-                for i in range(len(batch)):
+                for cells in batch.to_pylist():
                     number += 1
-                    values = {name: column[i] for name, column in cells.items()}
-                    row = make_row(options, values, f"{path}, row ", number)
+                    row = make_row(options, cells, f"{path}, row ", number)
                     if len(row.text) > LONGEST_RECORD:
                         raise CorpusError(f"{path}, row {number}: longer than {LONGEST_RECORD >> 20} MB; split it")
                     limit.add(len(row.text), size)

@@ -293,10 +293,7 @@ def _joined(
         cells = [finder.text_of(text, False) for column in texts for text in column] if declared != "text" else []
         if finder.kind == "category":
             return "category", category_arrays(cells)
-        starts = np.cumsum([0, *(len(text.arena) for text in texts)])
-        offsets = [text.offsets[1:] + start for text, start in zip(texts, starts.tolist(), strict=False)]
-        arena = np.concatenate([np.zeros(0, np.uint8), *(np.asarray(text.arena) for text in texts)])
-        return "text", {"offsets": np.concatenate([np.zeros(1, np.int64), *offsets]), "bytes": arena}
+        return "text", text_arrays(TextColumn.joined(texts))
     if len(kinds) > 1:
         found_kinds = " and ".join(sorted(kinds))
         raise CorpusError(

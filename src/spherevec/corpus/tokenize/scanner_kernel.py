@@ -311,8 +311,8 @@ def _write_special(data, i, word_end, covered, traits, packed, rules, arena, beg
 
 
 @njit(nogil=True, cache=True)
-def _find_slot(slots, starts, arena, source, begin, end, code):
-    """The slot that holds `source[begin:end]`, whose hash is `code`, or the free slot where it belongs."""
+def _find_slot(slots, starts, arena, begin, end, code):
+    """The slot that holds `arena[begin:end]`, whose hash is `code`, or the free slot where it belongs."""
     mask = len(slots) - 1
     place = (code ^ code >> 15) & mask
     while slots[place] != 0:
@@ -322,7 +322,7 @@ def _find_slot(slots, starts, arena, source, begin, end, code):
             start = starts[word]
             if starts[word + 1] - start == end - begin:
                 same = 0
-                while same < end - begin and arena[start + same] == source[begin + same]:
+                while same < end - begin and arena[start + same] == arena[begin + same]:
                     same += 1
                 if same == end - begin:
                     return place
@@ -393,7 +393,7 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
             code = HASH_SEED
             for j in range(begin, k):
                 code = ((code ^ int(arena[j])) * HASH_FACTOR) & HASH_MASK
-        place = _find_slot(slots, starts, arena, arena, begin, k, code)
+        place = _find_slot(slots, starts, arena, begin, k, code)
         word = (slots[place] & 0xFFFFFFFF) - 1
         if word < 0:
             if n_words == len(counts):
@@ -428,35 +428,6 @@ def rehash(old_slots, slots):
             while slots[place] != 0:
                 place = (place + 1) & mask
             slots[place] = slot
-
-
-@njit(nogil=True, cache=True)
-def merge_words(
-    some, from_starts, from_counts, from_arena, from_hashes, slots, starts, counts, arena, renumbered, n_words
-):
-    """Add some words of one table to another that has room for them; returns the new number of words.
-
-    Args:
-        some: int64, the numbers of the words to add.
-        renumbered: int32 (words of the first table,), gets the number of each of them in the second.
-    """
-    for source in some:
-        begin, end = from_starts[source], from_starts[source + 1]
-        code = from_hashes[source]
-        place = _find_slot(slots, starts, arena, from_arena, begin, end, code)
-        word = (slots[place] & 0xFFFFFFFF) - 1
-        if word < 0:
-            word = n_words
-            n_words += 1
-            start = starts[word]
-            for j in range(end - begin):
-                arena[start + j] = from_arena[begin + j]
-            starts[n_words] = start + end - begin
-            counts[word] = 0
-            slots[place] = code << 32 | word + 1
-        counts[word] += from_counts[source]
-        renumbered[source] = word
-    return n_words
 
 
 @njit(nogil=True, cache=True)

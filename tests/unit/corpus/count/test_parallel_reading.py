@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spherevec.corpus import Vocabulary, encode, encode_texts
-from spherevec.corpus.count import vocabulary, word_table
+from spherevec.corpus.count import vocabulary
 from spherevec.corpus.count.vocabulary import CountedWords
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn
@@ -57,9 +57,7 @@ def test_results_come_in_order_and_errors_come_through():
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_one_file_in_ranges(tmp_path, monkeypatch, tokenizer, ending):
-    monkeypatch.setattr(word_table, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(vocabulary, "_WORTH_THREADS", 0)
+def test_one_file_in_ranges(tmp_path, tokenizer, ending):
     lines = [*some_lines(800), "a very long line " * 400, "", "", *some_lines(100, 1), "the end"]
     path = tmp_path / "text.txt"
     path.write_bytes(b"\xef\xbb\xbf" + ending.join(lines).encode())

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helpers import tokenizer_cases
-from spherevec.corpus.count.word_table import WordTable, merge_tables
+from spherevec.corpus.count.vocabulary import CountedWords
+from spherevec.corpus.count.word_table import WordTable
 from spherevec.corpus.tokenize import characters as ch
 from spherevec.corpus.tokenize import cleaning, tokenize
 from spherevec.corpus.tokenize.characters import BREAK_BIT, ID_MASK
@@ -190,7 +191,7 @@ def test_tables_agree_with_python_on_every_character():
 def test_merged_tables_count_together(left, right):
     tables = [WordTable(tokenizer_of("words"), 1) for _ in range(3)]
     words = [fed(table, "\n".join(texts))[0] for table, texts in zip(tables, (left, right, left), strict=True)]
-    merged, places = merge_tables(tables)
+    merged, places = CountedWords.merged([table.counted() for table in tables])
     names = list(merged.words)
     together = Counter(word for some in words for word in some)
     assert dict(zip(names, merged.counts.tolist(), strict=True)) == together
