@@ -202,7 +202,7 @@ def test_merged_tables_count_together(left, right):
 def test_words_with_the_same_hash_stay_apart():
     table = WordTable(tokenizer_of("words"), 1)
     assert table.feed(b"yulwaj dymwfc dymwfc yulwaj").ids.tolist() == [0, 1, 1, 0]
-    assert len(set(table.hashes().tolist())) == 1
+    assert len({slot >> 32 for slot in table._slots.tolist() if slot}) == 1
     assert list(table.counted().words) == ["yulwaj", "dymwfc"]
 
 
