@@ -31,10 +31,9 @@ _LEAST_SHARE, _LEFT_OUT = 0.005, 2
 # below this share of what the upper quarter of the words have.
 _MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS = 5_000, 500_000, 20, 0.4
 
-# A passage is repeated that has so many words or more, in so many documents, but at most in this share of all, of
-# which its words have that share in common; documents that are searched, at most; and the numbers of parts that they
-# are compared in.
-_PASSAGE, _REPEATED, _MOST_SHARE, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.05, 0.75, 100_000, (1, 4, 16)
+# A passage is repeated that has so many words or more, in so many documents, of which its words have that share in
+# common; documents that are searched, at most; and the numbers of parts that they are compared in.
+_PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4, 16, 64, 256)
 # cs.pitt.edu, example.com; not node.js.
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
 # Words of questions, requests and reports that are no function words, yet say nothing of the subject.
@@ -88,7 +87,7 @@ def listed_words(model: Model) -> NDArray[np.bool_]:
 
 
 def _repeated_words(model: Model) -> NDArray[np.bool_]:
-    """(V,), words of passages that are repeated word for word, such as signatures, keys and encoded files.
+    """(V,), words of passages that are repeated word for word, such as signatures, licences and encoded files.
 
     Such words stand in nearly the same documents. The most frequent word of each passage is not counted among them, so
     that a subject with words of its own loses none of its documents.
@@ -103,23 +102,24 @@ def _repeated_words(model: Model) -> NDArray[np.bool_]:
     n, n_words = counts.shape
     held = np.bincount(counts.indices, minlength=n_words)
     row_of = np.repeat(np.arange(n), np.diff(counts.indptr))
-    searched = (held >= _REPEATED) & (held <= _MOST_SHARE * n)
-    own = searched[counts.indices]
+    own = held[counts.indices] >= _REPEATED
     row_of, word_of = row_of[own], counts.indices[own].astype(np.int64)
     # Words that stand in exactly the same documents of some part of the text are compared in all of it. The sum of
     # random numbers of documents tells which documents these are.
     random = np.random.default_rng(1)
     pairs = [np.zeros((2, 0), np.int64)]
     for n_parts in _PARTS:
-        part = random.integers(n_parts, size=n)[row_of]
-        numbers = random.integers(1 << 62, size=n)[row_of]
-        places, key_of, documents = np.unique(word_of * n_parts + part, return_inverse=True, return_counts=True)
-        sums = np.zeros(len(places), np.int64)
-        np.add.at(sums, key_of, numbers)
-        several = documents >= 2
-        words = places[several] // n_parts
-        _, first, group = np.unique(sums[several], return_index=True, return_inverse=True)
-        pairs.append(np.array([words, words[first[group]]]))
+        places = word_of, random.integers(n_parts, size=n)[row_of]
+        summed, held_in_part = (
+            coo_array((values, places), shape=(n_words, n_parts)).tocsr()
+            for values in (random.integers(1 << 62, size=n)[row_of], np.ones(len(row_of), np.int32))
+        )
+        several = held_in_part.data >= 2
+        words = np.repeat(np.arange(n_words), np.diff(summed.indptr))[several]
+        _, first, group = np.unique(summed.data[several], return_index=True, return_inverse=True)
+        pair = np.array([words, words[first[group]]])
+        fewer, more = np.sort(held[pair], axis=0)
+        pairs.append(pair[:, (pair[0] != pair[1]) & (fewer >= _ALIKE * more)])
     one, other = np.unique(np.concatenate(pairs, axis=1), axis=1)
     holds = coo_array((np.ones(len(row_of)), (row_of, word_of)), shape=(n, n_words)).tocsc()
     both = np.asarray(holds[:, one].multiply(holds[:, other]).sum(axis=0)).ravel()

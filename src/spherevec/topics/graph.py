@@ -32,15 +32,19 @@ def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: 
 
 
 def neighbor_graph(rows: Rows, neighbors: int = NEIGHBORS, threads: int = 0) -> csr_array:
-    """The graph in which each unit row (n, d) is joined to its nearest others; an edge weighs its cosine.
+    """The graph in which each unit row (n, d) is joined to its nearest others; see `graph_of`."""
+    return graph_of(*nearest_rows(rows, rows, min(neighbors, len(rows) - 1), threads, own=True))
+
+
+def graph_of(columns: NDArray[np.int32], cosines: Rows) -> csr_array:
+    """The graph that joins each row to the rows `columns` (n, k); an edge weighs its cosine (n, k).
 
     The matrix (n, n) is symmetric: a pair of rows that are among each other's neighbours weighs twice. Cosines below 0
     weigh nothing.
     """
     from scipy.sparse import csr_array
 
-    n = len(rows)
-    columns, cosines = nearest_rows(rows, rows, min(neighbors, n - 1), threads, own=True)
+    n = len(columns)
     weights = np.maximum(cosines, 0).ravel().astype(np.float64)
     directed = csr_array((weights, columns.ravel(), columns.shape[1] * np.arange(n + 1)), shape=(n, n))
     both: csr_array = (directed + directed.T).tocsr()

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from spherevec.errors import ConfigError
 from spherevec.topics.components import Components, centered, components_of, mean_directions, mean_of
 from spherevec.topics.graph import (
+    NEIGHBORS,
     Labels,
     Rows,
     communities,
+    graph_of,
     group_of_labels,
     halves,
     in_parallel,
+    nearest_rows,
     neighbor_graph,
     renumbered,
     sample_of,
@@ -40,8 +43,10 @@ _MOST_COMPARED, _PAIRS, _LEAST_BEYOND = 4000, 2, 0.1
 # Where the resolution for a number of topics is looked for: from one community to single documents.
 _RESOLUTIONS = (0.01, 10_000.0)
 _BISECTIONS = 16
+# Neighbours in the graph of the broadest topics, which have many documents; with few, two trainings agree less.
+_BROAD_NEIGHBORS = 30
 # Runs that topics are what most of them agree about.
-_RUNS = 10
+_RUNS = 20
 _CLOSE = 1.3
 
 
@@ -80,11 +85,12 @@ def find_components(
         raise ConfigError(
             f"k={counts[-1]}, but only {len(single):,} of the documents differ; ask for at most that many topics"
         )
-    graph = neighbor_graph(single, threads=threads)
+    near = nearest_rows(single, single, min(_BROAD_NEIGHBORS, len(single) - 1), threads, own=True)
+    graph, wide_graph = (graph_of(*(part[:, :n] for part in near)) for n in (NEIGHBORS, _BROAD_NEIGHBORS))
 
     @cache
     def broadest(count: int) -> tuple[Labels, float]:
-        return stable_partition(graph, single, count, seed, threads=threads)
+        return stable_partition(wide_graph, single, count, seed, threads=threads)
 
     def holds(broader: int, count: int) -> bool:
         if shuffled is None or len(single) < FEWEST_ROWS:
