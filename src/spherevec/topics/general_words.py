@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spherevec.corpus.tokenize.function_words import BY_LANGUAGE
 from spherevec.engine.fit import exponents
 from spherevec.topics.components import centered
-from spherevec.topics.graph import Rows, sample_of
+from spherevec.topics.graph import Labels, Rows, sample_of
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -33,7 +33,10 @@ _MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS = 5_000, 500_000
 
 # A passage is repeated that has so many words or more, in so many documents, of which its words have that share in
 # common; documents that are searched, at most; and the numbers of parts that they are compared in.
-_PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4, 16, 64, 256)
+_PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4, 16)
+# In more than this share of all documents, a passage has so many words or more, which this share of them hold equally
+# often: fewer words may be all that a subject has.
+_FREQUENT, _FREQUENT_PASSAGE, _EQUAL = 0.05, 8, 0.5
 # cs.pitt.edu, example.com; not node.js.
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
 # Words of questions, requests and reports that are no function words, yet say nothing of the subject.
@@ -92,7 +95,7 @@ def _repeated_words(model: Model) -> NDArray[np.bool_]:
     Such words stand in nearly the same documents. The most frequent word of each passage is not counted among them, so
     that a subject with words of its own loses none of its documents.
     """
-    from scipy.sparse import coo_array, csr_array
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     counts = model.document_terms
@@ -101,36 +104,63 @@ def _repeated_words(model: Model) -> NDArray[np.bool_]:
     counts = counts[sample_of(counts.shape[0], _MOST_SEARCHED, seed=1)]
     n, n_words = counts.shape
     held = np.bincount(counts.indices, minlength=n_words)
-    row_of = np.repeat(np.arange(n), np.diff(counts.indptr))
-    own = held[counts.indices] >= _REPEATED
-    row_of, word_of = row_of[own], counts.indices[own].astype(np.int64)
-    # Words that stand in exactly the same documents of some part of the text are compared in all of it. The sum of
-    # random numbers of documents tells which documents these are.
+    frequent = held > _FREQUENT * n
+    one, other = np.concatenate(
+        [_alike_rare_words(counts, held, (held >= _REPEATED) & ~frequent), _alike_frequent_words(counts, frequent)],
+        axis=1,
+    )
+    graph = csr_array((np.ones(len(one)), (one, other)), shape=(n_words, n_words))
+    passage = connected_components(graph, directed=False)[1]
+    order = np.lexsort((-held, passage))
+    most_frequent = order[np.unique(passage[order], return_index=True)[1]]
+    found = np.bincount(passage)[passage] >= np.where(frequent, _FREQUENT_PASSAGE, _PASSAGE)
+    found[most_frequent] = False
+    return np.asarray(found)
+
+
+def _alike_rare_words(counts: Any, held: Labels, searched: NDArray[np.bool_]) -> Labels:
+    """Pairs (2, p) of the searched words that share most of the documents that hold them.
+
+    Words that stand in exactly the same documents of some part of the text are compared in all of it. The sum of random
+    numbers of documents tells which documents these are.
+    """
+    from scipy.sparse import coo_array
+
+    n, n_words = counts.shape
+    own = searched[counts.indices]
+    row_of, word_of = np.repeat(np.arange(n), np.diff(counts.indptr))[own], counts.indices[own]
     random = np.random.default_rng(1)
     pairs = [np.zeros((2, 0), np.int64)]
     for n_parts in _PARTS:
         places = word_of, random.integers(n_parts, size=n)[row_of]
-        summed, held_in_part = (
+        summed, documents = (
             coo_array((values, places), shape=(n_words, n_parts)).tocsr()
             for values in (random.integers(1 << 62, size=n)[row_of], np.ones(len(row_of), np.int32))
         )
-        several = held_in_part.data >= 2
+        several = documents.data >= 2
         words = np.repeat(np.arange(n_words), np.diff(summed.indptr))[several]
         _, first, group = np.unique(summed.data[several], return_index=True, return_inverse=True)
-        pair = np.array([words, words[first[group]]])
-        fewer, more = np.sort(held[pair], axis=0)
-        pairs.append(pair[:, (pair[0] != pair[1]) & (fewer >= _ALIKE * more)])
+        pairs.append(np.array([words, words[first[group]]]))
     one, other = np.unique(np.concatenate(pairs, axis=1), axis=1)
     holds = coo_array((np.ones(len(row_of)), (row_of, word_of)), shape=(n, n_words)).tocsc()
     both = np.asarray(holds[:, one].multiply(holds[:, other]).sum(axis=0)).ravel()
     alike = both >= _ALIKE * (held[one] + held[other] - both)
-    graph = csr_array((np.ones(int(alike.sum())), (one[alike], other[alike])), shape=(n_words, n_words))
-    passage = connected_components(graph, directed=False)[1]
-    order = np.lexsort((-held, passage))
-    most_frequent = order[np.unique(passage[order], return_index=True)[1]]
-    found = np.bincount(passage)[passage] >= _PASSAGE
-    found[most_frequent] = False
-    return np.asarray(found)
+    return np.array([one[alike], other[alike]])
+
+
+def _alike_frequent_words(counts: Any, frequent: NDArray[np.bool_]) -> Labels:
+    """Pairs (2, p) of the frequent words that most documents that hold them hold equally often.
+
+    Function words and words of a large subject share documents, too, but not how often they stand in each.
+    """
+    words = np.flatnonzero(frequent)
+    some = counts[:: max(counts.shape[0] // _MOST_DOCUMENTS, 1)][:, words]
+    equal = np.zeros((len(words), len(words)))
+    for often in (1, 2, 3):
+        holds = (some == often).astype(np.float32)
+        equal += (holds.T @ holds).toarray()
+    held = np.bincount(some.indices, minlength=len(words))
+    return words[np.array(np.nonzero(equal >= _EQUAL * (held[:, None] + held - equal)))]
 
 
 def _unfocused_words(model: Model, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:

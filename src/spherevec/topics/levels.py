@@ -116,11 +116,12 @@ def choose_counts(
     return [round(float(np.exp(np.average(np.log([level.count for level in levels]), weights=weights))))]
 
 
-def finest_stable(levels: Sequence[Level], k: int) -> int | None:
-    """A number of topics well above `k` that halves of the documents still agree about; None where there is none."""
+def finest_stable(levels: Sequence[Level], k: int, n_documents: int) -> int | None:
+    """A number of topics well above `k`, with some documents each, that halves of these still agree about; or None."""
     least = min(_STILL, _STILL_SHARE * max((level.gain for level in levels), default=0.0))
+    most = min(2 * _LEAST_FINER * k, n_documents // _FEWEST_EACH)
     stable = [level.count for level in levels if level.gain >= least > 0]
-    return max((n for n in stable if _LEAST_FINER * k <= n <= 2 * _LEAST_FINER * k), default=None)
+    return max((count for count in stable if _LEAST_FINER * k <= count <= most), default=None)
 
 
 def _partitions(rows: Rows, seed: int) -> list[Labels]:

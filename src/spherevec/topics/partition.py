@@ -85,8 +85,8 @@ def find_components(
         raise ConfigError(
             f"k={counts[-1]}, but only {len(single):,} of the documents differ; ask for at most that many topics"
         )
-    near = nearest_rows(single, single, min(_BROAD_NEIGHBORS, len(single) - 1), threads, own=True)
-    graph, wide_graph = (graph_of(*(part[:, :n] for part in near)) for n in (NEIGHBORS, _BROAD_NEIGHBORS))
+    columns, cosines = nearest_rows(single, single, min(_BROAD_NEIGHBORS, len(single) - 1), threads, own=True)
+    graph, wide_graph = (graph_of(columns[:, :n], cosines[:, :n]) for n in (NEIGHBORS, _BROAD_NEIGHBORS))
 
     @cache
     def broadest(count: int) -> tuple[Labels, float]:

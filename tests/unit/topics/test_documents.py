@@ -152,15 +152,17 @@ def test_focus_is_how_alike_documents_are_without_the_word() -> None:
 def test_repeated_passages_found_no_topic() -> None:
     random = np.random.default_rng(8)
     signatures = ["n3jxp skepticism chastity intellect surrender", "zmodem sauvie ymodem zcomm oregon"]
+    licence = "warranty redistribute foundation gplv3 permitted law extent merchantability fitness"  # in two documents of five, whatever their subject
     lines = []
     for number in range(300):
         words = random.choice(SUBJECTS[number % 3].split(), 5).tolist()
-        lines.append(" ".join([*words, signatures[number % 2] if number < 24 else "", "and the of"]))
+        passages = [signatures[number % 2] if number < 24 else "", licence if number % 5 < 2 else ""]
+        lines.append(" ".join([*words, *passages, "and the of"]))
     model = spherevec.train(lines, **SMALL)
     general = listed_words(model)
     found = {word for word, own in zip(model.words.names or (), general, strict=True) if own}
-    for signature in signatures:  # all but one word of each
-        assert len(found & set(signature.split())) == len(signature.split()) - 1
+    for passage in (*signatures, licence):  # all but one word of each
+        assert len(found & set(passage.split())) == len(passage.split()) - 1
     assert not found & set(" ".join(SUBJECTS).split())
     topics = find_topics(model, k=3, threads=1)
     assert all(np.bincount(np.arange(300)[topics.labels == topic] % 3).max() > 95 for topic in range(3))

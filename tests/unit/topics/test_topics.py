@@ -200,7 +200,8 @@ def test_the_coarsest_and_the_finest_clear_level_are_chosen(
 def test_a_given_number_is_the_finer_level() -> None:
     levels = levels_of([2, 4, 8, 16, 32], [-1.0, 0.9, 0.5, 0.62, 0.56])
     assert choose_counts(levels, 800, 20) == [4, 20] and choose_counts(levels, 800, 5) == [5]
-    assert finest_stable(levels, 16) == 32 and finest_stable(levels, 30) is None and finest_stable([], 3) is None
+    assert finest_stable(levels, 16, 10_000) == 32 and finest_stable(levels, 30, 10_000) is None
+    assert finest_stable(levels, 16, 700) is None and finest_stable([], 3, 10_000) is None
 
 
 def test_changes_by_hand_keep_numbers(topics: Topics) -> None:

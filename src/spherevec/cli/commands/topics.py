@@ -178,7 +178,7 @@ def summary(topics: Topics) -> str:
     counts = [len(level) for level in topics.on_levels]
     broad = f"{counts[-1]} broad, " if len(counts) > 1 else ""
     between = "".join(f"{count} between, " for count in reversed(counts[1:-1]))
-    more = finest_stable(topics.levels, counts[0])
+    more = finest_stable(topics.levels, counts[0], len(topics.labels))
     stable = f"; {more} would still be stable: --k {more}" if more else ""
     kind = "finer" if len(counts) > 1 else "topic" if counts[0] == 1 else "topics"
     return f"{broad}{between}{counts[0]} {kind}{stable}"
