@@ -152,7 +152,8 @@ def test_focus_is_how_alike_documents_are_without_the_word() -> None:
 def test_repeated_passages_found_no_topic() -> None:
     random = np.random.default_rng(8)
     signatures = ["n3jxp skepticism chastity intellect surrender", "zmodem sauvie ymodem zcomm oregon"]
-    licence = "warranty redistribute foundation gplv3 permitted law extent merchantability fitness"  # in two documents of five, whatever their subject
+    # In two documents of five, whatever their subject.
+    licence = "warranty redistribute foundation gplv3 permitted law extent merchantability fitness"
     lines = []
     for number in range(300):
         words = random.choice(SUBJECTS[number % 3].split(), 5).tolist()
