@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzz.base import JSON_WORDS, Target, cached, files_of, write
+from benchmarks.tables import made_table
 
 _ENCODINGS = ("utf-8", "utf-16", "latin-1", "utf-8-sig", "cp1252", "utf-7", "shift_jis", "utf-32-le", "gb18030", "hz")
 _TEXTS = ["A small cat\nsat on İstanbul’s mat\n\nl'été 日本\n", "one", "\ufeffx y\r\nz \u2028 w"]
@@ -228,7 +229,6 @@ def _read_values(data: bytes, folder: Path) -> None:
     """Cells, apart by NUL, of a table of documents: each by every form of dates and numbers, and as a condition."""
     from spherevec.corpus.table.field_types import as_number, date_as
     from spherevec.errors import SpherevecError
-    from spherevec.model.documents import DocumentTable
 
     cells = data.decode("utf-8", "surrogateescape").split("\0")[:12]
     for cell in cells:
@@ -236,7 +236,7 @@ def _read_values(data: bytes, folder: Path) -> None:
             date_as(cell, form)
         for decimal in ".,":
             as_number(cell, decimal)
-    table = DocumentTable.of(len(cells), fields={"v": cells})
+    table = made_table(len(cells), fields={"v": cells})
     for row in range(len(cells)):
         json.dumps(table.record(row))
     for cell in cells[:4]:

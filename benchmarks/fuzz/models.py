@@ -19,6 +19,7 @@ from benchmarks.fuzz.base import (
     tensors_of,
     write_folder,
 )
+from benchmarks.tables import made_table
 
 TEXTS = [["a", "b", "a", "é"], ["b", "rare"], ["a", "b", "once"]]
 
@@ -61,10 +62,9 @@ def model_files() -> dict[str, bytes]:
 
 
 def _a_table() -> Any:
-    from spherevec.model.documents import DocumentTable
 
     fields: dict[str, Any] = {"team": ["x", "y"], "size": [1, 2.5], "day": ["2024-01-02", ""], "note": ["p q", "r"]}
-    return DocumentTable.of(2, ids=["d", "e"], titles=["D", ""], texts=["the d", "the e"], fields=fields)
+    return made_table(2, ids=["d", "e"], titles=["D", ""], texts=["the d", "the e"], fields=fields)
 
 
 def _some_terms() -> Any:

@@ -27,6 +27,7 @@ from benchmarks.fuzz.base import Target, damaged
 from benchmarks.fuzz.guided import search
 from benchmarks.fuzz.models import model_files
 from benchmarks.fuzz.targets import TARGETS, feed
+from benchmarks.tables import made_table
 from spherevec.corpus import EncodedCorpus, encode, read_documents
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
 from spherevec.evaluation.files import read_analogies, read_pairs, read_split
@@ -366,7 +367,7 @@ def test_texts_that_overlap_do_not_become_terabytes(tmp_path):
 
 
 def test_categories_that_have_no_name_are_told(tmp_path):
-    table = DocumentTable.of(3, fields={"team": ["x", "y", "x"]})
+    table = made_table(3, fields={"team": ["x", "y", "x"]})
     tensors = {name: np.array(array) for name, array in table.tensors.items()}
     codes = next(array for name, array in tensors.items() if name.endswith(".codes"))
     codes[1] = 9

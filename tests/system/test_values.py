@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.tables import made_table
 from spherevec.cli import main
 from spherevec.corpus import encode
 from spherevec.errors import ConfigError, CorpusError
@@ -109,7 +110,7 @@ CONDITIONS = [
 @pytest.mark.parametrize(("condition", "expected"), CONDITIONS, ids=[str(one[0])[:30] for one in CONDITIONS])
 def test_conditions(condition, expected):
     fields = {"n": [1, 2.5, None], "d": ["2024-01-01", "9999-12-31", ""], "c": ["x", "y", "x"]}
-    table = DocumentTable.of(3, fields=fields)
+    table = made_table(3, fields=fields)
     if expected is REFUSED:
         with pytest.raises(ConfigError) as caught:
             table.rows_where(condition)
@@ -175,9 +176,9 @@ def test_parquet(tmp_path, kind, values, expected):
 def test_ids(ids, expected):
     if expected is REFUSED:
         with pytest.raises((ConfigError, CorpusError)):
-            DocumentTable.of(2, ids=ids)
+            made_table(2, ids=ids)
     else:
-        table = DocumentTable.of(2, ids=ids)
+        table = made_table(2, ids=ids)
         assert list(table.ids) == expected and table.row_of(expected[1]) == 1
 
 

@@ -198,9 +198,9 @@ class DocumentTable:
     Args:
         tensors: the arrays of the file; `spherevec.corpus.table.records` describes them.
 
-    >>> table = DocumentTable.of(3, ids=["a", "b", "c"], fields={"team": ["x", "y", "x"]})
-    >>> table.rows_where({"team": "x"}).tolist(), table.row_of("b"), table.fields
-    ([0, 2], 1, {'team': 'category'})
+    >>> table = DocumentTable.of_ids(["a", "b", "c"], 3)
+    >>> table.rows_where({"id!=": "a"}).tolist(), table.row_of("b"), table.fields
+    ([1, 2], 1, {})
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
@@ -232,37 +232,6 @@ class DocumentTable:
             if isinstance(error, FormatError):
                 raise FormatError(f"{path}: {error}") from None
             raise FormatError(f"{path}: corrupt table of documents ({error}); copy it again") from None
-
-    @classmethod
-    def of(
-        cls,
-        n_rows: int,
-        *,
-        ids: Sequence[Any] | None = None,
-        titles: Sequence[str] | None = None,
-        texts: Sequence[str] | None = None,
-        fields: Mapping[str, Sequence[Any]] | None = None,
-    ) -> DocumentTable:
-        """A table made in memory, for vectors from elsewhere."""
-        import tempfile
-
-        from spherevec.corpus.read.options import ReadOptions
-        from spherevec.corpus.table.records import RecordBuilder, Row
-
-        fields = fields or {}
-        for name, values in {"ids": ids, "titles": titles, "texts": texts, **fields}.items():
-            if values is not None and len(values) != n_rows:
-                raise ConfigError(f"{len(values)} {name} do not fit {n_rows} documents")
-        roles = {role: values for role, values in {"id": ids, "title": titles}.items() if values is not None}
-        options = ReadOptions(keep=dict.fromkeys(fields), ids="id" in roles, keep_text=200 if texts is not None else 0)
-        with tempfile.TemporaryDirectory() as folder, RecordBuilder(Path(folder), options) as builder:
-            for row in range(n_rows):
-                text = "" if texts is None else texts[row]
-                own_roles = {role: values[row] for role, values in roles.items()}
-                cells = [values[row] for values in fields.values()]
-                builder.add(Row(text, own_roles, cells), f"document {row} (counted from 0)")
-            builder.write(Path(folder) / "table")
-            return cls.open(Path(folder) / "table", memory_map=False)
 
     @classmethod
     def of_ids(cls, ids: Sequence[str] | None, n_rows: int) -> DocumentTable:
@@ -353,9 +322,6 @@ class DocumentTable:
             conditions: a value for each field; a list stands for any of its values. A field's name may end with a
                 comparison: `{"created>=": "2024-01-01", "length<": 100, "team!=": "sales"}`. `id` is a field as well.
                 A date without a day or a month is that whole year or month, and `2024-01..2024-03` is a range.
-
-        >>> DocumentTable.of(3, fields={"size": [1, 20, 3]}).rows_where({"size>": 2}).tolist()
-        [1, 2]
         """
         if not isinstance(conditions, Mapping):
             raise ConfigError(f"conditions come as a dict such as {{'team': 'billing'}}, not {conditions!r:.60}")

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import spherevec
+from benchmarks.tables import made_table
 from helpers import written_text
 from spherevec.cli import main
 from spherevec.errors import ConfigError
 from spherevec.explore import page_data
 from spherevec.explore.from_model import fit_of, kept_field, place_name_words
 from spherevec.model import Model
-from spherevec.model.documents import DocumentTable
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_negatives_follow_their_distribution(model):
 
 def test_kept_fields_of_every_kind():
     days = ["2024-01-02", "", "2024-03-01", "1960-01-01"]
-    table = DocumentTable.of(4, fields={"note": ["a b", "c", "a b", ""], "size": [1, 2.5, None, 4], "day": days})
+    table = made_table(4, fields={"note": ["a b", "c", "a b", ""], "size": [1, 2.5, None, 4], "day": days})
     for name, kind in table.fields.items():
         field = kept_field(table, name, kind)
         assert len(field.values) == 4

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.tables import made_table
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model.documents import DocumentTable, UnknownDocumentError
 from spherevec.search import terms as document_terms
@@ -29,7 +30,7 @@ TABLE = {
 
 @pytest.fixture
 def table():
-    return DocumentTable.of(4, **TABLE)
+    return made_table(4, **TABLE)
 
 
 def test_what_a_table_says(table):
@@ -92,9 +93,9 @@ def test_an_unknown_id(table):
     with pytest.raises(UnknownDocumentError, match="no document has the id 'z'; ids are such as 'a', 'b', 'c'"):
         table.row_of("z")
     with pytest.raises(UnknownDocumentError, match="ids are from 0 to 2"):
-        DocumentTable.of(3).row_of("3")
+        made_table(3).row_of("3")
     with pytest.raises(UnknownDocumentError, match="no document has the id '999"):
-        DocumentTable.of(3).rows_where({"id": "9" * 5000})
+        made_table(3).rows_where({"id": "9" * 5000})
 
 
 def test_saved_and_loaded(table, tmp_path):
@@ -108,7 +109,7 @@ def test_saved_and_loaded(table, tmp_path):
 def test_taken_and_joined(table):
     some = table.take(np.array([3, 0]))
     assert some.ids == ["d", "a"] and some.record(1) == table.record(0)
-    other = DocumentTable.of(1, ids=["e"], fields={"size": [7], "new": ["n"]})
+    other = made_table(1, ids=["e"], fields={"size": [7], "new": ["n"]})
     both = DocumentTable.concatenate([table, other])
     assert both.ids == [*"abcde"] and both.title(2) == "Gamma"
     assert both.column("size")[4] == 7 and both.record(4)["team"] is None and both.record(0)["new"] is None
@@ -153,7 +154,7 @@ def test_terms_agree_with_plain_counting(tmp_path, monkeypatch, held, threads):
 def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
     folder = tmp_path_factory.mktemp("damage")
     if kind == "table":
-        DocumentTable.of(4, **TABLE).save(folder / "t")
+        made_table(4, **TABLE).save(folder / "t")
     else:
         count_terms(np.array([0, 1, 1], np.int32), np.array([0, 2, 3]), 2, folder).save(folder / "t")
     content = bytearray((folder / "t").read_bytes())
@@ -197,5 +198,5 @@ def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
 )
 def test_a_year_or_a_month_is_all_of_its_days(condition, rows):
     days = ["2023-12-31", "2024-01-01", "2024-01-31", "2024-01-31T18:00", "2024-12-31T23:59:59", "2025-01-01", ""]
-    table = DocumentTable.of(len(days), fields={"day": days})
+    table = made_table(len(days), fields={"day": days})
     assert table.fields == {"day": "date"} and table.rows_where(condition).tolist() == rows
