@@ -26,7 +26,16 @@ from spherevec.config import default_min_count
 from spherevec.corpus.count import encoded
 from spherevec.corpus.count.encoded import EncodedCorpus, add_phrases, finish_corpus, write_numbers
 from spherevec.corpus.count.summary import LONG_WORD, CorpusSummary, warnings_about
-from spherevec.corpus.count.vocabulary import CountedWords, Ends, Ids, RareCounts, RareWords, Vocabulary, choose_words
+from spherevec.corpus.count.vocabulary import (
+    CountedWords,
+    Ends,
+    Hashes,
+    Ids,
+    RareCounts,
+    RareWords,
+    Vocabulary,
+    choose_words,
+)
 from spherevec.corpus.count.word_table import renumbered, tables_and_blocks
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.corpus.read.readers import Source, open_source
@@ -203,20 +212,23 @@ class _CountedText:
 
     Args:
         spilled: its blocks, in the order of the text; spill: the file with them.
-        words: its distinct words.
+        words, hashes: its distinct words, and 64 bits for each.
         places: for each worker, where its words are among all; None where there is one worker only.
 
     Attributes:
-        hashes: 64 bits for each word.
         n_kept: how many words were kept; this and the others once all blocks were numbered.
         n_empty, n_unknown: how many documents have no words, and how many none that is kept.
     """
 
     def __init__(
-        self, spilled: Sequence[SpilledBlock], spill: Path, words: CountedWords, places: list[Ids] | None
+        self,
+        spilled: Sequence[SpilledBlock],
+        spill: Path,
+        words: CountedWords,
+        hashes: Hashes,
+        places: list[Ids] | None,
     ) -> None:
-        self.spilled, self._spill, self.words, self._places = spilled, spill, words, places
-        self.hashes = words.words.hashes()
+        self.spilled, self._spill, self.words, self.hashes, self._places = spilled, spill, words, hashes, places
         self.n_kept = self.n_empty = self.n_unknown = 0
 
     def _read(self, block: SpilledBlock) -> tuple[Ids, Ends]:
@@ -280,8 +292,9 @@ def _count(
         spilled.append(block)
         report()
     counted = [table.counted() for table in tables]
-    words, places = CountedWords.merged(counted) if len(counted) > 1 else (counted[0], None)
-    return _CountedText(spilled, spill.path, words, places)
+    if len(counted) == 1:
+        return _CountedText(spilled, spill.path, counted[0], counted[0].words.hashes(), None)
+    return _CountedText(spilled, spill.path, *CountedWords.merged(counted))
 
 
 def _looks(counted: _CountedText) -> dict[str, Any]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spherevec.corpus.count.word_table import TokenizedBlock
     from spherevec.corpus.read.readers import Document
 
+Hashes = npt.NDArray[np.uint64]
 Ids = npt.NDArray[np.int32]
 Ends = npt.NDArray[np.int64]  # where each document ends: how many ids come before
 
@@ -45,12 +46,12 @@ class CountedWords(NamedTuple):
     counts: npt.NDArray[np.int64]  # (words,)
 
     @classmethod
-    def merged(cls, parts: Sequence[CountedWords]) -> tuple[CountedWords, list[Ids]]:
-        """The sum of several counts, by the hashes of the words; and where the words of each part are in it.
+    def merged(cls, parts: Sequence[CountedWords]) -> tuple[CountedWords, Hashes, list[Ids]]:
+        """The sum of several counts, by the hashes of the words; these; and where the words of each part are in it.
 
         Example:
             >>> parts = [CountedWords(TextColumn.of(words), np.array([1, 2])) for words in ("ab", "ca")]
-            >>> both, places = CountedWords.merged(parts)
+            >>> both, _, places = CountedWords.merged(parts)
             >>> sorted(zip(both.words, both.counts.tolist())), [list(both.at(own)) for own in places]
             ([('a', 3), ('b', 2), ('c', 1)], [['a', 'b'], ['c', 'a']])
         """
@@ -64,7 +65,8 @@ class CountedWords(NamedTuple):
         numbers = np.empty(len(order), np.int32)
         numbers[order] = np.cumsum(begins) - 1
         places = np.split(numbers, np.cumsum([len(part.counts) for part in parts])[:-1])
-        return cls(cls(words, counts).at(order[begins]), np.bincount(numbers, counts).astype(np.int64)), places
+        firsts, total = order[begins], np.bincount(numbers, counts).astype(np.int64)
+        return cls(cls(words, counts).at(firsts), total), hashes[firsts], places
 
     def ranked(self, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Some places, the most frequent words first; equal counts in the order of their UTF-8 bytes.
@@ -172,7 +174,6 @@ def choose_words(
 
 MOST_PAIRS = 1 << 26  # beyond, nothing is kept: sorting them would take more than a gigabyte
 
-Hashes = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int32]
 
 

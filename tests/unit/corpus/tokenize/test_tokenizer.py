@@ -191,8 +191,9 @@ def test_tables_agree_with_python_on_every_character():
 def test_merged_tables_count_together(left, right):
     tables = [WordTable(tokenizer_of("words"), 1) for _ in range(3)]
     words = [fed(table, "\n".join(texts))[0] for table, texts in zip(tables, (left, right, left), strict=True)]
-    merged, places = CountedWords.merged([table.counted() for table in tables])
+    merged, hashes, places = CountedWords.merged([table.counted() for table in tables])
     names = list(merged.words)
+    assert hashes.tolist() == merged.words.hashes().tolist()
     together = Counter(word for some in words for word in some)
     assert dict(zip(names, merged.counts.tolist(), strict=True)) == together
     for table, own in zip(tables, places, strict=True):
