@@ -136,7 +136,7 @@ class _Column:
             found = reduce(np.logical_or, (self._equal(one) for one in _as_list(value)), np.zeros(1, np.bool_))
             return ~found if sign == "!=" else found
         if self.kind not in ("number", "date"):
-            raise ConfigError(f"field {self.name!r} holds {self.kind}, which {sign} does not order; use = or !=")
+            raise ConfigError(f"field {self.name!r} is a {self.kind}, which {sign} cannot compare; use = or !=")
         cells = self.arrays["values"]
         if self.kind == "number":
             return np.asarray(_COMPARISONS[sign](cells, self._number(value)))

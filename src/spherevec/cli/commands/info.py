@@ -40,7 +40,7 @@ def _print_info(about: Mapping[str, Any], read: str) -> None:
     ]
     sections = {
         "what was read": read.splitlines(),
-        "settings": about["config"],
+        "settings": {name: one for name, one in (about["config"] or {}).items() if one is not None},
         "learned parameters": about["parameters"],
         "training record": record,
     }
