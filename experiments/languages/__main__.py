@@ -1,10 +1,12 @@
 """Vectors, search and topics of text in other languages, beside tf-idf (words, characters) and Doc2Vec.
 
-    python -m experiments.languages --data DIR --out runs.jsonl [--sets manual_de ...] [--seeds 3]
+    python -m experiments.languages --data DIR --out runs.jsonl --models FOLDER [--sets manual_de ...] [--seeds 3]
+    python -m experiments.languages --out runs.jsonl --models FOLDER --topics
     python -m experiments.languages --out runs.jsonl --table
 
 A page's class is its section. Figures: 3-NN accuracy over ten random splits; precision at ten, where the first words
-of 300 pages (their name and one line of description) are the query and pages of the same section are right.
+of 300 pages (their name and one line of description) are the query and pages of the same section are right. A
+measurement that the file has is not taken again. The second command prints the topics of the models of seed 1.
 Japanese and Chinese need the extra `cjk`.
 """
 
@@ -14,7 +16,8 @@ import argparse
 import json
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,34 +57,38 @@ def precision(model: spherevec.Model, data: LabelledTexts, mode: str) -> float:
     return float(np.mean(right))
 
 
-def runs(data: LabelledTexts, seed: int, threads: int) -> Iterator[dict[str, Any]]:
-    model = spherevec.train(data.texts, seed=seed, threads=threads, progress=False)
-    assert model.docs is not None
-    yield {"method": "spherevec", "accuracy": accuracy(model.docs.vectors, data)}
+def runs(data: LabelledTexts, seed: int, threads: int, folder: Path) -> Iterator[tuple[str, Callable[[], float]]]:
+    """What is measured, and how."""
+
+    def peer(name: str) -> float:
+        with tempfile.TemporaryDirectory() as place, encode(data.texts, Path(place), min_count=5) as corpus:
+            fitted = PEERS[name](Task(corpus, vector_size=100, epochs=20, window=10, threads=threads, seed=seed))
+            return accuracy(fitted.documents, data)
+
+    @cache
+    def model() -> Any:
+        if not folder.exists():
+            spherevec.train(data.texts, seed=seed, threads=threads, progress=False).save(folder)
+        return spherevec.Model.load(folder)
+
+    yield "spherevec", lambda: accuracy(model().docs.vectors, data)
     for mode in ("hybrid", "dense", "lexical"):
-        yield {"method": f"search, {mode}", "accuracy": precision(model, data, mode)}
-    if seed == 1:
-        yield {"method": "topics", "titles": str(model.topics().tree)}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        encode(data.texts, Path(folder), min_count=5) as corpus,
-    ):
-        for peer in ("tfidf-svd", "doc2vec-dbow"):
-            fitted = PEERS[peer](Task(corpus, vector_size=100, epochs=20, window=10, threads=threads, seed=seed))
-            yield {"method": peer, "accuracy": accuracy(fitted.documents, data)}
-    yield {"method": "tf-idf of characters", "accuracy": accuracy(character_vectors(data, seed), data)}
+        yield f"search, {mode}", partial(lambda mode: precision(model(), data, mode), mode)
+    for name in ("tfidf-svd", "doc2vec-dbow"):
+        yield name, partial(peer, name)
+    yield "tf-idf of characters", lambda: accuracy(character_vectors(data, seed), data)
 
 
 def table(out: Path) -> None:
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for run in map(json.loads, out.read_text().splitlines()):
-        if "accuracy" in run:
-            found[run["set"]][run["method"]].append(run["accuracy"])
+        found[run["set"]][run["method"]].append(run["accuracy"])
     methods = list(dict.fromkeys(method for scores in found.values() for method in scores))
     print("| | " + " | ".join(methods) + " |")
     print("| --- " * (len(methods) + 1) + "|")
     for name, scores in found.items():
-        print(f"| {name} | " + " | ".join(f"{np.mean(scores[method]):.3f}" for method in methods) + " |")
+        shown = [f"{np.mean(scores[one]):.3f} ({np.ptp(scores[one]):.3f})" if scores[one] else "–" for one in methods]
+        print(f"| {name} | {' | '.join(shown)} |")
 
 
 def main() -> None:
@@ -91,16 +98,31 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--models", type=Path)
+    parser.add_argument("--topics", action="store_true")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
+    if arguments.topics:
+        for folder in sorted(arguments.models.glob("*-1")):
+            print(f"{folder.name}\n{spherevec.Model.load(folder).topics().tree}\n", flush=True)
+        return
     if not arguments.table:
-        with arguments.out.open("a") as file:
-            for seed in range(1, arguments.seeds + 1):
-                for name in arguments.sets or [name for name in labelled_sets(arguments.data) if "manual" in name]:
-                    for run in runs(load_labelled(name, arguments.data), seed, arguments.threads):
-                        file.write(json.dumps({"set": name, "seed": seed, **run}, ensure_ascii=False) + "\n")
-                        file.flush()
+        measure(arguments)
     table(arguments.out)
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    arguments.out.touch()
+    done = [json.loads(line) for line in arguments.out.read_text().splitlines()]
+    known = {(run["set"], run["seed"], run["method"]) for run in done}
+    for seed in range(1, arguments.seeds + 1):
+        for name in arguments.sets or [name for name in labelled_sets(arguments.data) if "manual" in name]:
+            data = load_labelled(name, arguments.data)
+            for method, run in runs(data, seed, arguments.threads, arguments.models / f"{name}-{seed}"):
+                if (name, seed, method) not in known:
+                    line = {"set": name, "seed": seed, "method": method, "accuracy": round(run(), 4)}
+                    with arguments.out.open("a") as file:
+                        file.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Two levels of topics: python -m experiments.topics.levels --data DIR --models FOLDER [--sets A,B] [--seeds 1,2]
 
-Homogeneity of the finer level, completeness of the broad one, NPMI and diversity of both, agreement between seeds, and
-how many documents hold a word of their topic's title, inside and outside the topic. One line of JSON a set and seed.
+Homogeneity of the finer level, completeness of the broad one, NPMI and diversity of both, agreement between seeds, how
+many documents hold a word of their topic's title, inside and outside the topic, and how well named topics find the
+classes of 20news and search_snippets. All documents of each set. One line of JSON a set and seed.
 """
 
 from __future__ import annotations
@@ -13,11 +14,19 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, completeness_score, homogeneity_score
 
-from experiments.topics.__main__ import model_of
-from experiments.topics.corpora import SETS, load
+import spherevec
+from experiments.topics.corpora import SETS, load, names_of
+from experiments.topics.measuring import expected_calibration_error
+from spherevec import Model
 from spherevec.evaluation import document_npmi, topic_diversity
-from spherevec.topics import Topics
+from spherevec.topics import Topics, find_topics
 from spherevec.topics.titles import TITLES
+
+
+def model_of(folder: Path, texts: list[str], seed: int) -> Model:
+    if not folder.exists():
+        spherevec.train(texts, seed=seed, threads=1, progress=False).save(folder)
+    return Model.load(folder)
 
 
 def title_coverage(topics: Topics, way: str) -> tuple[float, float]:
@@ -41,16 +50,17 @@ def main() -> None:
     parser.add_argument("--seeds", default="1,2")
     args = parser.parse_args()
     for name in args.sets.split(","):
-        texts, classes = load(name, args.data)
+        texts, classes = load(name, args.data, every=1)
         before: Topics | None = None
         for seed in map(int, args.seeds.split(",")):
-            model, _ = model_of(name, seed, texts, args.models)
+            model = model_of(args.models / f"{name}-{seed}", texts, seed)
             topics = model.topics(threads=1)
             broad, known = topics.parents, topics.labels >= 0
             columns = model.words.key_to_index
             line: dict[str, object] = {"set": name, "seed": seed, "broad": len(broad), "finer": len(topics)}
-            line["homogeneity_finer"] = homogeneity_score(classes[known], topics.labels[known])
-            line["completeness_broad"] = completeness_score(classes[known], broad.labels[known])
+            if classes is not None:
+                line["homogeneity_finer"] = homogeneity_score(classes[known], topics.labels[known])
+                line["completeness_broad"] = completeness_score(classes[known], broad.labels[known])
             for level, found in (("finer", topics), ("broad", broad)):
                 words = found.words_by_place
                 line[f"npmi_{level}"] = document_npmi(
@@ -62,6 +72,12 @@ def main() -> None:
                     line[f"ari_between_seeds_{level}"] = adjusted_rand_score(other.labels, found.labels)
             for way in ("coverage", "distinctive"):
                 line[f"title_{way}"] = title_coverage(topics, way)
+            names = names_of(name, args.data)
+            if names is not None:
+                named = find_topics(model, names=names, only_names=True, threads=1)
+                right = named.labels == classes
+                line["names_accuracy"] = float(right.mean())
+                line["names_calibration_error"] = expected_calibration_error(named.probability, right)
             print(json.dumps(line), flush=True)
             before = topics
 

@@ -1,14 +1,15 @@
-"""What is measured of topics, and how a rival is run."""
+"""What is measured of topics, and how a program is run."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import completeness_score, homogeneity_score
 
 from experiments.coherence import topic_npmi
 from spherevec.evaluation import topic_diversity
@@ -25,58 +26,55 @@ def expected_calibration_error(chance: Any, right: Any, bins: int = 10) -> float
     return float(sum(gaps))
 
 
-def quality(
-    words: list[list[str]], labels: Any, classes: Any, tokens: list[list[str]], outside: Any = None
-) -> dict[str, float]:
-    """Figures of topics: their words by the text and by outside vectors, their documents by the classes.
+def quality(words: list[list[str]], labels: Any, classes: Any, tokens: list[list[str]]) -> dict[str, float]:
+    """Figures of topics: their words by the text, their documents by the classes, where there are any.
 
-    Args:
-        outside: word vectors of another text, gensim's KeyedVectors, or None.
+    Documents without a topic count as one more topic.
     """
-    assigned = np.asarray(labels) >= 0
     found = {
+        "topics": len(words),
         "npmi": topic_npmi(words, tokens),
         "diversity": topic_diversity(words),
-        "nmi": float(normalized_mutual_info_score(classes, labels)),
-        "ari": float(adjusted_rand_score(classes, labels)),
-        "assigned": float(assigned.mean()),
+        "outliers": float(np.mean(np.asarray(labels) < 0)),
     }
-    return found if outside is None else {**found, "outside": outside_coherence(words, outside)}
+    if classes is not None:
+        found["homogeneity"] = float(homogeneity_score(classes, labels))
+        found["completeness"] = float(completeness_score(classes, labels))
+    return found
 
 
-def outside_coherence(topics: list[list[str]], outside: Any) -> float:
-    """The mean cosine of two words of a topic in the outside vectors; words that these lack are left out."""
-    means = []
-    for topic in topics:
-        known = [word for word in topic if word in outside]
-        if len(known) > 1:
-            cosines = np.array([outside.get_vector(word, norm=True) for word in known])
-            means.append(float((cosines @ cosines.T)[np.triu_indices(len(known), 1)].mean()))
-    return float(np.mean(means)) if means else 0.0
-
-
-def run_rival(python: str, arguments: list[str], limit: int, kept: Path | None = None) -> dict[str, Any]:
-    """What a rival answered, or why it did not.
+def run_program(command: str, arguments: list[str], seeds: list[int], limit: int, kept: Path) -> dict[int, Any]:
+    """What a program answered, by seed.
 
     Args:
-        arguments: of rivals.py.
-        limit: seconds.
-        kept: a file for the answer; one that is there is read instead.
+        command: how Python is called in the environment of the program.
+        arguments: of rivals.py: the method, the texts, the number of topics; then, after the seeds, the files.
+        limit: seconds for all seeds.
+        kept: a file for the answers; those that are there are not asked for again.
     """
-    if kept is not None and kept.exists():
-        return dict(json.loads(kept.read_text()))
-    script = str(Path(__file__).with_name("rivals.py"))
-    try:
-        done = subprocess.run([python, script, *arguments], capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"not done after {limit} s"}
-    if done.returncode:
-        return {"failed": (done.stderr.strip().splitlines() or ["no message"])[-1][:200]}
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    if kept is not None:
+
+    def answers() -> dict[int, Any]:
+        lines = kept.read_text().splitlines() if kept.exists() else []
+        return {one["seed"]: one for one in map(json.loads, filter(_is_answer, lines))}
+
+    missing = [str(seed) for seed in seeds if seed not in answers()]
+    if missing:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(answer))
-    return answer
+        script = str(Path(__file__).with_name("rivals.py"))
+        call = [*shlex.split(command), script, *arguments[:3], ",".join(missing), *arguments[3:]]
+        with kept.open("a") as out, kept.with_suffix(".log").open("a") as log:
+            try:
+                code = subprocess.run(call, stdout=out, stderr=log, timeout=limit).returncode
+                failed = f"exit code {code}, see {kept.with_suffix('.log')}" if code else ""
+            except subprocess.TimeoutExpired:
+                failed = f"not done after {limit} s"
+        if failed:
+            print(f"{kept.stem}: {failed}", flush=True)
+    return answers()
+
+
+def _is_answer(line: str) -> bool:
+    return line.startswith('{"seed"') and line.endswith("}")
 
 
 class Results:
@@ -103,4 +101,4 @@ class Results:
 
 def _key(line: dict[str, Any]) -> tuple[Any, ...]:
     """What a measurement is of."""
-    return (*(line.get(name) for name in ("set", "method", "seed", "k")), "ari_between_seeds" in line, "failed" in line)
+    return tuple(line.get(name) for name in ("set", "method", "seed", "k"))

@@ -22,7 +22,8 @@ import numpy as np
 import spherevec
 from experiments.coherence import topic_npmi
 from experiments.topics.corpora import load
-from experiments.topics.measuring import Results, run_rival
+from experiments.topics.measuring import Results, run_program
+from experiments.topics.rivals import GIVEN
 from spherevec.evaluation import topic_diversity
 from spherevec.topics import find_topics
 
@@ -74,12 +75,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--vocabulary", type=Path)
     parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--rival", action="append", default=[], metavar="METHOD=PYTHON")
-    parser.add_argument("--answers", type=Path, metavar="FOLDER")
+    parser.add_argument("--method", action="append", default=[], metavar="METHOD=COMMAND")
+    parser.add_argument("--answers", type=Path, metavar="FOLDER", required=True)
     parser.add_argument("--limit", type=int, default=900)
     args = parser.parse_args()
     vocabulary = None if args.vocabulary is None else set(args.vocabulary.read_text().split())
-    tokens = [text for text in preprocessed(load("20news", args.data)[0], vocabulary) if len(text) >= FEWEST_WORDS]
+    posts, _ = load("20news", args.data, every=1)
+    tokens = [text for text in preprocessed(posts, vocabulary) if len(text) >= FEWEST_WORDS]
     texts = [" ".join(text) for text in tokens]
     size = {"documents": len(texts), "words": len({w for text in tokens for w in text})}
     results = Results(args.out)
@@ -99,16 +101,14 @@ def main() -> None:
             np.save(ours, np.asarray(model.docs.vectors))
             for k in COUNTS:
                 record("spherevec", seed, k, find_topics(model, k=k, threads=1).words_by_place)
-            for rival in args.rival:
-                method, python = rival.split("=", 1)
-                vectors = [str(ours)] if method == "bertopic" else []
+            for method, command in (one.split("=", 1) for one in args.method):
                 for k in COUNTS:
-                    kept = None if args.answers is None else args.answers / f"protocol-{method}-{k}-{seed}.json"
-                    answer = run_rival(python, [method, str(held), str(k), str(seed), *vectors], args.limit, kept)
-                    if "failed" in answer:
-                        results.write({"set": "protocol", "method": method, "seed": seed, "k": k, **answer})
-                        break
-                    record(method + ", our vectors" * bool(vectors), seed, k, answer["topics"][""]["words"])
+                    kept = args.answers / f"protocol-{method}-{k}-{seed}.jsonl"
+                    vectors = str(ours) if method == "bertopic" else ""
+                    answers = run_program(command, [method, str(held), str(k), vectors], [seed], args.limit, kept)
+                    if seed in answers:
+                        title = method + ", our vectors" * bool(vectors)
+                        record(title, seed, k, answers[seed]["topics"][GIVEN]["words"])
     for method, lines in found.items():
         mean = {key: float(np.mean([line[key] for line in lines])) for key in ("npmi", "diversity")}
         results.write({"set": "protocol", "method": method, "runs": len(lines), **size, **mean})
