@@ -29,11 +29,12 @@ def expected_calibration_error(chance: Any, right: Any, bins: int = 10) -> float
 def quality(words: list[list[str]], labels: Any, classes: Any, tokens: list[list[str]]) -> dict[str, float]:
     """Figures of topics: their words by the text, their documents by the classes, where there are any.
 
-    Documents without a topic count as one more topic.
+    Documents without a topic count as one more topic. NPMI counts the documents that hold two words; a word that no
+    tokenised text holds goes with none.
     """
     found = {
         "topics": len(words),
-        "npmi": topic_npmi(words, tokens),
+        "npmi": topic_npmi(words, tokens, window=0),
         "diversity": topic_diversity(words),
         "outliers": float(np.mean(np.asarray(labels) < 0)),
     }
