@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import completeness_score, homogeneity_score
+from sklearn.metrics import (
+    adjusted_rand_score,
+    completeness_score,
+    homogeneity_score,
+    normalized_mutual_info_score,
+)
 
 from experiments.coherence import topic_npmi
 from spherevec.evaluation import topic_diversity
@@ -29,18 +34,21 @@ def expected_calibration_error(chance: Any, right: Any, bins: int = 10) -> float
 def quality(words: list[list[str]], labels: Any, classes: Any, tokens: list[list[str]]) -> dict[str, float]:
     """Figures of topics: their words by the text, their documents by the classes, where there are any.
 
-    Documents without a topic count as one more topic. NPMI counts the documents that hold two words; a word that no
-    tokenised text holds goes with none.
+    Documents without a topic count as one more topic. NPMI counts the documents that hold two words, npmi_window the
+    windows of ten words, as gensim's `c_npmi` does; a word that no tokenised text holds goes with none.
     """
     found = {
         "topics": len(words),
         "npmi": topic_npmi(words, tokens, window=0),
+        "npmi_window": topic_npmi(words, tokens),
         "diversity": topic_diversity(words),
         "outliers": float(np.mean(np.asarray(labels) < 0)),
     }
     if classes is not None:
         found["homogeneity"] = float(homogeneity_score(classes, labels))
         found["completeness"] = float(completeness_score(classes, labels))
+        found["nmi"] = float(normalized_mutual_info_score(classes, labels))
+        found["ari"] = float(adjusted_rand_score(classes, labels))
     return found
 
 
