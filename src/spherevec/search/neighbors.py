@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import chain, count, islice, pairwise, takewhile
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,10 +34,8 @@ _SCORES_PER_BLOCK = 1 << 22
 _ROWS_CHECKED = 1 << 16
 _ROWS_PER_SCAN = 1 << 17  # by one thread
 _CANDIDATES_PER_SCAN = 1 << 12  # of each query, before they are collected
-_FIRST_ROWS = 1 << 10  # scanned before the others, which must reach what is among these
-# Rows scored in float64 at a time, and candidates of a query kept before they are.
-_ROWS_RESCORED = 1 << 13
-_MOST_CANDIDATES = 1 << 16
+_FIRST_ROWS = 1 << 8  # scanned before the others, which must reach what is among these
+_ROWS_RESCORED = 1 << 13  # in float64 at a time
 # Keeps the denominator of 3CosMul away from zero.
 _EPSILON = 0.001
 # Queries taken at a time; more would not make the matrix product faster.
@@ -142,7 +140,7 @@ def best_rows(
         block = queries[first : first + step]
         more = None if extra is None else extra[first : first + step]
         left_out: Exclusions = [()] * len(block) if exclude is None else exclude[first : first + step]
-        searches = [_Candidates(query, topn, vectors, *given) for query, *given in zip(
+        searches = [_Best(query, topn, vectors, *given) for query, *given in zip(
             block, left_out, [None] * len(block) if more is None else more, strict=True
         )]  # fmt: skip
         most = None if uppers is None else uppers[first : first + step]
@@ -151,7 +149,7 @@ def best_rows(
         else:
             _scan_bytes(block, in_bytes, rows, more, most, searches)
         for search in searches:
-            yield search.best()
+            yield search.rows, search.scores
 
 
 def _scan_floats(
@@ -160,7 +158,7 @@ def _scan_floats(
     rows: Int64 | None,
     extra: Float32 | None,
     uppers: Float32 | None,
-    searches: list[_Candidates],
+    searches: list[_Best],
 ) -> None:
     """Let all rows compete by their scores in float32, through NumPy alone."""
     slacks = _rounding(queries)
@@ -178,16 +176,11 @@ def _scan_floats(
                 more = extra[number, numbers]
                 slack += 2.0**-22 * (slack + 1 + float(np.abs(more).max(initial=0)))
                 own += more
+            own += np.float32(2 * slack)
             if uppers is not None:
-                uppers[number, numbers] = own + np.float32(2 * slack)
-            least = np.nextafter(np.float32(search.least - slack), np.float32(-np.inf))
-            entering = np.flatnonzero(own >= max(least, np.finfo(np.float32).min))
-            if len(entering) > 2 * search.topn + len(search.exclude):
-                keep = search.topn + len(search.exclude)
-                lowest = np.partition(own[entering], len(entering) - keep)[len(entering) - keep]
-                entering = entering[own[entering] >= lowest - 2 * slack]
-            places = entering + start if rows is None else rows[entering + start]
-            search.add(places, own[entering].astype(np.float64), np.full(len(entering), slack))
+                uppers[number, numbers] = own
+            entering = np.flatnonzero(own >= max(search.least, np.finfo(np.float32).min))
+            search.add(entering + start if rows is None else rows[entering + start], own[entering])
 
 
 def _scan_bytes(
@@ -196,7 +189,7 @@ def _scan_bytes(
     rows: Int64 | None,
     extra: Float32 | None,
     uppers: Float32 | None,
-    searches: list[_Candidates],
+    searches: list[_Best],
 ) -> None:
     """Let all rows compete by their scores in bytes, on all cores."""
     from spherevec.search.scan_kernel import scan
@@ -211,22 +204,22 @@ def _scan_bytes(
     padded = np.zeros((len(queries), dim), np.float32)
     padded[:, : queries.shape[1]] = queries
 
-    def work(_: int, edges: tuple[int, int]) -> list[list[tuple[Int64, Float64, Float64]]]:
+    def work(_: int, edges: tuple[int, int]) -> list[list[tuple[Int64, Float32]]]:
         start, end = edges
-        shape, counts = (len(queries), _CANDIDATES_PER_SCAN), np.zeros(len(queries), np.int64)
-        found, scores, slacks = np.empty(shape, np.int64), np.empty(shape), np.empty(shape)
+        found, counts = np.empty((len(queries), _CANDIDATES_PER_SCAN), np.int64), np.empty(len(queries), np.int64)
+        reached = np.empty(found.shape, np.float32)
         least = np.array([search.least for search in searches])
         parts = []
         while start < end:
             start = scan(
                 vectors.blocks, vectors.scales, vectors.errors, permitted, padded, more, most, norms,
-                start, end, least, found, scores, slacks, counts,
+                start, end, least, found, reached, counts,
             )  # fmt: skip
             filled = enumerate(counts.tolist())
-            parts.append([(found[k, :c].copy(), scores[k, :c].copy(), slacks[k, :c].copy()) for k, c in filled])
+            parts.append([(found[k, :count].copy(), reached[k, :count].copy()) for k, count in filled])
         return parts
 
-    few = [edge for edge in (0, _FIRST_ROWS, 8 * _FIRST_ROWS) if edge < min(n, _ROWS_PER_SCAN)]
+    few = [0, *takewhile(min(n, _ROWS_PER_SCAN).__gt__, (_FIRST_ROWS * 8**power for power in count()))]
     edges = pairwise([*few, *range(_ROWS_PER_SCAN, n, _ROWS_PER_SCAN), n])
     first_blocks = in_order(islice(edges, len(few)), work, 1)
     for parts in chain(first_blocks, in_order(edges, work, process.usable_cores())):
@@ -302,8 +295,8 @@ def exact_products(rows: NDArray[np.floating[Any]], query: NDArray[np.floating[A
     return np.asarray(np.einsum("nd,d->n", rows.astype(np.float64, copy=False), query.astype(np.float64)))
 
 
-class _Candidates:
-    """The rows that may be among the `topn` best of one query (d,), whatever rounding did to their scores.
+class _Best:
+    """The best rows for one query (d,) so far, best first, equal scores in the order of their rows.
 
     Args:
         vectors: (n, d), to score the rows in float64.
@@ -315,42 +308,32 @@ class _Candidates:
         self, query: Float32, topn: int, vectors: Float32, exclude: Sequence[int] | Int64, extra: Float32 | None
     ) -> None:
         self._query, self.topn, self._vectors, self.exclude, self._extra = query, topn, vectors, exclude, extra
-        self._rows = np.empty(0, np.int64)
-        self._scores, self._slacks = np.empty(0), np.empty(0)
+        self.rows, self.scores = np.empty(0, np.int64), np.empty(0)
         self.least = -np.inf  # the topn-th best score is at least this
 
-    def add(self, rows: Int64, scores: Float64, slacks: Float64) -> None:
-        """Let some rows compete; each score is wrong by at most its slack."""
+    def add(self, rows: Int64, uppers: Float32) -> None:
+        """Let some rows compete, whose scores are at most `uppers`. The likeliest decide which others are scored."""
         if len(self.exclude) and len(rows):
             kept = ~np.isin(rows, self.exclude)
-            rows, scores, slacks = rows[kept], scores[kept], slacks[kept]
-        if not len(rows):
-            return
-        self._rows = np.concatenate([self._rows, rows])
-        self._scores = np.concatenate([self._scores, scores])
-        self._slacks = np.concatenate([self._slacks, slacks])
-        if len(self._rows) >= self.topn:
-            lower = self._scores - self._slacks
-            self.least = float(np.partition(lower, len(lower) - self.topn)[len(lower) - self.topn])
-            self._keep(self._scores + self._slacks >= self.least)
-        if len(self._rows) > max(4 * self.topn, _MOST_CANDIDATES):
-            # Many equal vectors: decide among those seen so far now, so that memory stays bounded.
-            best, _ = self.best()
-            self._keep(np.isin(self._rows, best))
+            rows, uppers = rows[kept], uppers[kept]
+        if len(rows) > 2 * self.topn:
+            likely = np.zeros(len(rows), np.bool_)
+            likely[np.argpartition(uppers, -self.topn)[-self.topn :]] = True
+            self._score(rows[likely])
+            rows = rows[~likely & (uppers >= self.least - 1e-6 * abs(self.least))]
+        self._score(rows)
 
-    def best(self) -> tuple[Int64, Float64]:
-        """The best candidates and their scores in float64, best first, equal scores in the order of their row."""
-        exact = np.empty(len(self._rows))
-        for start in range(0, len(self._rows), _ROWS_RESCORED):
-            here = slice(start, start + _ROWS_RESCORED)
-            exact[here] = exact_products(self._vectors[self._rows[here]], self._query)
-        if self._extra is not None:
-            exact += self._extra[self._rows]
-        order = np.lexsort((self._rows, -exact))[: self.topn]
-        return self._rows[order], exact[order]
-
-    def _keep(self, kept: NDArray[np.bool_]) -> None:
-        self._rows, self._scores, self._slacks = self._rows[kept], self._scores[kept], self._slacks[kept]
+    def _score(self, candidates: Int64) -> None:
+        """Score rows in float64, some at a time, so that memory stays bounded."""
+        for start in range(0, len(candidates), _ROWS_RESCORED):
+            rows = candidates[start : start + _ROWS_RESCORED]
+            exact = exact_products(self._vectors[rows], self._query)
+            exact += 0 if self._extra is None else self._extra[rows]
+            rows, exact = np.concatenate([self.rows, rows]), np.concatenate([self.scores, exact])
+            order = np.lexsort((rows, -exact))[: self.topn]
+            self.rows, self.scores = rows[order], exact[order]
+            if len(order) == self.topn:
+                self.least = float(exact[order[-1]])
 
 
 def _rounding(queries: Float32) -> Float32:

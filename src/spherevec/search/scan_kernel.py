@@ -82,12 +82,12 @@ def multiply(block, queries, floats, products):
 
 @njit(nogil=True, cache=True)
 def scan(
-    blocks, scales, errors, permitted, queries, extra, uppers, norms, first, last, least, found, scores, slacks, counts
+    blocks, scales, errors, permitted, queries, extra, uppers, norms, first, last, least, found, reached, counts
 ):  # fmt: skip
     """The rows `first` … `last` whose scores may reach `least`, for each query; returns the row it came to.
 
     It stops early where a query has no room for more answers. A score is the product with a row's vector, plus `extra`
-    where that is given; it is wrong by at most its slack.
+    where that is given.
 
     Args:
         blocks, scales, errors: the vectors, see `to_bytes`; `first` is a multiple of 64.
@@ -96,7 +96,8 @@ def scan(
         uppers: (q, n) float32 gets the most that each score may be, or (0, 0).
         norms: (q,) the norm of each query.
         least: (q,) the score that matters.
-        found, scores, slacks: (q, m) get the answers, m at least 64; counts: (q,) gets how many there are.
+        found, reached: (q, m) get the answers and the most that their scores may be, m at least 64.
+        counts: (q,) gets how many there are.
     """
     counts[:] = 0
     floats, products = np.empty(blocks.shape[1:], np.float32), np.empty((len(queries), 64), np.float32)
@@ -107,7 +108,7 @@ def scan(
         width = min(64, last - start)
         multiply(blocks[start // 64], queries, floats, products)
         for k in range(len(queries)):
-            # First in float32, a little too high, for all rows at once: nearly all are far too low.
+            # A little too high, for all rows at once: nearly all are far too low.
             low = np.float32(least[k] - abs(least[k]) * 1e-6)
             norm = np.float32(norms[k] * 1.000001)
             possible = np.int32(0)
@@ -118,20 +119,11 @@ def scan(
                     upper += extra[k, row] + abs(extra[k, row]) * unit
                 if len(uppers):
                     uppers[k, row] = upper
+                products[k, r] = upper
                 possible += np.int32(upper >= low)
-            if possible == 0:
-                continue
-            for r in range(width):
-                row = start + r
-                if len(permitted) and not permitted[row]:
-                    continue
-                score = np.float64(scales[row]) * products[k, r]
-                if len(extra):
-                    score += extra[k, row]
-                slack = errors[row] * norms[k]
-                if score + slack >= least[k]:
-                    at = counts[k]
-                    found[k, at], scores[k, at], slacks[k, at] = row, score, slack
-                    counts[k] = at + 1
-                    most = max(most, at + 1)
+            for r in range(width if possible else 0):
+                if products[k, r] >= low and (len(permitted) == 0 or permitted[start + r]):
+                    found[k, counts[k]], reached[k, counts[k]] = start + r, products[k, r]
+                    counts[k] += 1
+                    most = max(most, counts[k])
     return last

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,6 +42,7 @@ MOST_ANSWERS = 1000  # to a query
 _SECONDS_BETWEEN_LOOKS = 0.5  # at the model on the disk
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _DOCUMENTS_OF_TOPICS = 4
+_CONTEXT = click.Context(click.Command("serve"))
 
 
 @click.command()
@@ -292,7 +293,12 @@ def _schema(option: click.Parameter) -> dict[str, Any]:
         schema["enum"] = list(option.type.choices)
     if option.multiple:
         return {"type": "array", "items": schema}
-    return {**schema, "default": option.get_default(click.Context(click.Command(str(option.name))))}
+    return {**schema, "default": _default(option)}
+
+
+@cache
+def _default(option: click.Parameter) -> Any:
+    return option.get_default(_CONTEXT)
 
 
 def _parsed(endpoint: _Endpoint, request: Request) -> dict[str, Any]:
@@ -306,9 +312,8 @@ def _parsed(endpoint: _Endpoint, request: Request) -> dict[str, Any]:
         found = given.getlist(name)
         if len(found) > 1 and not option.multiple:
             raise Refused(400, f"{name} is given {len(found)} times; give it once")
-        context = click.Context(click.Command(name))
-        value = found if option.multiple else found[0] if found else option.get_default(context)
-        values[str(option.name)] = option.type_cast_value(context, value)
+        value = found if option.multiple else found[0] if found else _default(option)
+        values[str(option.name)] = option.type_cast_value(_CONTEXT, value)
     return values
 
 
