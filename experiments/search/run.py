@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ def nearest(queries: NDArray[np.float32], documents: NDArray[np.float32]) -> lis
     return [np.argsort(-(documents @ query), kind="stable")[:TOP].tolist() for query in queries]
 
 
+def plain(queries: list[str]) -> list[str]:
+    """Without quotation marks and minus signs of running text, which would ask for phrases and exclude words."""
+    return [re.sub(r'"|(?<!\S)-', " ", query) for query in queries]
+
+
 def prepared(name: str, data: Path, work: Path) -> Task:
     """The task of that name, kept in `work`."""
     kept = work / f"{name}.json"
@@ -74,7 +80,7 @@ def measure(name: str, data: Path, seed: int, work: Path) -> dict[str, Any]:
     found: dict[str, Scores] = {}
     for mode in MODES:
         answers = [
-            [[hit.row for hit in result] for result in model.search(queries, topn=TOP, mode=mode)]
+            [[hit.row for hit in result] for result in model.search(plain(queries), topn=TOP, mode=mode)]
             for queries in (task.class_queries, task.item_queries)
         ]
         found[mode] = scores(task, *answers)

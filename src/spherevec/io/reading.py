@@ -131,20 +131,16 @@ def unit_vectors(path: Path, keys: list[str], vectors: Floats) -> tuple[KeyedVec
         block[off] = (wide[off] / norms[off, None]).astype(np.float32)
         rescaled += len(off)
     zeros = tuple(keys[row] for row in np.flatnonzero(~kept))
-    seen: set[str] = set()
-    duplicates = []
-    for row, key in enumerate(keys):
-        if key in seen:
-            kept[row] = False
-            duplicates.append(key)
-        elif kept[row]:
-            seen.add(key)
+    first: dict[str, int] = {}
+    again = [row for row in np.flatnonzero(kept).tolist() if first.setdefault(keys[row], row) != row]
+    duplicates = tuple(keys[row] for row in again)
+    kept[again] = False
     if not kept.any():
         raise FormatError(f"{path}: holds no vector that is not zero")
     if not kept.all():
         vectors = vectors[kept]
         keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
-    return KeyedVectors(keys, vectors), Changes(len(kept), rescaled, tuple(duplicates), zeros)
+    return KeyedVectors(keys, vectors), Changes(len(kept), rescaled, duplicates, zeros)
 
 
 def _excerpt(text: bytes) -> str:

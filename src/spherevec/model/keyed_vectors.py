@@ -337,11 +337,8 @@ class KeyedVectors:
             return self.most_similar([b, c], [a], topn)
         if method != "mul":
             raise ConfigError(f"method must be add or mul, not {method!r}")
-        near = np.stack([self.unit(b), self.unit(c)])[None]
-        far = self.unit(a)[None, None]
-        given = self._positions_of([a, b, c])
-        rows, scores = nearest_multiplicative(near, far, self.vectors, topn, [given])
-        return self._labelled(rows[0], scores[0])
+        near, far = np.stack([self.unit(b), self.unit(c)]), self.unit(a)[None]
+        return self._labelled(*nearest_multiplicative(near, far, self.vectors, topn, self._positions_of([a, b, c])))
 
     def check(self, what: str = "vectors") -> None:
         """Raise `FormatError` unless every row is finite and of norm 1 within 1e-5, and every name is unique."""
@@ -400,7 +397,7 @@ class KeyedVectors:
         except (sphere.DirectionError, TypeError, ValueError) as error:
             raise ConfigError("the query has no direction: it is zero, or holds what is not a finite number") from error
 
-    def _labelled(self, rows: NDArray[np.int64], scores: Floats) -> Neighbors:
+    def _labelled(self, rows: NDArray[np.int64], scores: NDArray[np.floating[Any]]) -> Neighbors:
         names = self.index_to_key
         return [(names[row], float(score)) for row, score in zip(rows.tolist(), scores, strict=True) if row >= 0]
 

@@ -7,7 +7,7 @@ goes over a copy of one byte a coordinate (`ByteVectors`). Both work in blocks, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice, pairwise, takewhile
 from typing import Any, TypeAlias
@@ -107,9 +107,12 @@ def nearest_neighbors(
     if queries.ndim != 2 or queries.shape[1] != vectors.shape[1]:
         raise ConfigError(f"queries of shape {queries.shape} do not fit vectors of dimension {vectors.shape[1]}")
     _check_topn(topn)
-    found = best_rows(queries, vectors, min(topn, len(vectors)), exclude=exclude, in_bytes=in_bytes)
-    rows, cosines = _filled_up(found, len(queries), min(topn, len(vectors)))
-    return rows, np.where(rows < 0, cosines, np.clip(cosines, -1, 1))
+    topn = min(topn, len(vectors))
+    rows, cosines = np.full((len(queries), topn), -1, np.int64), np.full((len(queries), topn), -np.inf, np.float32)
+    found = best_rows(queries, vectors, topn, exclude=exclude, in_bytes=in_bytes)
+    for number, (own, scores) in enumerate(found):
+        rows[number, : len(own)], cosines[number, : len(own)] = own, np.clip(scores, -1, 1)
+    return rows, cosines
 
 
 def best_rows(
@@ -229,51 +232,32 @@ def _scan_bytes(
 
 
 def nearest_multiplicative(
-    positive: Float32,
-    negative: Float32,
-    vectors: Float32,
-    topn: int,
-    exclude: Exclusions | None = None,
-) -> tuple[Int64, Float32]:
+    positive: Float32, negative: Float32, vectors: Float32, topn: int, exclude: Sequence[int] = ()
+) -> tuple[Int64, Float64]:
     """The `topn` best rows by the product of their similarities to `positive` over that to `negative` (3CosMul).
 
     A similarity is a cosine moved from [-1, 1] to [0, 1]; `multiplicative_terms` has the formula. All of it is
     computed in float64, row by row.
 
     Args:
-        positive: (q, p, d) unit vectors to be near to.
-        negative: (q, m, d) unit vectors to be far from.
+        positive: (p, d) unit vectors to be near to.
+        negative: (m, d) unit vectors to be far from.
+        exclude: rows that may not be an answer.
 
     Returns:
-        Row numbers (q, topn) and scores (q, topn), filled up as in `nearest_neighbors`.
+        Row numbers and scores, best first.
     """
     _check_topn(topn)
-
-    def best(query: int) -> tuple[Int64, Float64]:
-        logarithms = np.empty(len(vectors))
-        for start in range(0, len(vectors), _ROWS_RESCORED):
-            block = vectors[start : start + _ROWS_RESCORED].astype(np.float64)
-            near = [multiplicative_terms(exact_products(block, vector))[0] for vector in positive[query]]
-            far = [multiplicative_terms(exact_products(block, vector))[1] for vector in negative[query]]
-            logarithms[start : start + len(block)] = sum(near, np.zeros(len(block))) - sum(far, np.zeros(len(block)))
-        _check_finite(logarithms.max(keepdims=True, initial=-np.inf), positive[query], vectors, 0)
-        if exclude is not None:
-            logarithms[list(exclude[query])] = -np.inf
-        found = np.lexsort((np.arange(len(vectors)), -logarithms))[:topn]
-        found = found[np.isfinite(logarithms[found])]
-        return found, np.exp(logarithms[found])
-
-    return _filled_up(map(best, range(len(positive))), len(positive), min(topn, len(vectors)))
-
-
-def _filled_up(found: Iterable[tuple[Int64, Float64]], n_queries: int, topn: int) -> tuple[Int64, Float32]:
-    """Rows and scores (q, topn) of all queries; row -1 and score -inf where there are fewer."""
-    rows = np.full((n_queries, topn), -1, np.int64)
-    scores = np.full((n_queries, topn), -np.inf, np.float32)
-    for number, (own, exact) in enumerate(found):
-        rows[number, : len(own)] = own
-        scores[number, : len(own)] = exact
-    return rows, scores
+    logarithms = np.zeros(len(vectors))
+    for start in range(0, len(vectors), _ROWS_RESCORED):
+        block, own = vectors[start : start + _ROWS_RESCORED].astype(np.float64), logarithms[start:][:_ROWS_RESCORED]
+        own += sum(multiplicative_terms(exact_products(block, vector))[0] for vector in positive)
+        own -= sum(multiplicative_terms(exact_products(block, vector))[1] for vector in negative)
+    _check_finite(logarithms.max(keepdims=True, initial=-np.inf), positive, vectors, 0)
+    logarithms[list(exclude)] = -np.inf
+    found = np.lexsort((np.arange(len(vectors)), -logarithms))[:topn]
+    found = found[np.isfinite(logarithms[found])]
+    return found, np.exp(logarithms[found])
 
 
 def multiplicative_terms(cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
