@@ -183,7 +183,9 @@ def _scan_floats(
             if uppers is not None:
                 uppers[number, numbers] = own
             entering = np.flatnonzero(own >= max(search.least, np.finfo(np.float32).min))
-            search.add(entering + start if rows is None else rows[entering + start], own[entering])
+            reached = own[entering]
+            entering += start
+            search.add(entering if rows is None else rows[entering], reached)
 
 
 def _scan_bytes(
@@ -301,8 +303,7 @@ class _Best:
             kept = ~np.isin(rows, self.exclude)
             rows, uppers = rows[kept], uppers[kept]
         if len(rows) > 2 * self.topn:
-            likely = np.zeros(len(rows), np.bool_)
-            likely[np.argpartition(uppers, -self.topn)[-self.topn :]] = True
+            likely = uppers >= np.partition(uppers, -self.topn)[-self.topn]
             self._score(rows[likely])
             rows = rows[~likely & (uppers >= self.least - 1e-6 * abs(self.least))]
         self._score(rows)
