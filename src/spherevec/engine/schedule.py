@@ -14,7 +14,7 @@ from spherevec.devices import DEVICES
 from spherevec.engine.base import PIECE, Block, Floats, TrainingData
 from spherevec.threads import in_order
 
-ROUND_TOKENS = 128_000  # of a deterministic run, at most: what a shard learns the others see only after the round
+ROUND_TOKENS = 256_000  # of a deterministic run, at most: what a shard learns the others see only after the round
 SMALLEST_EPOCH = 8  # rounds, where there are enough units: however short the text, an epoch has several
 FINAL_SHARE = 1e-4  # the learning rate never falls below this share of its start
 CHUNK_ROWS = 8192  # documents looked at in one go

@@ -13,6 +13,7 @@ from spherevec.engine.base import PIECE, SETTLING, Block, Floats, TrainingData
 from spherevec.engine.cpu import rounds as loop
 from spherevec.engine.cpu.backend import CpuBackend, CpuTraining
 from spherevec.engine.cpu.kernels import PEERS
+from spherevec.engine.cpu.overlay_ops import SEVERAL
 from spherevec.engine.cpu.rounds import CELL, COMMON, SHARDS
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.figures import SLOTS, Sums
@@ -34,7 +35,7 @@ class DeterministicCpuBackend(CpuBackend):
         self._negatives_a_center = config.negative * (around if one_by_one else -(-around // config.batch))
         words = np.arange(data.words)
         self._marks = np.zeros(data.words, np.uint8)
-        self._marks[(words < COMMON) | (words >= data.words & -PEERS)] = loop.SEVERAL
+        self._marks[(words < COMMON) | (words >= data.words & -PEERS)] = SEVERAL
         self._room: tuple[int, int] = (-1, -1)
 
     def begin(self, blocks: Sequence[Block]) -> CpuTraining:
@@ -61,11 +62,10 @@ class DeterministicCpuBackend(CpuBackend):
         self.round = loop.Round(
             kept=np.zeros(words, np.int32),
             units=np.zeros((units, loop.FIELDS), np.int64),
-            tokens=np.zeros(units, np.int64),
-            order=np.zeros(units, np.int32),
             edges=np.zeros(SHARDS + 1, np.int64),
-            loads=np.zeros(SHARDS, np.int64),
             marks=self._marks,
+            places=np.zeros_like(self._marks),
+            input_marks=self._marks if self._peers else np.full_like(self._marks, SEVERAL),
             cells=np.zeros(loop.CELLS, np.int64),
             sums=self._sums,
             totals=self._totals,

@@ -55,7 +55,7 @@ inner = njit(inner=True, **_OPTIONS)
 VMF = OBJECTIVES["vmf"].code
 RULE_COSINE_DISTANCE, RULE_COSINE = NEGATIVE_RULES["1+h"], NEGATIVE_RULES["h"]
 
-PEERS = 32  # words of a group, of which a shard draws one; as many as a round has shards
+PEERS = 16  # words of a group, of which a shard draws one; as many as a round has shards
 
 # Slots of the sums that a kernel counts.
 TOKENS, WORDS, PAIRS = SLOTS["tokens"], SLOTS["words"], SLOTS["pairs"]
@@ -117,7 +117,8 @@ def draw_negative(random, corpus, peers):
     """
     word = sample_negative(random, corpus)
     if peers.first <= word < peers.last:
-        return (word & -PEERS) | peers.member
+        group = word & -PEERS
+        return group + peers.places[group + peers.shard]
     return word
 
 
@@ -254,11 +255,12 @@ class Unit(NamedTuple):
 
 
 class Peers(NamedTuple):
-    """Which of the words [first, last) a shard may draw as negatives: one of each group, by its place there."""
+    """Which of the words [first, last) a shard may draw as negatives: one of each group."""
 
     first: int
     last: int
-    member: int
+    shard: int
+    places: NDArray[np.uint8]  # (V,) for each group, by shard, the place of the word in it
 
 
 class Span(NamedTuple):

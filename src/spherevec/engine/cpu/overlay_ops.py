@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from spherevec.engine.cpu.vector_ops import INT, operation
 
 _SHORT = ir.IntType(32)
+COPIES_AHEAD = 4  # from asking for the room of a copy to needing it
+SEVERAL = 255  # mark of a row that several shards of a round may touch
 
 
 class Overlay(NamedTuple):
     """A table of R rows as one shard of a round sees it: some rows are its own, of others it makes copies, C at most.
 
-    A row whose mark is `own` no other shard of the round touches: it is trained in place.
+    It copies rows whose mark is SEVERAL before it moves them. It trains in place the others that it touches.
     """
 
     table: NDArray[np.float32]  # (R, stride)
@@ -32,7 +34,6 @@ class Overlay(NamedTuple):
     touched: NDArray[np.int32]  # (C,) row behind each copy
     used: NDArray[np.int64]  # (1,) copies so far
     marks: NDArray[np.uint8]  # (R,)
-    own: int
 
 
 class OwnRows(NamedTuple):
@@ -84,9 +85,9 @@ def _place(code, view, row, stride):
 
 def _is_fresh(code, view, row):
     """Whether a shard has to copy a row before it moves it."""
-    builder = code.builder
-    mark = builder.zext(builder.load(code.at(view.marks, row)), INT)
-    return builder.and_(builder.not_(_copy_of(code, view, row)[1]), builder.icmp_signed("!=", mark, view.own))
+    builder, mark = code.builder, code.builder.load(code.at(view.marks, row))
+    shared = builder.icmp_unsigned("==", mark, ir.Constant(ir.IntType(8), SEVERAL))
+    return builder.and_(builder.not_(_copy_of(code, view, row)[1]), shared)
 
 
 def _copy_row(code, view, row, stride):
@@ -97,6 +98,8 @@ def _copy_row(code, view, row, stride):
         builder.store(builder.trunc(value, _SHORT), code.at(data, index))
     builder.store(ir.Constant(_SHORT, 0), code.at(view.moves, copy))
     source, target = code.row(view.table, row, stride), code.row(view.copies, copy, stride)
+    later = builder.add(copy, ir.Constant(INT, COPIES_AHEAD))
+    code.fetch(code.row(view.copies, later, stride), stride, for_writing=True)
     with code.over(stride) as (index, _):
         code.store(code.load(source, index), target, index)
 

@@ -5,11 +5,11 @@ threads: the units of a round are dealt to `SHARDS` shards of about equal size, 
 trains in place what it has for itself, and copies of the rest. When all are done, the copies are merged row by row, in
 the order of the shards. What a shard has for itself:
 
-    document vectors    all but those of documents so long that several shards may have a piece of them
-    context vectors     of words that occur in no other shard of the round
-    input vectors       of negatives: rare words that occur nowhere in the round, one of each group of `PEERS` words
+    document vectors        all but those of documents so long that several shards may have a piece of them
+    vectors of words        that occur in no other shard of the round
+    of negatives besides    one of each group of `PEERS` words, if it occurs nowhere in the round
 
-So negatives, by far the most of the rows that a shard touches, need no copies. Which shard draws which of the words of
+So negatives, by far the most of the rows that a shard touches, need few copies. Which shard draws which of the words of
 a group changes from round to round. In one epoch a document meets few of the rare words, which shows in its vector
 until it is refitted; without a refit, and where single triples are trained, of which few move anything, all shards draw
 all words, and copy those that they move.
@@ -48,7 +48,7 @@ from spherevec.engine.cpu.kernels import (
     unit_at,
     unit_random,
 )
-from spherevec.engine.cpu.overlay_ops import Overlay
+from spherevec.engine.cpu.overlay_ops import SEVERAL, Overlay
 from spherevec.engine.cpu.vector_ops import (
     add_difference,
     blend_rows,
@@ -59,12 +59,9 @@ from spherevec.engine.cpu.vector_ops import (
 )
 
 SHARDS = PEERS  # of a round: how many threads can work on it, and part of what the bits depend on
-COMMON = 1024  # the most frequent words: every shard meets them several times, so that each has copies of them
+COMMON = 256  # the most frequent words: every shard draws them many times, so that each has copies of them
 MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are merged
-BIG = 8  # a unit is dealt out by itself if it has more than this part of a shard's words
-
-# Marks of words that no shard has in its text, or several; a shard has its number plus 1. And what is no mark at all.
-NOBODY, SEVERAL, NO_MARK = 0, 255, 256
+NOBODY = 0  # mark of a word that no shard has in its text; one that a shard has for itself has its number plus 1
 
 OWN_STEPS = 16  # of a free thread's copy of a frequent row, between two visits to the table
 
@@ -74,7 +71,7 @@ CELL = 16
 ARRIVED, TURN, NEXT, STOP, DONE, ENDED, CELLS = range(0, 7 * CELL, CELL)
 SPINS = 2000  # looks at a counter before the processor is offered to others
 
-NUMBER, DOCUMENT, START, COUNT, FIRST, LAST, SHARD, COPY, FIELDS = range(9)
+NUMBER, DOCUMENT, START, COUNT, FIRST, LAST, RAW, COPY, FIELDS = range(9)  # of a unit; RAW: tokens before subsampling
 
 
 class Copies(NamedTuple):
@@ -99,11 +96,10 @@ class Round(NamedTuple):
 
     kept: NDArray[np.int32]  # (W,) words of the units
     units: NDArray[np.int64]  # (U, FIELDS)
-    tokens: NDArray[np.int64]  # (U,) raw tokens of each
-    order: NDArray[np.int32]  # (U,) units, shard by shard
     edges: NDArray[np.int64]  # (S + 1,) where the units of each shard begin
-    loads: NDArray[np.int64]  # (S,) words of each shard
-    marks: NDArray[np.uint8]  # (V,)
+    marks: NDArray[np.uint8]  # (V,) which shard has a word for itself
+    places: NDArray[np.uint8]  # (V,) for each group, which of its words each shard draws
+    input_marks: NDArray[np.uint8]  # (V,) `marks`, or SEVERAL throughout where all shards draw all words
     cells: NDArray[np.int64]  # (CELLS,)
     sums: NDArray[np.float64]  # (S, slots)
     totals: NDArray[np.float64]  # (2, slots) of all rounds so far, and of the last one
@@ -186,12 +182,6 @@ def span_of(plan, block):
 
 
 @inner
-def is_common(word, words):
-    """Whether every shard has a copy of a word, so that all may draw it: frequent words, and the last few."""
-    return word < COMMON or word >= words & -PEERS
-
-
-@inner
 def unit_tokens(unit, corpus):
     """Raw tokens of a unit."""
     documents = corpus.offsets.size - 1
@@ -215,111 +205,94 @@ def largest_round(corpus, plan):
 
 
 @inner
-def read_units(round_, corpus, span, window, begin, end):
-    """Read the units [begin, end) of a round, by number and length already known."""
+def read_units(round_, corpus, span, window, worker, workers):
+    """Read one worker's part of the units of a round; all others have their places before and after it."""
+    units = span.last - span.first
+    begin, end = units * worker // workers, units * (worker + 1) // workers
     start = 0
-    for i in range(begin):
-        start += round_.tokens[i] + 2 * window
-    for i in range(begin, end):
-        unit = round_.units[i]
-        stop = start + round_.tokens[i] + 2 * window
-        unit[DOCUMENT], unit[COUNT], unit[FIRST], unit[LAST], _ = read_unit(
-            unit[NUMBER], corpus, span.sample_key, window, round_.kept[start:stop]
-        )
-        unit[START], unit[SHARD] = start, -1
+    for i in range(end):
+        number = unit_at(span, span.first + i)
+        stop = start + unit_tokens(number, corpus) + 2 * window
+        if i >= begin:
+            unit = round_.units[i]
+            unit[NUMBER], unit[START] = number, start
+            unit[DOCUMENT], unit[COUNT], unit[FIRST], unit[LAST], unit[RAW] = read_unit(
+                number, corpus, span.sample_key, window, round_.kept[start:stop]
+            )
         start = stop
 
 
 @inner
-def deal_big(round_, units, mean):
-    """Give each unit with more than a share of a shard's words to the shard with the fewest, the biggest first."""
-    big = 0
-    for i in range(units):
-        words = round_.units[i, COUNT]
-        if words * BIG <= mean:
-            continue
-        place = big
-        while place > 0 and round_.units[round_.order[place - 1], COUNT] < words:
-            round_.order[place] = round_.order[place - 1]
-            place -= 1
-        round_.order[place] = i
-        big += 1
-    for i in round_.order[:big]:
-        shard = 0
-        for other in range(1, SHARDS):
-            if round_.loads[other] < round_.loads[shard]:
-                shard = other
-        round_.units[i, SHARD] = shard
-        round_.loads[shard] += round_.units[i, COUNT]
-
-
-@inner
 def deal(round_, documents, corpus, units, with_documents):
-    """Deal the units of a round to shards of about as many words; one thread does."""
-    round_.loads[:] = 0
+    """Deal the units of a round, in their order, to shards of about as many words; one thread does."""
     words = 0
     for i in range(units):
         words += round_.units[i, COUNT]
-    deal_big(round_, units, words / SHARDS)
-    # The others in their order, shard by shard.
-    left = words
-    shard = 0
-    for i in range(units):
-        unit = round_.units[i]
-        if unit[SHARD] < 0:
-            while shard < SHARDS - 1 and round_.loads[shard] * (SHARDS - shard) >= left:
-                left -= round_.loads[shard]
-                shard += 1
-            unit[SHARD] = shard
-            round_.loads[shard] += unit[COUNT]
-    round_.edges[:] = 0
-    for i in range(units):
-        round_.edges[round_.units[i, SHARD] + 1] += 1
-    for shard in range(SHARDS):
-        round_.edges[shard + 1] += round_.edges[shard]
-        round_.loads[shard] = round_.edges[shard]
-    copies = 0
     for copy in range(documents.used.shape[0]):
         documents.used[copy, 0] = 0
+    before, shard, copies = 0, 0, 0
     for i in range(units):
         unit = round_.units[i]
-        place = round_.loads[unit[SHARD]]
-        round_.order[place] = i
-        round_.loads[unit[SHARD]] = place + 1
+        # A unit goes where its middle falls.
+        while shard < SHARDS and (2 * before + unit[COUNT]) * SHARDS >= 2 * words * shard:
+            round_.edges[shard] = i
+            shard += 1
+        before += unit[COUNT]
         unit[COPY] = -1
         document = unit[DOCUMENT]
         if with_documents and corpus.offsets[document + 1] - corpus.offsets[document] > PIECE:
             unit[COPY] = copies
             documents.touched[copies, 0], documents.used[copies, 0] = document, 1
             copies += 1
+    round_.edges[shard:] = units
 
 
 @inner
-def mark_words(round_, worker, workers, turn):
-    """Mark the words of some shards, in three turns: as one's own, as those of several, and at the end as nobody's."""
-    words = round_.marks.size
-    for shard in range(worker, SHARDS, workers):
-        for i in round_.order[round_.edges[shard] : round_.edges[shard + 1]]:
-            start = round_.units[i, START]
-            for word in round_.kept[start : start + round_.units[i, COUNT]]:
-                if is_common(word, words):
-                    continue
-                if turn == 0:
-                    round_.marks[word] = shard + 1
-                elif turn == 2:
-                    round_.marks[word] = NOBODY
-                elif round_.marks[word] != shard + 1:
-                    round_.marks[word] = SEVERAL
+def mark_words(round_, turn):
+    """Tell words that one shard has for itself from those of several, and who draws which; one thread does.
+
+    Of each group a shard draws one word: one that it has for itself if there is any, so that no other shard draws it.
+    """
+    marks, places = round_.marks, round_.places
+    for word in range(COMMON, marks.size & -PEERS):
+        marks[word], places[word] = NOBODY, (word + turn) & (PEERS - 1)
+    for claiming in range(2):
+        for shard in range(SHARDS):
+            own = shard + 1
+            for i in range(round_.edges[shard], round_.edges[shard + 1]):
+                start = round_.units[i, START]
+                for word in round_.kept[start : start + round_.units[i, COUNT]]:
+                    if claiming:
+                        if marks[word] == own:
+                            claim_word(marks, places, np.int64(word), shard)
+                    elif marks[word] != own:
+                        marks[word] = own if marks[word] == NOBODY else SEVERAL
 
 
 @inner
-def overlay_of(copies, marks, own, shard, worker):
+def claim_word(marks, places, word, shard):
+    """Let a shard draw a word of its own; if it draws another one of its words, this one is shared."""
+    group = word & -PEERS
+    drawn = places[group + shard]
+    if group + drawn == word:
+        return
+    if marks[group + drawn] == shard + 1:
+        marks[word] = SEVERAL
+        return
+    other = group
+    while group + places[other] != word:
+        other += 1
+    places[other], places[group + shard] = drawn, word - group
+
+
+@inner
+def overlay_of(copies, marks, shard, worker):
     """A table as a shard sees it that has touched nothing."""
     room = copies.touched.shape[1]
     copies.used[shard, 0] = 0
     return Overlay(
         copies.table, copies.rows[shard * room : (shard + 1) * room], copies.moves[shard], copies.slots[worker],
-        copies.touched[shard], copies.used[shard], marks, own,
+        copies.touched[shard], copies.used[shard], marks,
     )  # fmt: skip
 
 
@@ -336,16 +309,16 @@ def train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scra
     word_bias, document_bias = np.float32(round_.biases[0]), np.float32(round_.biases[1])
     set_concentration(scratch, 0, scratch.anchors.size, np.float32(settings.concentration), word_bias)
     vectors = Vectors(
-        overlay_of(inputs, round_.marks, NOBODY if peers.last else NO_MARK, shard, worker),
-        overlay_of(contexts, round_.marks, shard + 1, shard, worker),
+        overlay_of(inputs, round_.input_marks, shard, worker),
+        overlay_of(contexts, round_.marks, shard, worker),
     )
     sums = round_.sums[shard]
     stride = documents.table.shape[1]
-    for i in round_.order[round_.edges[shard] : round_.edges[shard + 1]]:
+    for i in range(round_.edges[shard], round_.edges[shard + 1]):
         fields = round_.units[i]
         number, document, start, count = fields[NUMBER], fields[DOCUMENT], fields[START], fields[COUNT]
         first, last, copy = fields[FIRST], fields[LAST], fields[COPY]
-        sums[TOKENS] += round_.tokens[i]
+        sums[TOKENS] += fields[RAW]
         sums[WORDS] += last - first
         row = row_address(documents.table, document)
         if copy >= 0:
@@ -468,27 +441,16 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
     cells = round_.cells
     for block in range(plan.edges.shape[0]):
         span = span_of(plan, block)
-        units = span.last - span.first
-        begin, end = units * worker // workers, units * (worker + 1) // workers
-        for i in range(begin, end):
-            number = unit_at(span, span.first + i)
-            round_.units[i, NUMBER] = number
-            round_.tokens[i] = unit_tokens(number, corpus)
-        meet_and_part(cells, workers)
-        read_units(round_, corpus, span, settings.window, begin, end)
+        read_units(round_, corpus, span, settings.window, worker, workers)
         if meet(cells, workers):
-            deal(round_, documents, corpus, units, settings.documents)
+            deal(round_, documents, corpus, span.last - span.first, settings.documents)
+            mark_words(round_, np.int64(mix(span.sample_key + np.uint64(span.first)) >> np.uint64(32)))
             set_to(cells, NEXT, 0)
             part(cells)
-        mark_words(round_, worker, workers, 0)
-        meet_and_part(cells, workers)
-        mark_words(round_, worker, workers, 1)
-        meet_and_part(cells, workers)
-        turn = np.int64(mix(span.sample_key + np.uint64(span.first)) >> np.uint64(32))
         last_word = round_.marks.size & -PEERS if plan.peers else 0
         shard = add_to(cells, NEXT, 1)
         while shard < SHARDS:
-            peers = Peers(COMMON, last_word, (shard + turn) % SHARDS)
+            peers = Peers(COMMON, last_word, shard, round_.places)
             train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scratch, span, settings, peers)
             shard = add_to(cells, NEXT, 1)
         meet_and_part(cells, workers)
@@ -496,7 +458,6 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
         merge_copies(inputs, worker, workers, settling, known, False)
         merge_copies(contexts, worker, workers, settling, known, False)
         merge_copies(documents, worker, workers, settling, known, True)
-        mark_words(round_, worker, workers, 2)
         if meet(cells, workers):
             end_round(round_, plan.bias_rate)
             set_to(cells, DONE, block + 1)
@@ -538,11 +499,11 @@ def share_of_copy(rate, threads):
 
 
 @compiled
-def train_freely(threads, cells, biases, sums, vectors, documents, corpus, scratch, plan, settings, rate):
+def train_freely(threads, cells, biases, places, sums, vectors, documents, corpus, scratch, plan, settings, rate):
     """Train blocks without locks, as one of several threads, until there are no more or STOP is set."""
     share = np.float32(0.0)
     bring_together(vectors.inputs, 0, share)
-    every_word = Peers(0, 0, 0)
+    every_word = Peers(0, 0, 0, places)
     block = add_to(cells, NEXT, 1)
     while block < plan.edges.shape[0]:
         span = span_of(plan, block)
