@@ -42,7 +42,7 @@ def shown(spread: dict[str, float]) -> str:
 
 
 def command(
-    description: str | None, run: Callable[..., Report], show: Callable[[Report], None], **options: float
+    description: str | None, run: Callable[..., Report], show: Callable[[Report], None], **options: Any
 ) -> None:
     """Parse `options` (name and default), run the benchmark, print JSON or what `show` prints."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)

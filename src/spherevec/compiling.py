@@ -29,7 +29,9 @@ try:
     # which holds pickled code, at somebody else's folder.
     sys.modules["yaml"] = None  # type: ignore[assignment]
     import numba
+    from numba import _dynfunc
     from numba.core.caching import FunctionCache, IndexDataCacheFile
+    from numba.core.compiler import Compiler
 
     numba.config.CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")  # where Numba was imported before
 except (ValueError, RuntimeError) as error:
@@ -161,6 +163,22 @@ def read_only(array: Array) -> Array:
     return view
 
 
+class LinkedCompiler(Compiler):  # type: ignore[misc]
+    """Compiles functions that only compiled ones call: they are optimised together with these, never by themselves."""
+
+    def __init__(self, *state: Any) -> None:
+        super().__init__(*state)
+        context = self.state.targetctx
+        self.state.library = library = context.codegen().create_library("linked")
+        library._finalize_final_module = lambda: setattr(library, "_finalized", True)
+
+        def without_code(library: Any, about: Any, environment: Any) -> Any:
+            library._ensure_finalized()
+            return _dynfunc.make_function(about.lookup_module(), about.qualname, "", 0, environment, (library,))
+
+        context.get_executable = without_code
+
+
 def _share(dispatcher: Any) -> None:
     """Let calls with constants use one compiled form, instead of one form a constant; LLVM puts them in anyway."""
     template_of = dispatcher.get_call_template
@@ -183,6 +201,8 @@ def njit(*, inner: bool | None = None, **options: Any) -> Callable[[Callable[...
 
     def decorate(function: Callable[..., Any]) -> Any:
         within = function.__name__.startswith("_") if inner is None else inner
+        if within:
+            options["pipeline_class"] = LinkedCompiler
         dispatcher = numba.njit(**options, no_cfunc_wrapper=True, no_cpython_wrapper=within)(function)
         if within:
             if not numba.config.DISABLE_JIT:

@@ -137,12 +137,12 @@ class CpuBackend:
 
     def begin(self, blocks: Sequence[Block]) -> CpuTraining:
         plan, cells, threads = self._plan(blocks), np.zeros(loop.CELLS, np.int64), min(self.workers, len(blocks))
-        nobody = np.zeros(0, np.uint8)  # every thread draws every word
+        places = np.zeros(0, np.uint8)  # every thread draws every word
 
         def train(worker: int) -> None:
             loop.train_freely(
-                threads, cells, self._biases, nobody, self._sums[worker], self._vectors(worker, threads), self._tables["docs"],
-                self._corpus, self._scratch[worker], plan, self._settings, SETTLING,
+                threads, cells, self._biases, places, self._sums[worker], self._vectors(worker, threads),
+                self._tables["docs"], self._corpus, self._scratch[worker], plan, self._settings, SETTLING,
             )  # fmt: skip
 
         return CpuTraining(cells, train)
