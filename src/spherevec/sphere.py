@@ -88,7 +88,7 @@ def vmf_log_normalizer(kappa: ArrayLike, dim: int) -> NDArray[np.float64]:
     result = np.empty_like(at)
     # c_d(κ) = Γ(d/2) / (2 π^{d/2} ₀F₁(; d/2; κ²/4)) = κ^order / ((2π)^{d/2} I_order(κ))
     result[small] = (
-        math.lgamma(dim / 2) - math.log(2) - dim / 2 * math.log(math.pi) - np.log(_hyp0f1_series(dim / 2, at[small]))
+        math.lgamma(dim / 2) - math.log(2) - dim / 2 * math.log(math.pi) - np.log(_hyp0f1(dim / 2, at[small]))
     )
     result[~small] = order * np.log(large) - dim / 2 * math.log(2 * math.pi) - _log_scaled_bessel(order, large) - large
     return result
@@ -100,7 +100,7 @@ def vmf_mean_resultant(kappa: ArrayLike, dim: int) -> NDArray[np.float64]:
     small = _in_series_range(at, dim)
     few, large = at[small], at[~small]
     result = np.empty_like(at)
-    result[small] = few / dim * _hyp0f1_series(dim / 2 + 1, few) / _hyp0f1_series(dim / 2, few)
+    result[small] = few / dim * _hyp0f1(dim / 2 + 1, few) / _hyp0f1(dim / 2, few)
     result[~small] = np.exp(_log_scaled_bessel(dim / 2, large) - _log_scaled_bessel(dim / 2 - 1, large))
     return result
 
@@ -156,14 +156,11 @@ def _in_series_range(kappa: NDArray[np.float64], dim: int) -> NDArray[np.bool_]:
     return np.asarray(kappa**2 <= 2 * dim)
 
 
-def _hyp0f1_series(b: float, kappa: NDArray[np.float64]) -> NDArray[np.float64]:
-    """₀F₁(; b; κ²/4) = Σ_k (κ²/4)^k / (k! (b)_k) for κ² ≤ 4b, where twenty terms reach rounding."""
-    term = np.ones_like(kappa)
-    total = np.ones_like(kappa)
-    for k in range(1, 20):
-        term = term * (kappa**2 / 4) / (k * (b + k - 1))
-        total += term
-    return total
+def _hyp0f1(b: float, kappa: NDArray[np.float64]) -> NDArray[np.float64]:
+    """₀F₁(; b; κ²/4)."""
+    from scipy.special import hyp0f1
+
+    return np.asarray(hyp0f1(b, kappa**2 / 4))
 
 
 def _log_scaled_bessel(order: float, kappa: NDArray[np.float64]) -> NDArray[np.float64]:
