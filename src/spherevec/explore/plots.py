@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.errors import MissingExtraError
+from spherevec.errors import ConfigError, MissingExtraError
 from spherevec.explore.data import Field, PageData
 
 if TYPE_CHECKING:
@@ -96,8 +96,6 @@ def _centre(data: PageData) -> tuple[float, float]:
 
 
 def _field(data: PageData, name: str | None) -> Field | None:
-    from spherevec.errors import ConfigError
-
     if name is None:
         return None
     for field in data.fields:

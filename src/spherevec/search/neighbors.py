@@ -164,7 +164,8 @@ def _scan_floats(
     searches: list[_Best],
 ) -> None:
     """Let all rows compete by their scores in float32, through NumPy alone."""
-    slacks = _rounding(queries)
+    # d products and sums err by d units in the last place of the product of the norms at most (Higham 2002, 3.1).
+    slacks = 1.01 * (queries.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries.astype(np.float64), axis=1)
     n = len(vectors) if rows is None else len(rows)
     width = max(searches[0].topn, _SCORES_PER_BLOCK // len(queries))
     for start in range(0, n, width):
@@ -319,16 +320,6 @@ class _Best:
             self.rows, self.scores = rows[order], exact[order]
             if len(order) == self.topn:
                 self.least = float(exact[order[-1]])
-
-
-def _rounding(queries: Float32) -> Float32:
-    """How far a scalar product in float32 with a unit row may be from the true one, for each query (q,).
-
-    d products and sums err by d units in the last place of the product of the norms at most (Higham 2002, 3.1).
-    """
-    dim = queries.shape[1]
-    norms = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
-    return np.asarray(1.01 * (dim + 2) * 2.0**-24 * norms, np.float32)
 
 
 def _check_topn(topn: int) -> None:

@@ -24,7 +24,7 @@ def to_bytes(vectors, first, last, blocks, scales, errors):
         errors: (n,) float32 gets a bound on what a product with a unit vector may be wrong by.
     """
     dim = blocks.shape[1]
-    # The bytes have the norm 127 · sqrt(dim) at most; so many products and sums in float32 err as in `_rounding`.
+    # The bytes have the norm 127 · sqrt(dim) at most; so many products and sums in float32 err by as many units.
     rounding = 127 * np.sqrt(dim) * 1.01 * (dim + 16) * 2.0**-24
     for i in range(first, last):
         largest, squares = np.float32(0), 0.0
