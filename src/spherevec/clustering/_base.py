@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise, starmap
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from spherevec.errors import ConfigError
 from spherevec.process import effective_jobs, one_blas_thread
 from spherevec.sphere import FloatArray, normalize
 
-Result = TypeVar("Result")
+MapSlices = Callable[[Callable[[slice], Any]], list[Any]]
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 # Below about this many rows, handing a slice to a thread costs more than the slice.
@@ -109,26 +108,15 @@ def _unit_rows(estimator: SphereClusterer, X: Any, *, reset: bool) -> FloatArray
     return rows
 
 
-class SliceRunner:
-    """Calls a function on slices of rows, by several threads.
+@contextmanager
+def sliced(n_rows: int, n_jobs: int | None) -> Iterator[MapSlices]:
+    """A function that calls another on slices of the rows, by several threads, and lists what it returns, in order.
 
     The number of slices follows from the number of rows alone, so that sums over slices come out the same with any
-    number of threads.
+    number of threads. BLAS is held to one thread meanwhile: the slices already occupy the cores.
     """
-
-    def __init__(self, n_rows: int, pool: ThreadPoolExecutor) -> None:
-        # A power of two, which divides evenly among the usual numbers of cores.
-        self.n_slices = min(_MAX_SLICES, 1 << max(n_rows // _MIN_SLICE_ROWS, 1).bit_length() - 1)
-        self._rows = [n_rows * i // self.n_slices for i in range(self.n_slices + 1)]
-        self._pool = pool
-
-    def map(self, work: Callable[[slice], Result]) -> list[Result]:
-        """What `work` returns for each slice of the rows, in order."""
-        return list(self._pool.map(work, starmap(slice, pairwise(self._rows))))
-
-
-@contextmanager
-def slice_runner(n_rows: int, n_jobs: int | None) -> Iterator[SliceRunner]:
-    """A `SliceRunner`, with BLAS held to one thread meanwhile: the slices already occupy the cores."""
+    # A power of two, which divides evenly among the usual numbers of cores.
+    n_slices = min(_MAX_SLICES, 1 << max(n_rows // _MIN_SLICE_ROWS, 1).bit_length() - 1)
+    slices = [slice(n_rows * i // n_slices, n_rows * (i + 1) // n_slices) for i in range(n_slices)]
     with ThreadPoolExecutor(max_workers=effective_jobs(n_jobs)) as pool, one_blas_thread():
-        yield SliceRunner(n_rows, pool)
+        yield lambda work: list(pool.map(work, slices))

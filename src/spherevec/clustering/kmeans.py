@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from spherevec.clustering._base import AT_LEAST_ONE, BLOCK_ROWS, SliceRunner, SphereClusterer, slice_runner
+from spherevec.clustering._base import AT_LEAST_ONE, BLOCK_ROWS, MapSlices, SphereClusterer, sliced
 from spherevec.errors import ConfigError
 from spherevec.sphere import FloatArray, normalize
 
@@ -108,13 +108,13 @@ class SphericalKMeans(SphereClusterer):
 
     def _best_run(self, rows: FloatArray, weights: NDArray[np.float64]) -> KMeansRun:
         random = check_random_state(self.random_state)
-        with slice_runner(len(rows), self.n_jobs) as runner:
+        with sliced(len(rows), self.n_jobs) as map_slices:
             runs = (
                 run_kmeans(
                     rows,
                     weights,
-                    first_centers(rows, weights, self.n_clusters, self.init, random, runner),
-                    runner,
+                    first_centers(rows, weights, self.n_clusters, self.init, random, map_slices),
+                    map_slices,
                     max_iter=self.max_iter,
                     tol=self.tol,
                 )
@@ -127,8 +127,8 @@ class SphericalKMeans(SphereClusterer):
         rows = self._known_rows(X)
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
         centers = np.asarray(self.cluster_centers_, rows.dtype)
-        with slice_runner(len(rows), self.n_jobs) as runner:
-            return run_kmeans(rows, weights, centers, runner, max_iter=0)
+        with sliced(len(rows), self.n_jobs) as map_slices:
+            return run_kmeans(rows, weights, centers, map_slices, max_iter=0)
 
 
 def first_centers(
@@ -137,7 +137,7 @@ def first_centers(
     n_clusters: int,
     init: Any,
     random: np.random.RandomState,
-    runner: SliceRunner,
+    map_slices: MapSlices,
 ) -> FloatArray:
     """The centres (k, d) to start from, unit rows in the type of `rows`."""
     if not isinstance(init, str):
@@ -149,7 +149,7 @@ def first_centers(
         return normalize(given)
     if init == "random":
         return rows[random.choice(len(rows), n_clusters, replace=False, p=_probabilities(weights, n_clusters))]
-    return rows[spread_seeds(rows, weights, n_clusters, random, runner)]
+    return rows[spread_seeds(rows, weights, n_clusters, random, map_slices)]
 
 
 def _probabilities(weights: NDArray[np.float64], least: int) -> NDArray[np.float64] | None:
@@ -164,7 +164,7 @@ def spread_seeds(
     weights: NDArray[np.float64],
     n_clusters: int,
     random: np.random.RandomState,
-    runner: SliceRunner,
+    map_slices: MapSlices,
 ) -> NDArray[np.intp]:
     """k-means++: indices (k,) of rows, each sampled with probability proportional to its weighted distance from those
     before.
@@ -192,18 +192,27 @@ def spread_seeds(
             samples = random.uniform(size=n_trials) * cumulated[-1]
             # When every row coincides with a seed the sum is 0, and any row will do.
             trials = np.minimum(np.searchsorted(cumulated, samples, side="right"), n_rows - 1)
-        best = int(np.argmin(sum(runner.map(partial(with_candidates, rows[trials])))))
+        best = int(np.argmin(sum(map_slices(partial(with_candidates, rows[trials])))))
         seeds[i] = trials[best]
         nearest[:] = trial_nearest[best]
         nearest[seeds[i]] = 0
     return seeds
 
 
+class KMeansRun(NamedTuple):
+    """Where a run ended: labels (n,) are those of the nearest of the centers (k, d), unit rows."""
+
+    labels: NDArray[np.int32]
+    centers: FloatArray
+    inertia: float
+    n_iter: int
+
+
 def run_kmeans(
     rows: FloatArray,
     weights: NDArray[np.float64],
     centers: FloatArray,
-    runner: SliceRunner,
+    map_slices: MapSlices,
     *,
     max_iter: int,
     tol: float = 1e-4,
@@ -215,71 +224,48 @@ def run_kmeans(
     """
     mean = rows.mean(axis=0, dtype=np.float64) if max_iter else np.zeros(rows.shape[1])
     max_shift = tol * max(1 - float(mean @ mean), 0.0) / rows.shape[1]
-    run = KMeansRun(rows, weights, centers, runner)
-    while run.assign() and run.n_iter < max_iter:
-        run.n_iter += 1
-        if run.move_centers() <= max_shift:
-            run.assign()
-            break
-    return run
+    labels, cosines = np.full(len(rows), -1, np.int32), np.empty(len(rows), rows.dtype)
 
-
-class KMeansRun:
-    """The state of a run: labels (n,) and cosines (n,) are those of the nearest of the centers (k, d), unit rows."""
-
-    def __init__(
-        self, rows: FloatArray, weights: NDArray[np.float64], centers: FloatArray, runner: SliceRunner
-    ) -> None:
-        self.rows, self.weights, self.centers = rows, weights, centers
-        self.n_iter = 0
-        self.labels = np.full(len(rows), -1, np.int32)
-        self.cosines = np.empty(len(rows), rows.dtype)
-        self._runner = runner
-
-    @property
-    def inertia(self) -> float:
-        # Rounding puts a cosine slightly above 1.
-        return float(np.sum(self.weights * np.maximum(1 - self.cosines, 0), dtype=np.float64))
-
-    def assign(self) -> int:
+    def assign(part: slice) -> int:
         """Give every row its nearest centre, the first of equal ones; how many rows changed theirs."""
-        return sum(self._runner.map(self._assign_slice))
-
-    def _assign_slice(self, part: slice) -> int:
         changed = 0
         for low in range(part.start, part.stop, BLOCK_ROWS):
             here = slice(low, min(low + BLOCK_ROWS, part.stop))
-            cosines = self.rows[here] @ self.centers.T
-            nearest = cosines.argmax(axis=1).astype(np.int32)
-            changed += int(np.count_nonzero(nearest != self.labels[here]))
-            self.labels[here], self.cosines[here] = nearest, cosines.max(axis=1)
+            scores = rows[here] @ centers.T
+            nearest = scores.argmax(axis=1).astype(np.int32)
+            changed += int(np.count_nonzero(nearest != labels[here]))
+            labels[here], cosines[here] = nearest, scores.max(axis=1)
         return changed
 
-    def move_centers(self) -> float:
-        """Centres to the mean directions of their rows; the sum of their squared moves."""
-        self._fill_empty_clusters()
-        n_clusters = len(self.centers)
-        sums = self._runner.map(lambda part: label_sums(self.rows, self.labels, self.weights, n_clusters, part))
-        moved = mean_directions(np.sum(sums, axis=0), np.bincount(self.labels, minlength=n_clusters), self.centers)
-        moves = np.subtract(moved, self.centers, dtype=np.float64)
-        self.centers = moved
-        return float(np.sum(moves * moves))
+    n_iter, n_clusters = 0, len(centers)
+    while sum(map_slices(assign)) and n_iter < max_iter:
+        n_iter += 1
+        _fill_empty_clusters(rows, labels, cosines, n_clusters)
+        sums = map_slices(lambda part: label_sums(rows, labels, weights, n_clusters, part))
+        before = centers
+        centers = mean_directions(np.sum(sums, axis=0), np.bincount(labels, minlength=n_clusters), before)
+        if float(np.sum(np.subtract(centers, before, dtype=np.float64) ** 2)) <= max_shift:
+            map_slices(assign)
+            break
+    # Rounding puts a cosine slightly above 1.
+    inertia = float(np.sum(weights * np.maximum(1 - cosines, 0), dtype=np.float64))
+    return KMeansRun(labels, centers, inertia, n_iter)
 
-    def _fill_empty_clusters(self) -> None:
-        """Move the rows farthest from their centres into the clusters that have none, one row each.
 
-        A row that sits on its centre is not moved: with fewer distinct rows than clusters, some clusters stay empty.
-        """
-        counts = np.bincount(self.labels, minlength=len(self.centers))
-        empty = np.flatnonzero(counts == 0)
-        # Of the cosine of two unit vectors, each rounded, with their product summed in any order.
-        error = float(4 * np.finfo(self.rows.dtype).eps * np.sqrt(self.rows.shape[1]))
-        farthest = np.argsort(self.cosines, kind="stable")[: len(empty)] if len(empty) else empty
-        for cluster, row in zip(empty, farthest, strict=True):
-            old = self.labels[row]
-            if self.cosines[row] < 1 - error and counts[old] > 1:
-                counts[old] -= 1
-                self.labels[row] = cluster
+def _fill_empty_clusters(rows: FloatArray, labels: NDArray[np.int32], cosines: FloatArray, n_clusters: int) -> None:
+    """Move the rows farthest from their centres into the clusters that have none, one row each.
+
+    A row that sits on its centre is not moved: with fewer distinct rows than clusters, some clusters stay empty.
+    """
+    counts = np.bincount(labels, minlength=n_clusters)
+    empty = np.flatnonzero(counts == 0)
+    # Of the cosine of two unit vectors, each rounded, with their product summed in any order.
+    error = float(4 * np.finfo(rows.dtype).eps * np.sqrt(rows.shape[1]))
+    farthest = np.argsort(cosines, kind="stable")[: len(empty)] if len(empty) else empty
+    for cluster, row in zip(empty, farthest, strict=True):
+        if cosines[row] < 1 - error and counts[labels[row]] > 1:
+            counts[labels[row]] -= 1
+            labels[row] = cluster
 
 
 def label_sums(

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from spherevec.clustering._base import AT_LEAST_ONE, BLOCK_ROWS, SliceRunner, SphereClusterer, slice_runner
+from spherevec.clustering._base import AT_LEAST_ONE, BLOCK_ROWS, MapSlices, SphereClusterer, sliced
 from spherevec.clustering.kmeans import first_centers, label_sums, mean_directions, run_kmeans
 from spherevec.sphere import FloatArray, normalize, vmf_concentration, vmf_log_normalizer, vmf_mean_resultant
 
@@ -184,10 +184,10 @@ class VonMisesFisherMixture(SphereClusterer):
         kmeans_iterations = 100 if isinstance(self.init, str) else 0
         prior: ConcentrationPrior | None = None
         runs = []
-        with slice_runner(len(rows), self.n_jobs) as runner:
+        with sliced(len(rows), self.n_jobs) as map_slices:
             for _ in range(self._runs()):
-                centers = first_centers(rows, weights, self.n_components, self.init, random, runner)
-                start = run_kmeans(rows, weights, centers, runner, max_iter=kmeans_iterations)
+                centers = first_centers(rows, weights, self.n_components, self.init, random, map_slices)
+                start = run_kmeans(rows, weights, centers, map_slices, max_iter=kmeans_iterations)
                 sums = label_sums(rows, start.labels, weights, self.n_components, slice(None))
                 sizes = np.asarray(np.bincount(start.labels, weights, self.n_components), np.float64)
                 if prior is None:  # the same for all runs, whose objectives are compared
@@ -195,7 +195,7 @@ class VonMisesFisherMixture(SphereClusterer):
                     prior = ConcentrationPrior(self.concentration_prior, resultant, self.tied)
                 mixture = prior.likeliest(sums, sizes, start.centers.astype(np.float64))
                 hard = self.assignment == "hard"
-                runs.append(run_em(rows, weights, mixture, prior, runner, hard, self.max_iter, self.tol))
+                runs.append(run_em(rows, weights, mixture, prior, map_slices, hard, self.max_iter, self.tol))
         return max(runs, key=lambda run: run.objective)
 
     def _mixture(self) -> Mixture:
@@ -300,7 +300,7 @@ def run_em(
     weights: Floats,
     mixture: Mixture,
     prior: ConcentrationPrior,
-    runner: SliceRunner,
+    map_slices: MapSlices,
     hard: bool,
     max_iter: int,
     tol: float,
@@ -312,7 +312,7 @@ def run_em(
     """
 
     def expect() -> tuple[NDArray[np.int32], Floats, Floats, Floats, float]:
-        parts = runner.map(lambda part: _expect(rows[part], weights[part], mixture, hard))
+        parts = map_slices(lambda part: _expect(rows[part], weights[part], mixture, hard))
         labels, log_densities, sums, sizes = zip(*parts, strict=True)
         densities = np.concatenate(log_densities)
         objective = (float((weights * densities).sum()) + prior.log_density(mixture)) / float(weights.sum())

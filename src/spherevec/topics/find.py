@@ -104,7 +104,6 @@ def find_topics(
         components = naming.named_components(
             vectors,
             _directions(model, given, examples or {}, threads),
-            len(given),
             np.asarray(model.inputs.vectors, np.float32),
             only_names=only_names,
             k=None if counts is None else counts[-1],

@@ -241,7 +241,6 @@ def _not_in_text(name: Name, missing: Sequence[str], near: Callable[[str], Seque
 def named_components(
     vectors: NDArray[np.floating],
     names: NameDirections,
-    n_names: int,
     vocabulary: Rows,
     *,
     only_names: bool,
@@ -249,7 +248,7 @@ def named_components(
     seed: int,
     threads: int = 0,
 ) -> Components:
-    """The components of names, topics 0 to `n_names` − 1, and of documents (n, d) that fit none, the topics after them.
+    """The components of names, the first topics, and of documents (n, d) that fit none, the topics after them.
 
     These are chosen from the `k` topics that there are without names; with `only_names` every document gets a name.
     `vocabulary` (w, d) are the input vectors of all words.
@@ -265,7 +264,7 @@ def named_components(
         count = k if k is not None else choose_counts(measure_levels(rows, seed, threads), len(vectors))[0]
         beside = _without_name(partition(graph, rows, count, seed)[0], rows, starts, vocabulary, seed)
     named = beside < 0
-    groups = beside + n_names
+    groups = beside + int(owners.max()) + 1
     judges = groups.copy()
     if named.any():
         own_graph = graph if named.all() else graph[named][:, named]

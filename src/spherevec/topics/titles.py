@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -51,18 +52,12 @@ def coverage(topic: TopicContent) -> list[str]:
     return [topic.candidates[place] for place in chosen]
 
 
-def distinctive(topic: TopicContent) -> list[str]:
-    """The best words of the topic: distinctive in the text, near on the sphere, and together in documents."""
-    return topic.words
-
-
-def nearest(topic: TopicContent) -> list[str]:
-    """The words nearest to the direction of the topic."""
-    return topic.nearest
-
-
 DEFAULT = "coverage"
-TITLES: dict[str, Title] = {"coverage": coverage, "distinctive": distinctive, "nearest": nearest}
+TITLES: dict[str, Title] = {
+    "coverage": coverage,
+    "distinctive": attrgetter("words"),
+    "nearest": attrgetter("nearest"),
+}
 
 
 def title_function(titles: str | Title) -> Title:

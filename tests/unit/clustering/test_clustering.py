@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_clusters
-from spherevec.clustering._base import slice_runner
+from spherevec.clustering._base import sliced
 from spherevec.clustering.kmeans import first_centers, spread_seeds
 from spherevec.errors import ConfigError, SpherevecError
 from spherevec.sphere import normalize
@@ -218,9 +218,9 @@ def test_rows_that_cancel_out_leave_a_centre_in_place():
 @pytest.mark.parametrize("n_rows", [300, 9000])
 def test_seeds_agree_with_their_slow_twin(n_rows):
     rows = blurred_rows(n_rows, 10)
-    with slice_runner(n_rows, 2) as runner:
+    with sliced(n_rows, 2) as map_slices:
         for seed in range(5):
-            found = spread_seeds(rows, np.ones(len(rows)), 8, np.random.RandomState(seed), runner)
+            found = spread_seeds(rows, np.ones(len(rows)), 8, np.random.RandomState(seed), map_slices)
             assert list(found) == naive_seeds(rows, 8, np.random.RandomState(seed))
 
 
@@ -447,8 +447,8 @@ def test_rows_without_weight_are_no_seeds(init):
     weights = np.zeros(len(rows))
     weights[:40] = 1
     for seed in range(10):
-        with slice_runner(len(rows), 1) as runner:
-            seeds = first_centers(rows, weights, 5, init, np.random.RandomState(seed), runner)
+        with sliced(len(rows), 1) as map_slices:
+            seeds = first_centers(rows, weights, 5, init, np.random.RandomState(seed), map_slices)
         assert (rows[:40, None] == seeds).all(axis=2).any(axis=0).all()
 
 
