@@ -27,8 +27,7 @@ def test_the_version_has_one_home():
     assert subprocess.run(code, capture_output=True, text=True, check=True).stdout.split()[-1] == spherevec.__version__
 
 
-def test_the_changelog_has_this_version_and_the_citation_names_none():
-    """It would be a second home of the version."""
+def test_the_changelog_has_this_version_and_the_citation_none():
     versions = re.findall(r"^## (\d+\.\d+\.\d+) \((.*)\)$", read("CHANGELOG.md"), re.MULTILINE)
     assert versions[0][0] == re.match(r"[\d.]+\d", spherevec.__version__).group()
     assert not re.search(r"^(version|date-released):", read("CITATION.cff"), re.MULTILINE)
