@@ -97,17 +97,22 @@ def choose_counts(
     best = max((level.gain for level in levels), default=0.0)
     if best <= 0:
         return [k or 1]
-    # Gains are noisy: each level is judged with its neighbours.
-    sureness = np.array([level.gain - level.spread / 2 for level in levels])
-    measured = np.array([level.gain > -1 for level in levels])
-    summed, weight = (np.convolve(one, _SMOOTHING, "same") for one in (np.where(measured, sureness, 0), measured))
-    smooth = np.where(measured, summed / np.maximum(weight, _SMOOTHING[0]), -1)
-    broad = levels[int(np.argmax(smooth >= smooth.max() - _NEARLY))].count
+    gains = np.array([level.gain for level in levels])
+    measured = gains > -1
+
+    def smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gains are noisy: each level is judged with its neighbours."""
+        summed, weight = (np.convolve(one, _SMOOTHING, "same") for one in (np.where(measured, values, 0), measured))
+        return np.where(measured, summed / np.maximum(weight, _SMOOTHING[0]), -1)
+
+    sureness = smoothed(gains - np.array([level.spread for level in levels]) / 2)
+    broad = levels[int(np.argmax(sureness >= sureness.max() - _NEARLY))].count
     fewest = max(_LEAST_FINER * broad, broad + _LEAST_MORE)
     if k is not None:
         return [broad, k] if k >= fewest else [k]
     most = min(_MOST_FINER * broad, n_documents // _FEWEST_EACH)
-    clear = {level.count for level in levels if level.gain >= min(_CLEAR, _CLEAR_SHARE * best)}
+    least = min(_CLEAR, _CLEAR_SHARE * float(smoothed(gains).max()))
+    clear = {level.count for level in levels if level.gain >= least}
     for count in sorted(clear, reverse=True):
         if fewest <= count <= most and holds(broad, count):
             return [broad, count]
