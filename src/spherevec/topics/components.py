@@ -177,7 +177,7 @@ def summed_by(values: NDArray[np.floating], group_of: Labels) -> NDArray[np.floa
 def components_of(
     rows: Rows, leaves: Labels, topics: Labels, judges: Labels, mean: NDArray[np.float32], seed: int
 ) -> Components:
-    """The components `leaves` (n,) of unit rows (n, d), whose probabilities come true, by temperature scaling.
+    """The components `leaves` (n,) of unit rows (n, d), whose probabilities are calibrated by temperature scaling.
 
     The components of one half of the rows give each row of the other half a probability for the topic that it is
     judged by, `judges` (n,), found in as independent a way as can be had; the likeliest concentration is taken.

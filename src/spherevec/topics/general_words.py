@@ -35,8 +35,8 @@ _MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS = 5_000, 500_000
 # common; documents that are searched, at most; and the numbers of parts that they are compared in.
 _PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4, 16)
 # In more than this share of all documents, a passage has so many words or more, which this share of them hold equally
-# often: fewer words may be all that a subject has.
-_FREQUENT, _FREQUENT_PASSAGE, _EQUAL = 0.05, 8, 0.5
+# often: fewer words may be all that a subject has. It is less than this share of the words of its documents.
+_FREQUENT, _FREQUENT_PASSAGE, _EQUAL, _MOST_OF_TEXT = 0.05, 8, 0.5, 0.5
 # cs.pitt.edu, example.com; not node.js.
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
 # Words of questions, requests and reports that are no function words, yet say nothing of the subject.
@@ -114,8 +114,14 @@ def _repeated_words(model: Model) -> NDArray[np.bool_]:
     order = np.lexsort((-held, passage))
     most_frequent = order[np.unique(passage[order], return_index=True)[1]]
     found = np.bincount(passage)[passage] >= np.where(frequent, _FREQUENT_PASSAGE, _PASSAGE)
+    # A frequent passage that is most of what its documents say is no form: it is the text.
+    words = np.flatnonzero(found & frequent)
+    member = csr_array((np.ones(len(words)), (words, passage[words])), shape=(n_words, n_words))
+    inside = (counts > 0).astype(np.float64) @ member
+    shares = inside.multiply(1 / np.maximum(np.diff(counts.indptr), 1)[:, None]).sum(axis=0)
+    said = np.asarray(shares).ravel() > _MOST_OF_TEXT * np.bincount(inside.indices, minlength=n_words)
     found[most_frequent] = False
-    return np.asarray(found)
+    return np.asarray(found & ~(frequent & said[passage]))
 
 
 def _alike_rare_words(counts: Any, held: Labels, searched: NDArray[np.bool_]) -> Labels:

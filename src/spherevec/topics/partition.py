@@ -57,7 +57,7 @@ class Found(NamedTuple):
     """Topics of documents, and the broader ones that they are part of."""
 
     components: Components
-    above: list[Labels]  # (k,) in_parallel, the group of each topic, for each broader level, the nearest first
+    above: list[Labels]  # (k,) each, the group of each topic, for each broader level, the nearest first
     levels: list[Level]  # measured to choose the numbers
 
 

@@ -374,7 +374,7 @@ class Topics:
 
     def _misfits(self, vectors: NDArray[Any], labels: Labels, least: float) -> NDArray[np.bool_]:
         if not 0 <= least < 1:
-            raise ConfigError(f"none_below is a share from 0 to 1, not {least!r}")
+            raise ConfigError(f"the share of documents that fit no topic must be from 0 to 1, not {least!r}")
         if least == 0 or len(vectors) == 0:
             return np.zeros(len(vectors), np.bool_)
         by_topic = (self._fits[self.labels == place] for place in range(len(self)))

@@ -251,7 +251,7 @@ def test_kept_with_the_model(model: Model, topics: Topics, tmp_path: Path) -> No
         assert kept is not None
         for about in ({**kept.about, "format": 1}, {**kept.about, "topics": []}, {"format": 2}):
             loaded.kept_topics = StoredTopics(about, kept.arrays)
-            with pytest.raises(FormatError, match="topics kept with the model: no topics of spherevec"):
+            with pytest.raises(FormatError, match="topics kept with the model: not the topics of a model"):
                 loaded.topics()
         loaded.kept_topics = StoredTopics(kept.about, {**kept.arrays, "weights": kept.arrays["weights"][1:]})
         with pytest.raises(FormatError, match="do not fit each other"):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spherevec.corpus.count.vocabulary import CountedWords, Ends, Ids, Vocabulary
 from spherevec.corpus.read.readers import Source
-from spherevec.corpus.read.streams import NEWLINE_IN_WORD, WORD_END, newlines_in, word_piece
+from spherevec.corpus.read.streams import NEWLINE_IN_WORD, WORD_END, checked_words, newlines_in, word_piece
 from spherevec.corpus.tokenize import scanner_kernel as kernel
 from spherevec.corpus.tokenize.characters import ID_MASK, PADDING, WHITE_SPACE, character_tables, tables_that_cut_at
 from spherevec.corpus.tokenize.cleaning import cleaned, normalise_block, segmented_block
@@ -117,7 +117,9 @@ def tables_and_blocks(
     if not source.in_words and not tokenizer.compiled:
         function = tokenizer.needed_function()
         lists = enumerate(list(function(text)) for text in source.texts())
-        source = replace(source, pieces=(word_piece(words, number) for number, words in lists), in_words=True)
+        source = replace(
+            source, pieces=(word_piece(checked_words(words, number)) for number, words in lists), in_words=True
+        )
     rules = Tokenizer(TOKENS) if source.in_words else tokenizer
     return [WordTable(rules) for _ in range(min(threads, _MOST_THREADS))], source.blocks(size)
 

@@ -110,6 +110,8 @@ def _alike(pairs: Iterable[tuple[Any, Any]], in_words: bool) -> Iterator[Row]:
             wanted = "a list of words like the first" if in_words else "a string like the first"
             hint = "" if in_words else "; make it '' if it is empty"
             raise CorpusError(f"document {number} (counted from 0) must be {wanted}, not {_shown(document)}{hint}")
+        if in_words:
+            streams.checked_words(document, number)
         yield Row(document, {} if id is None else {"id": id}, number=number)
 
 
@@ -353,7 +355,7 @@ def _one_line(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def _pieces(rows: Iterable[Row], builder: RecordBuilder | None, place: str, untyped: bool = False) -> Iterator[bytes]:
     for row in rows:
         text = row.text
-        piece = streams.text_piece(text) if isinstance(text, str) else streams.word_piece(text, row.number)
+        piece = streams.text_piece(text) if isinstance(text, str) else streams.word_piece(text)
         if builder is not None:
             builder.add(row, f"{place}{row.number}", untyped)
         yield piece

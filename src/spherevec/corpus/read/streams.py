@@ -475,12 +475,17 @@ def text_piece(text: str) -> bytes:
 WORD_END, NEWLINE_IN_WORD = b"\xff", b"\xfe"
 
 
-def word_piece(words: Sequence[Any], number: int) -> bytes:
-    """A document that is a list of words, as a line of text; `number` is named where one of them is none."""
+def checked_words(words: Sequence[Any], number: int) -> Sequence[str]:
+    """A document that is a list of words; `number` is named where one of them is none."""
     for word in words:
         if not isinstance(word, str):
             what = f"{type(word).__name__} {word!r:.40}"
             raise CorpusError(f"document {number} (counted from 0): {what} is not a word; words are strings")
+    return words
+
+
+def word_piece(words: Sequence[str]) -> bytes:
+    """A document that is a list of words, as a line of text."""
     line = utf8("\n".join(words))
     if line.count(b"\n") < len(words):
         return line.replace(b"\n", WORD_END) + b"\n"
