@@ -53,7 +53,7 @@ class Level:
 
 
 def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
-    """All levels of detail, from coarse to fine, with how well halves of the unit rows (n, d) agree; too few rows have no levels."""
+    """All levels of detail, from coarse to fine, with how well halves of the unit rows (n, d) agree."""
     if len(rows) < FEWEST_ROWS:
         return []
     rows = rows[sample_of(len(rows), _MOST_ROWS, seed)]
