@@ -99,7 +99,7 @@ class TrainConfig:
     vector_size: int = setting(100, "Dimension of every vector.", low=2, high=4096, group=COMMON)
     epochs: int | None = setting(
         None,
-        "Passes over the text; by default chosen by its length: 10 above 12 million words, 40 for short texts.",
+        "Passes over the text; by default chosen by its length: 10 above 12 million words, up to 100 for short texts.",
         low=1,
         high=100_000,
         group=COMMON,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_memory
 
-from spherevec.config import TrainConfig, describe_settings, hint_for
+from spherevec.config import OTHER_NAMES, TrainConfig, describe_settings, hint_for
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.model import Model
@@ -89,7 +89,9 @@ class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type:
         known = [_SCIKIT_NAMES.get(spec.name, spec.name) for spec in fields(TrainConfig)]
         for name in settings:
             if name not in known:
-                raise TypeError(f"SphericalEmbedding has no setting {name!r}; {hint_for(name)}")
+                scikit = _SCIKIT_NAMES.get(OTHER_NAMES.get(name, name))
+                hint = hint_for(name) if scikit is None else f"as in scikit-learn, it is called {scikit!r}"
+                raise TypeError(f"SphericalEmbedding has no setting {name!r}; {hint}")
         for name in known:
             setattr(self, name, settings.get(name))
 

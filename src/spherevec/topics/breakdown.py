@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.read.options import listed
 from spherevec.errors import ConfigError
 from spherevec.topics import views
 from spherevec.topics.graph import Labels
@@ -61,6 +62,8 @@ class Breakdown:
 
     def typical(self, group: str) -> list[str]:
         """The titles of the topics that a group has more of than chance explains, the surest first."""
+        if group not in self.groups:
+            raise ConfigError(f"{group!r} is no group of {self.field}; choose one of {listed(self.groups)}")
         row = self.groups.index(group)
         order = np.argsort(self.p_more[row], kind="stable")
         return [self.titles[topic] for topic in order if self.p_more[row, topic] < SIGNIFICANT]

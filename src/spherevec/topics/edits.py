@@ -66,7 +66,9 @@ def split(topics: Topics, topic: int | str, parts: int = 2) -> Topics:
     components = state.components
     own = np.flatnonzero(components.topic_of == place)
     if not 2 <= parts <= len(own):
-        most = f"can be split into 2 to {len(own)} parts, not {parts}" if len(own) > 1 else "is too small to be split"
+        most = f"can be split into 2 to {len(own)} parts, not {parts}"
+        if len(own) == 1:
+            most = "is one round cluster, which cannot be split; ask for more topics (k)"
         raise ConfigError(f"topic {topics.numbers[place]} {most}")
     groups = merged(components.weights[own, None] * components.directions[own], parts)
     rank = np.empty(parts, np.int64)

@@ -265,6 +265,8 @@ def test_by_field_and_over_time(topics: Topics) -> None:
     space = next(topic.title for topic in topics if "orbit" in topic.words)
     teams = topics.by("team")
     assert teams.groups == ["billing", "support"] and teams.typical("billing") == [money]
+    with pytest.raises(ConfigError, match="'sales' is no group of team; choose one of 'billing', 'support'"):
+        teams.typical("sales")
     years = topics.over("created", "year")
     assert years.rising() == [space] and years.counts.sum() == len(topics.labels)
     assert len(teams.to_pandas()) == 2 * len(topics)

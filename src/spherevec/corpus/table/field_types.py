@@ -145,6 +145,7 @@ class KindFinder:
         if date_format == EXCEL and kind != "date":
             self._forms = set()
         self._decimals = {".", ","} if decimal is None else {decimal}
+        self._decimal = decimal
         self._commas = decimal == ","  # there are commas
         self._example = ""  # a date that may be read in two ways
         self.example_at = ""  # where it stands
@@ -162,7 +163,8 @@ class KindFinder:
         """How a value is written down until its kind is known; '' where it is missing.
 
         Args:
-            untyped: the source knows no types (CSV), so that text may spell a number.
+            untyped: the source knows no types (CSV), so that text may spell a number; elsewhere it does if `decimal` is
+                given.
             place: where the value stands, for messages.
 
         Raises:
@@ -172,10 +174,11 @@ class KindFinder:
             value = value.item()
         if is_missing(value) or value == "":
             return ""
-        text = written(value)
+        typed = isinstance(value, int | float) and not isinstance(value, bool)
+        text = written(value).replace(".", ",") if typed and self._decimal == "," else written(value)
         self.n_filled += 1
         if self.declared is None:
-            self._look(value, text, untyped)
+            self._look(text, typed or untyped or self._decimal is not None)
         if self.declared == "number" and not self._narrow_numbers(text):
             raise ValueError(f"{text!r:.40} is not a number")
         if self.declared == "date" and not self._narrow_dates(text):
@@ -202,11 +205,9 @@ class KindFinder:
             self._example = self._example or text
         return bool(self._forms)
 
-    def _look(self, value: Any, text: str, untyped: bool) -> None:
-        if self._decimals:
-            typed = isinstance(value, int | float) and not isinstance(value, bool)
-            if not (typed or untyped) or not self._narrow_numbers(text):
-                self._decimals = set()
+    def _look(self, text: str, may_be_number: bool) -> None:
+        if self._decimals and not (may_be_number and self._narrow_numbers(text)):
+            self._decimals = set()
         if self._forms <= _FOUND_FORMS and _MONTH.match(text):  # a number, or who knows
             self._forms = set()
         elif self._forms:

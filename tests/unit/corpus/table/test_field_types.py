@@ -117,6 +117,15 @@ def test_commas_that_may_part_thousands_must_be_declared(tmp_path):
     assert column(["1,000", "2,500"], tmp_path, decimal=".") == ("number", ["1000", "2500"])
 
 
+def test_a_given_decimal_sign_is_for_texts_of_a_data_frame_and_leaves_its_numbers_alone(tmp_path):
+    rows = [{"text": "some words", "price": f"{i},5", "weight": i + 0.5} for i in range(3)]
+    options = {"text_field": "text", "keep": ["price", "weight"], "min_count": 1, "decimal": ","}
+    with encode(rows, tempfile.mkdtemp(dir=tmp_path), **options) as corpus:
+        table = DocumentTable(corpus.document_columns)
+    assert table.fields == {"price": "number", "weight": "number"}
+    assert table.column("price").tolist() == table.column("weight").tolist() == [0.5, 1.5, 2.5]
+
+
 class TestExtremes:
     def test_ends_of_the_calendar_are_kept(self):
         first, last = as_microseconds("0001-01-01"), as_microseconds("9999-12-31T23:59:59.999999")
