@@ -36,7 +36,7 @@ _MOST_DOCUMENTS, _MOST_ENTRIES, _FEWEST_DOCUMENTS, _LEAST_FOCUS = 5_000, 500_000
 _PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4, 16)
 # In more than this share of all documents, a passage has so many words or more, which this share of them hold equally
 # often: fewer words may be all that a subject has. It is less than this share of the words of its documents.
-_FREQUENT, _FREQUENT_PASSAGE, _EQUAL, _MOST_OF_TEXT = 0.05, 8, 0.5, 0.5
+_FREQUENT, _FREQUENT_PASSAGE, _EQUAL, _MOST_OF_TEXT = 0.05, 8, 0.5, 0.75
 # cs.pitt.edu, example.com; not node.js.
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
 # Words of questions, requests and reports that are no function words, yet say nothing of the subject.

@@ -94,7 +94,7 @@ def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
             counts = [len(numbers), *(len(one.numbers) for one in above)]
             computed = _computed(about["computed"], kept.arrays, len(model.docs or ()), counts)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ConfigError) as error:
-        raise FormatError(f"{source}: not the topics of a model ({error!r}); keep them again") from None
+        raise FormatError(f"{source}: not the topics of a model ({error}); keep them again") from None
     if components.directions.shape[1] != model.vector_size:
         raise FormatError(
             f"{source}: topics of dimension {components.directions.shape[1]} do not fit a model of {model.vector_size}"
@@ -206,7 +206,7 @@ def load_topics(folder: str | Path, model: Model) -> Topics:
     except OSError as error:
         raise FormatError(f"{folder}: cannot read: {error.strerror or error}") from None
     except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{folder}: not a folder of topics ({error!r}); save them again") from None
+        raise FormatError(f"{folder}: not a folder of topics ({error}); save them again") from None
     return restored(model, StoredTopics({**about, "topics": listed, "above": above}, arrays), str(folder))
 
 
