@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,15 +22,15 @@ from pathlib import Path
 from benchmarks.fuzz.guided import search
 from benchmarks.fuzz.targets import TARGETS
 
+MEMORY = Path("/dev/shm")  # files of a disk would take most of the time
+CURRENT = "current-input"
 
-def _child(name: str, inputs: int, seconds: int, seed: int, keep: Path) -> None:
-    scratch = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+
+def _child(name: str, inputs: int, seconds: int, seed: int, keep: Path, scratch: Path) -> None:
     started = time.process_time()
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        found = search(name, inputs, Path(folder), seed=seed, seconds=seconds, log=keep / f"{name}.current")
+    found = search(name, inputs, scratch, seed=seed, seconds=seconds, log=scratch / CURRENT)
     for data in found.failures.values():
         (keep / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}").write_bytes(data)
-    (keep / f"{name}.current").unlink()
     figures = {"target": name, "inputs": found.inputs, "taken": found.taken, "reached": found.reached, "seed": seed}
     costs = {"slowest": round(found.slowest, 3), "largest_mb": round(found.largest / 1e6, 1)}
     print(
@@ -44,10 +45,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=0, help="at most so many for each target; 0 = no limit")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "spherevec-fuzz")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        _child(given.targets[0], given.inputs, given.seconds, given.seed, given.keep)
+        _child(given.targets[0], given.inputs, given.seconds, given.seed, given.keep, given.child)
         return
     given.keep.mkdir(parents=True, exist_ok=True)
     counts = given.keep / "counts.jsonl"
@@ -59,13 +60,16 @@ def main() -> None:
         if had.get(name, 0) >= given.inputs:
             continue
         options = ["--inputs", given.inputs, "--seconds", given.seconds, "--seed", given.seed, "--keep", given.keep]
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fuzz", name, "--child", *map(str, options)]
-        ended = subprocess.run(command, capture_output=True, text=True)
-        if ended.returncode:
-            crash = {"target": name, "inputs": 0, "failures": [f"exit {ended.returncode}", ended.stderr[-2000:]]}
-            line = json.dumps(crash)
-        else:
-            line = ended.stdout.splitlines()[-1]
+        with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
+            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fuzz", name, "--child", scratch]
+            ended = subprocess.run([*command, *map(str, options)], capture_output=True, text=True)
+            if ended.returncode:
+                crash = {"target": name, "inputs": 0, "failures": [f"exit {ended.returncode}", ended.stderr[-2000:]]}
+                line = json.dumps(crash)
+                if (Path(scratch) / CURRENT).exists():
+                    shutil.copy(Path(scratch) / CURRENT, given.keep / f"{name}-crash")
+            else:
+                line = ended.stdout.splitlines()[-1]
         with counts.open("a") as file:
             file.write(line + "\n")
         print(line, flush=True)

@@ -75,9 +75,10 @@ class Tracer:
         reached = {
             (number, line, count.bit_length())
             for number, counts in enumerate(self._counts)
+            if counts
             for line, count in counts.items()
         }
-        return reached, sum(sum(counts.values()) for counts in self._counts)
+        return reached, sum(sum(counts.values()) for counts in self._counts if counts)
 
 
 @dataclass
@@ -107,11 +108,12 @@ def repeated(data: bytes, luck: random.Random) -> bytes:
 
 @contextmanager
 def _limited() -> Iterator[None]:
+    """A timer that goes off ends an input; `search` winds it up for each."""
+
     def ends(*_: Any) -> None:
         raise HangsError
 
     before = signal.signal(signal.SIGVTALRM, ends)
-    signal.setitimer(signal.ITIMER_VIRTUAL, HANGS)
     try:
         yield
     finally:
@@ -126,7 +128,6 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 def _memory(work: Callable[[], Any]) -> int:
-    gc.collect()
     tracemalloc.start()
     try:
         work()
@@ -170,6 +171,7 @@ def search(
     gc.collect()
     gc.freeze()  # what is there already: collecting it again would take most of the time
     ends = time.monotonic() + seconds if seconds else float("inf")
+    current = log.open("wb", buffering=0) if log else None
 
     def costs(kind: str, value: float, data: bytes) -> None:
         """Keep an input that costs more per byte than any before."""
@@ -210,19 +212,24 @@ def search(
             found.slowest = max(found.slowest, spent - share)
             assert spent < SECONDS + share, f"{spent:.2f} seconds for {len(data):,} bytes"
 
-    while found.inputs < inputs and time.monotonic() < ends:
-        starts = costly if costly and luck.random() < 0.25 else pool[-16:] if luck.random() < 0.5 else pool
-        data = damaged(starts, target.words, luck)[: 2 * target.longest]
-        long = found.inputs % REPEATED_EVERY == 0
-        data = repeated(data, luck) if long else data
-        if log:
-            log.write_bytes(data)
-        found.inputs += 1
-        try:
-            with _limited():
+    with _limited():
+        while found.inputs < inputs and time.monotonic() < ends:
+            starts = costly if costly and luck.random() < 0.25 else pool[-16:] if luck.random() < 0.5 else pool
+            data = damaged(starts, target.words, luck)[: 2 * target.longest]
+            long = found.inputs % REPEATED_EVERY == 0
+            data = repeated(data, luck) if long else data
+            if current:
+                current.seek(0)
+                current.truncate()
+                current.write(data)
+            found.inputs += 1
+            try:
+                signal.setitimer(signal.ITIMER_VIRTUAL, HANGS)
                 check(data, found.inputs % TRACED_EVERY == 0, long)
-        except (Exception, HangsError) as error:
-            found.failures.setdefault(_kind(error), data)
+            except (Exception, HangsError) as error:
+                found.failures.setdefault(_kind(error), data)
     gc.unfreeze()
+    if current:
+        current.close()
     found.reached = len(reached)
     return found

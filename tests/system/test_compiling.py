@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
 import spherevec
+from spherevec.training import runtime
 
 FILES = {
     "__init__.py": "",
@@ -125,3 +127,12 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.stdout.split() == ["NullCache"], done.stderr
     assert "others" in done.stderr
+
+
+def test_a_module_in_the_working_directory_is_not_run_by_the_process_that_compiles(tmp_path, monkeypatch):
+    (tmp_path / "numpy.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    refused = SimpleNamespace(**dict.fromkeys(runtime._DECIDES, "none such"))  # so that nothing is compiled
+    with runtime._compiling_process(refused) as child:
+        assert child.wait() == 1
+    assert not (tmp_path / "ran").exists()

@@ -116,7 +116,7 @@ def compiled_meanwhile(config: TrainConfig) -> Iterator[Callable[[], object]]:
 def _compiling_process(config: TrainConfig) -> Iterator[subprocess.Popen[bytes] | None]:
     """Another process that trains a few words, and ends with the context; None where none can be started."""
     settings = json.dumps({name: getattr(config, name) for name in _DECIDES})
-    command = [sys.executable, "-c", _CODE, str(Path(__file__).parents[2]), settings]
+    command = [sys.executable, "-P", "-c", _CODE, str(Path(__file__).parents[2]), settings]
     no, child = subprocess.DEVNULL, None
     # Its files go with it, however it ends.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
