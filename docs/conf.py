@@ -62,5 +62,15 @@ def _studies_as_downloads(app: object, docname: str, source: list[str]) -> None:
     source[0] = re.sub(study, r"{download}`\1 <\2>`", source[0])
 
 
+def _long_names_may_break(app: object, page: str, template: str, context: dict[str, object], doctree: object) -> None:
+    """A name of more than twenty characters may break before a dot or underscore, and after a slash or bracket."""
+
+    def broken(name: re.Match[str]) -> str:
+        return re.sub(r"(?<=\w[/(])(?=\w)|(?<=\w)(?=[._]\w)", "<wbr>", name[0])
+
+    context["body"] = re.sub(r'(?<=<span class="pre">)[^<]{21,}', broken, str(context.get("body", "")))
+
+
 def setup(app: object) -> None:
+    app.connect("html-page-context", _long_names_may_break)  # type: ignore[attr-defined]
     app.connect("source-read", _studies_as_downloads)  # type: ignore[attr-defined]
