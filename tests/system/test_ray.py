@@ -310,9 +310,13 @@ except SpherevecError as error:
 
 
 def test_a_local_cluster_is_out_of_reach_and_leaves_nothing_at_home(tmp_path):
-    """Every listening socket of its processes is on the loopback; a stranger without the token is refused."""
-    home, temporary = tmp_path / "home", tempfile.mkdtemp(prefix="t", dir="/tmp")
+    """Every listening socket of its processes is on the loopback; a stranger without the token is refused.
+
+    Nor do its workers import what lies in the working directory.
+    """
+    home, work, temporary = tmp_path / "home", tmp_path / "work", tempfile.mkdtemp(prefix="t", dir="/tmp")
     home.mkdir()
+    work.mkdir()
     script = tmp_path / "driver.py"
     script.write_text(
         f"""
@@ -325,20 +329,21 @@ with connected("local", 1) as ray:
     @ray.remote
     class Other:
         def ready(self):
-            return os.environ["RAY_AUTH_MODE"]
+            return os.environ["RAY_AUTH_MODE"], [os.path.abspath(place) for place in sys.path]
     other = Other.remote()
-    mode = ray.get(other.ready.remote())
+    mode, path = ray.get(other.ready.remote())
     stranger = {{name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}}
     code = f"import ray; ray.init(address={{ray.get_runtime_context().gcs_address!r}}, log_to_driver=False)"
     tried = subprocess.run([sys.executable, "-c", code], env=stranger, capture_output=True, timeout=900)
-    print(json.dumps({{"mode": mode, "sockets": listening(), "stranger": tried.returncode}}))
+    print(json.dumps({{"mode": mode, "path": path, "sockets": listening(), "stranger": tried.returncode}}))
 """
     )
     around = {**os.environ, "HOME": str(home), "TMPDIR": temporary}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=900, env=around)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=900, env=around, cwd=work)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["mode"] == "token" and found["stranger"] != 0
+    assert found["path"] and str(work) not in found["path"]
     assert len(found["sockets"]) > 3 and set(found["sockets"]) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
     left = [path for folder in (home, Path(temporary)) for path in folder.rglob("*") if path.is_file()]
     assert not [path for path in left if "numba" not in str(path) and "spherevec" not in str(path)]

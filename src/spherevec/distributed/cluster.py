@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from typing import Any
 
 from spherevec import process
@@ -62,7 +62,8 @@ def connected(address: str, workers: int, device: str = "cpu") -> Iterator[Any]:
                 options |= {"num_cpus": max(workers, usable_cores()), "include_dashboard": False}
                 options["_temp_dir"] = stack.enter_context(_unreachable())
             stack.enter_context(_own_signals())
-            with _own_signals():
+            # Ray puts the working directory on the path of its workers: what lies there is not ours to run.
+            with _own_signals(), chdir("/"):
                 _start(ray, address, options)
             stack.callback(ray.shutdown)
         kind = "GPU" if DEVICES[device].gpus else "CPU"
