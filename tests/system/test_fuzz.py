@@ -122,6 +122,18 @@ def test_an_encoded_corpus_that_would_mislead_the_kernels_is_refused(tmp_path, f
         EncodedCorpus.open(tmp_path / "c")
 
 
+LEAPS = [0, 2**63 - 2**32, -(2**62) - 2**61, 7]  # the difference of the second and third, as 64 bits, is positive
+
+
+def test_offsets_whose_differences_overflow_are_refused(tmp_path):
+    encode(["a b a", "b a c", "a"], tmp_path / "c", min_count=1).close()
+    (tmp_path / "c" / "offsets.bin").write_bytes(np.array(LEAPS, "<i8").tobytes())
+    with pytest.raises(CorpusError, match="goes back near document 0"):
+        EncodedCorpus.open(tmp_path / "c")
+    with pytest.raises(FormatError, match="does not fit its bytes"):
+        TextColumn(np.array(LEAPS), np.zeros(7, np.uint8)).check()
+
+
 # --- encodings --------------------------------------------------------------------------------------------------------
 
 

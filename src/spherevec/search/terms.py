@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
 from spherevec.storage.memory import drop_pages
-from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.storage.tensors import goes_back, read_tensors, write_tensors
 from spherevec.threads import in_order
 
 _TOKENS_COUNTED = 1 << 19  # at a time
@@ -94,7 +94,7 @@ class DocumentTerms:
             return
         for starts in (self.starts, self.places):
             for low in range(0, len(starts) - 1, _CHECKED_AT_ONCE):
-                if starts[0] != 0 or (np.diff(starts[low : low + _CHECKED_AT_ONCE + 1]) < 0).any():
+                if starts[0] != 0 or goes_back(starts[low : low + _CHECKED_AT_ONCE + 1]):
                     raise FormatError("the words of documents: where they begin goes back; copy the model again")
         lists = {"words": (self.n_words, self.starts), "rows": (self.n_documents, self.places)}
         for name, (bound, begin) in {**lists, "rare_rows": (self.n_documents, None)}.items():

@@ -139,3 +139,8 @@ def write_rows(path: Path, blocks: Iterable[NDArray[np.float32]], dim: int, *, o
         file.seek(0)
         write_header(file, rows)
     return rows
+
+
+def goes_back(numbers: NDArray[Any]) -> bool:
+    """Whether a number is smaller than the one before it; their difference could overflow and seem to rise."""
+    return bool((numbers[1:] < numbers[:-1]).any())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
 from spherevec.storage.files import SpillFile
+from spherevec.storage.tensors import goes_back
 
 Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -86,7 +87,7 @@ class TextColumn(Texts):
             return
         for low in range(0, len(self), _OFFSETS_CHECKED):
             some = self.offsets[low : low + _OFFSETS_CHECKED + 1]
-            if some[0] < 0 or some[-1] > len(self.arena) or (np.diff(some) < 0).any():
+            if some[0] < 0 or some[-1] > len(self.arena) or goes_back(some):
                 raise FormatError("a column of texts does not fit its bytes; copy the file again")
         self._checked = True
 

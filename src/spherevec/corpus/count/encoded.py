@@ -23,7 +23,7 @@ from spherevec.corpus.tokenize.phrases import LEAST_COUNT, PhraseFinder, find_ph
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer
 from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.os_errors import explain_os_errors
-from spherevec.storage.tensors import read_tensors
+from spherevec.storage.tensors import goes_back, read_tensors
 from spherevec.storage.text_column import TextColumn
 
 FORMAT = 2
@@ -119,7 +119,7 @@ class EncodedCorpus:
         if self.offsets[0] != 0 or self.offsets[-1] != self.n_tokens:
             raise ValueError(f"{OFFSETS} does not go from 0 to {self.n_tokens}")
         for start in range(0, self.n_documents, _TOKENS_AT_ONCE):
-            if (np.diff(self.offsets[start : start + _TOKENS_AT_ONCE + 1]) < 0).any():
+            if goes_back(self.offsets[start : start + _TOKENS_AT_ONCE + 1]):
                 raise ValueError(f"{OFFSETS} goes back near document {start}")
             self.drop_pages()
         for start in range(0, self.n_tokens, _TOKENS_AT_ONCE):
