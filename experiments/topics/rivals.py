@@ -83,7 +83,7 @@ def spherevec(job: Job) -> Callable[[int], Answer]:
             spherevec.train(job.texts, seed=seed, threads=1, progress=False).save(folder)
         model = spherevec.Model.load(folder)
         own, given = find_topics(model, threads=1), find_topics(model, k=job.k, threads=1)
-        if not hasattr(own, "parents"):  # 0.2
+        if not hasattr(getattr(own, "parents", None), "labels"):  # 0.2, where a topic has the number of its parent
             levels = {"": own, GIVEN: given}
         else:
             levels = {", broad": own.parents, ", finer": own, GIVEN: given}
