@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -103,29 +105,42 @@ def test_the_page_and_the_description(service: str) -> None:
     assert set(described["paths"]) == {"/", "/search", "/topics", "/info", "/infer", "/openapi.json"}
     names = [one["name"] for one in described["paths"]["/search"]["get"]["parameters"]]
     assert names == ["q", "top", "where", "among", "mode", "subwords", "explain"]
+    defaults = {one["name"]: one["schema"].get("default") for one in described["paths"]["/search"]["get"]["parameters"]}
+    assert defaults["top"] == 10 and defaults["subwords"] is True and defaults["explain"] is False  # as the command
 
 
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
         ("/search", 400, "give the text to search for as q"),
-        ("/search?q=cat&top=many", 400, "'many' is not a valid integer"),
-        (f"/search?q=cat&top={MOST_ANSWERS + 1}", 400, f"top is at most {MOST_ANSWERS}"),
+        ("/search?q=cat&top=many", 400, "top must be a whole number from 1 to 1000, not 'many'"),
+        ("/search?q=cat&top=" + "9" * 5000, 400, "top must be a whole number from 1 to 1000, not '999"),
+        (f"/search?q=cat&top={MOST_ANSWERS + 1}", 400, f"not '{MOST_ANSWERS + 1}'"),
+        (
+            "/search?q=cat&q=dog&q=fur&q=paw&q=tail&q=road&q=wheel&q=engine&q=brake&q=fuel&q=w1&top=1000",
+            400,
+            "lower top",
+        ),
         ("/search?q=cat&top=1&top=2", 400, "top is given 2 times"),
         ("/search?q=cat&limit=2", 400, "no parameter 'limit' here; choose from q, top"),
-        ("/search?q=cat&mode=fuzzy", 400, "'fuzzy' is not one of"),
+        ("/search?q=cat&mode=fuzzy", 400, "mode must be one of hybrid, dense, lexical, not 'fuzzy'"),
+        ("/search?q=cat&explain=perhaps", 400, "explain must be true or false, not 'perhaps'"),
+        ("/search?q=cat&where=kind", 400, "where 'kind' is not a condition"),
         ("/search?q=cat&where=colour=red", 400, "colour"),
         ("/search?q=unheardof&subwords=false", 400, "no word of 'unheardof' is known"),
         ("/search?" + "&".join(["q=cat"] * 1001), 400, "1000 times"),
         ("/topics?by=colour", 400, "colour"),
-        ("/infer", 405, "Method Not Allowed"),
-        ("/nothing", 404, "Not Found"),
+        ("/topics?by=kind&by=kind", 400, "by names a field twice"),
+        ("/topics?by=kind:decade", 400, "by kind:decade: the unit of time is one of year"),
+        ("/infer", 405, "/infer does not take GET; use POST"),
+        ("/nothing", 404, "nothing at '/nothing'; there are /, /search"),
     ],
 )
 def test_a_bad_request_is_told_in_one_line(service: str, path: str, status: int, message: str) -> None:
     answer = get(service + path)
     assert answer.status_code == status
-    assert message in answer.json()["error"] and "\n" not in answer.json()["error"]
+    line = answer.json()["error"]
+    assert message in line and "\n" not in line and "--" not in line and len(line) < 200
 
 
 @pytest.mark.parametrize(
@@ -147,9 +162,28 @@ def test_a_bad_body_is_refused(service: str, body: bytes, status: int) -> None:
     assert answer.status_code == status and set(answer.json()) == {"error"}
 
 
-def test_another_name_for_this_machine_is_refused(service: str) -> None:
-    answer = get(f"{service}/info", headers={"Host": "pages.example"})
+@pytest.mark.parametrize(
+    "name", ["pages.example", "localhost.example", "m\xfcller.example", "a b", "x@localhost", "[::1", ""]
+)
+def test_another_name_for_this_machine_is_refused(service: str, name: str) -> None:
+    answer = get(f"{service}/info", headers={b"Host": name.encode("latin-1")})
     assert answer.status_code == 403 and "localhost" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST:80", "127.0.0.2:8000", "[::1]:8000"])
+def test_names_of_this_machine_are_answered(service: str, name: str) -> None:
+    assert get(f"{service}/info", headers={"Host": name}).status_code == 200
+
+
+def test_a_client_that_leaves_is_not_reported(model: Path) -> None:
+    with serving(model) as (address, process):
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"POST /infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
+            assert get(f"{address}/info").status_code == 200  # the head above was read before this one
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=900) == 0
+        assert process.stderr is not None and process.stderr.read() == ""
 
 
 def test_a_token_is_asked_for(model: Path) -> None:
@@ -171,7 +205,8 @@ def test_other_machines_need_a_token(model: Path) -> None:
 
 def test_a_port_that_is_taken(service: str, model: Path) -> None:
     done = run_command("serve", model, "--port", service.rpartition(":")[2])
-    assert done.returncode == 2 and "choose another --port" in done.stderr
+    assert done.returncode == 2 and "Address already in use; choose another --port" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_replaced_model_is_picked_up_without_a_dropped_request(tmp_path: Path) -> None:
@@ -204,9 +239,29 @@ def test_a_replaced_model_is_picked_up_without_a_dropped_request(tmp_path: Path)
             for thread in threads:
                 thread.join()
         assert not faults and len(answered) > 10
-        (folder / "model.json").write_text("{")  # a damaged model does not replace a sound one
-        time.sleep(1)
-        assert [client.get(f"{address}/search?q=engine").status_code for _ in range(3)] == [200] * 3
+
+
+def test_a_model_that_is_overwritten_in_place_stays_in_use_until_it_is_whole(tmp_path: Path) -> None:
+    folder, other = tmp_path / "model", tmp_path / "other"
+    train(folder)
+    train(other, extra="moon")
+    with serving(folder) as (address, process):
+        asked = [f"{address}/search?q=engine", f"{address}/search?q=cat&among=words", f"{address}/info"]
+        before = [get(one).text for one in asked]
+        for file in folder.iterdir():
+            file.write_bytes(b"")
+        for _ in range(3):
+            time.sleep(0.6)  # the server looks at the folder twice a second
+            assert [get(one).text for one in asked] == before
+        shutil.copytree(other, folder, dirs_exist_ok=True)
+        deadline = time.monotonic() + 900
+        while get(f"{address}/search?q=moon&among=words&subwords=false").status_code != 200:
+            assert time.monotonic() < deadline, "the new model was not picked up"
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        told = process.stderr.read().splitlines()
+        assert len(told) == len(set(told)) and "loaded again" in told[-1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

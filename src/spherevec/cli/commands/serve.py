@@ -7,6 +7,7 @@ import base64
 import hmac
 import ipaddress
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
 LARGEST_BODY = 1 << 22  # bytes
 MOST_TEXTS = 1000  # of a request
 MOST_ANSWERS = 1000  # to a query
+MOST_IN_ALL = 10_000  # answers to a request
 _SECONDS_BETWEEN_LOOKS = 0.5  # at the model on the disk
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::\d*)?")
 _DOCUMENTS_OF_TOPICS = 4
 _CONTEXT = click.Context(click.Command("serve"))
 
@@ -70,12 +72,15 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
         app, host, port, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5
     )
     try:
-        listener = config.bind_socket()
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Head and body of an answer are two writes: the second must not wait until the client has noticed the first.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind((host, port))
         listener.listen(config.backlog)  # who reads the line below may ask at once
-    except SystemExit:  # uvicorn has said why on standard error
-        raise ConfigError(f"cannot listen at {host}, port {port}; choose another --port") from None
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", error)
+        raise ConfigError(f"cannot listen at {host}, port {port}: {why}; choose another --port or --host") from None
     if not quiet:
         shown = f"[{host}]" if ":" in host else host
         tell(f"http://{shown}:{listener.getsockname()[1]}: serving {folder}; stop with Ctrl-C")
@@ -103,7 +108,7 @@ class ServedModel:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.stamp = folder, _stamp(folder)
-        self.model: Model = load_model(folder)
+        self.model: Model = load_model(folder, memory_map=False)  # mapped files must not be overwritten in place
         self._lock = RLock()  # what takes long is made once
         self._topics: Topics | None = None
         self._page: str | None = None
@@ -134,14 +139,16 @@ class ServedModel:
 def _search(served: ServedModel, q: tuple[str, ...], top: int, **options: Any) -> list[dict[str, Any]]:
     if not 1 <= len(q) <= MOST_TEXTS:
         raise Refused(400, f"give the text to search for as q, once to {MOST_TEXTS} times")
-    if top > MOST_ANSWERS:
-        raise Refused(400, f"top is at most {MOST_ANSWERS}, not {top}")
+    if len(q) * top > MOST_IN_ALL:
+        raise Refused(400, f"a request gets at most {MOST_IN_ALL:,} answers, not {len(q)} times {top}; lower top")
     return [result.as_dict() for result in find(served.model, list(q), top, **options)]
 
 
 def _topics(served: ServedModel, fields: tuple[str, ...]) -> dict[str, Any]:
     from spherevec.topics.persistence import describe
 
+    if len(set(fields)) < len(fields):
+        raise Refused(400, "by names a field twice; give each once")
     found = served.topics()
     return {**describe(found), "by": [breakdown(found, field).as_dict() for field in fields]}
 
@@ -159,7 +166,8 @@ class _Endpoint(NamedTuple):
 
 
 _query = click.Option(["--q"], multiple=True, required=True, help="What to search for.")
-_named = {one.opts[0].lstrip("-"): one for one in (*search.params, *topics.params, _query)}
+_top = click.Option(["--top"], type=click.IntRange(1, MOST_ANSWERS), default=10, help="How many answers.")
+_named = {one.opts[0].lstrip("-"): one for one in (*topics.params, *search.params, _query, _top)}
 _SEARCH = {name: _named[name] for name in ("q", "top", "where", "among", "mode", "subwords", "explain")}
 ENDPOINTS = {
     "/": _Endpoint(ServedModel.page, "The map of the model as a page."),
@@ -168,6 +176,7 @@ ENDPOINTS = {
     "/info": _Endpoint(lambda served: served.model.describe(), "What the model holds and how it was trained."),
     "/openapi.json": _Endpoint(lambda served: openapi(), "This description."),
 }
+_AS_OPTION = re.compile(f"--({'|'.join([*_SEARCH, 'by'])})\\b")  # how messages of the commands name a parameter
 
 
 class Service:
@@ -176,7 +185,7 @@ class Service:
     def __init__(self, folder: Path, token: str | None = None) -> None:
         self._folder, self._token = folder, token
         self._served = ServedModel(folder)
-        self._looked, self._loading = time.monotonic(), False
+        self._looked, self._loading, self._fault = time.monotonic(), False, ""
         # Threads that search at the same time wait for each other's Python code: one alone answers more, and sooner.
         self._searches, self._others = ThreadPoolExecutor(1), ThreadPoolExecutor(max(2, usable_cores()))
 
@@ -185,25 +194,31 @@ class Service:
         try:
             from starlette.applications import Starlette
             from starlette.exceptions import HTTPException
+            from starlette.requests import ClientDisconnect
             from starlette.routing import Route
         except ImportError:
             raise MissingExtraError("serving a model", "serve") from None
 
         async def refused(request: Request, error: Any) -> Response:
             line = error.format_message() if isinstance(error, click.UsageError) else " ".join(str(error).split())
-            fault = {"error": getattr(error, "detail", line)}
-            return _response(fault, getattr(error, "status_code", 400), getattr(error, "headers", None))
+            status, path = getattr(error, "status_code", 400), request.scope["path"]
+            if isinstance(error, HTTPException):
+                line = f"nothing at {path!r:.60}; there are {', '.join([*ENDPOINTS, '/infer'])}"
+                if status == 405:
+                    line = f"{path} does not take {request.method}; use {'GET' if path in ENDPOINTS else 'POST'}"
+            return _response({"error": _AS_OPTION.sub(r"\1", line)}, status, getattr(error, "headers", None))
 
         routes = [Route(path, self._get) for path in ENDPOINTS]
         routes.append(Route("/infer", self._post, methods=["POST"]))
-        kinds = (HTTPException, Refused, click.UsageError, SpherevecError)
+        kinds = (HTTPException, ClientDisconnect, Refused, click.UsageError, SpherevecError)
         return Starlette(routes=routes, exception_handlers=dict.fromkeys(kinds, refused))
 
     def _check_access(self, request: Request) -> None:
         """The token, as a bearer token or as the password that a browser asks for; without one, only this machine."""
         if self._token is None:
             # A page of another site that points its own name at this machine must not read the documents.
-            if request.url.hostname not in _LOOPBACK:
+            named = _HOST.fullmatch(request.headers.get("host", "").lower())
+            if named is None or not _is_loopback(named[1].strip("[]")):
                 raise Refused(403, "without --token, requests must name localhost")
             return
         kind, _, sent = request.headers.get("authorization", "").partition(" ")
@@ -216,7 +231,7 @@ class Service:
 
     async def _get(self, request: Request) -> Response:
         self._check_access(request)
-        endpoint = ENDPOINTS[request.url.path]
+        endpoint = ENDPOINTS[request.scope["path"]]
         given = _parsed(endpoint, request)
         pool = self._searches if len(given.get("q", ())) == 1 else self._others
         return _response(await self._work(pool, partial(endpoint.answer, **given)))
@@ -251,10 +266,12 @@ class Service:
 
     def _reload(self) -> None:
         try:
-            self._served = ServedModel(self._folder)
+            self._served, self._fault = ServedModel(self._folder), ""
             tell(f"{self._folder}: loaded again")
         except (SpherevecError, OSError) as error:
-            tell(f"{self._folder}: cannot be loaded, the model before stays: {error}")
+            if str(error) != self._fault:  # it is tried again and again, since it may not be complete yet
+                tell(f"{self._folder}: cannot be loaded, the model before stays: {error}")
+            self._fault = str(error)
         finally:
             self._loading = False
 
@@ -315,7 +332,13 @@ def _parsed(endpoint: _Endpoint, request: Request) -> dict[str, Any]:
         if len(found) > 1 and not option.multiple:
             raise Refused(400, f"{name} is given {len(found)} times; give it once")
         value = found if option.multiple else found[0] if found else _default(option)
-        values[str(option.name)] = option.type_cast_value(_CONTEXT, value)
+        try:
+            values[str(option.name)] = option.type_cast_value(_CONTEXT, value)
+        except click.BadParameter:
+            wanted = _schema(option)
+            kinds = {"integer": f"a whole number from 1 to {MOST_ANSWERS}", "boolean": "true or false"}
+            kind = kinds.get(wanted["type"]) or f"one of {', '.join(wanted['enum'])}"
+            raise Refused(400, f"{name} must be {kind}, not {value!r:.60}") from None
     return values
 
 
