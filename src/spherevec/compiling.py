@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +32,10 @@ try:
     import numba
     from numba import _dynfunc
     from numba.core.caching import FunctionCache, IndexDataCacheFile
+    from numba.core.codegen import CPUCodeLibrary
     from numba.core.compiler import Compiler
+    from numba.core.cpu import CPUContext
+    from numba.core.typing import Context
 
     numba.config.CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")  # where Numba was imported before
 except (ValueError, RuntimeError) as error:
@@ -163,13 +167,44 @@ def read_only(array: Array) -> Array:
     return view
 
 
-class LinkedCompiler(Compiler):  # type: ignore[misc]
+# Names inside Numba that the compilers below change or call.
+_CHANGED = (
+    (Context, "resolve_function_type"),
+    (CPUContext, "get_executable"),
+    (CPUCodeLibrary, "_optimize_final_module"),
+    (CPUCodeLibrary, "_finalize_final_module"),
+    (CPUCodeLibrary, "_ensure_finalized"),
+    (_dynfunc, "make_function"),
+)
+
+
+class QuickCompiler(Compiler):  # type: ignore[misc]
+    """Finds the type of an operation once; Numba does so at each of its uses in a function, and several times over."""
+
+    def __init__(self, *state: Any) -> None:
+        super().__init__(*state)
+        context, known = self.state.typingctx, dict[Any, Any]()
+
+        def resolve(function: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+            if kws or not isinstance(function, numba.types.Function):
+                return context.resolve_function_type(function, args, kws)
+            found = known.get(key := (function, tuple(args)))
+            if found is None:
+                found = known[key] = context.resolve_function_type(function, args, kws)
+            return found
+
+        self.state.typingctx = copy(context)
+        self.state.typingctx.resolve_function_type = resolve
+
+
+class LinkedCompiler(QuickCompiler):
     """Compiles functions that only compiled ones call: they are optimised together with these, never by themselves."""
 
     def __init__(self, *state: Any) -> None:
         super().__init__(*state)
         context = self.state.targetctx
         self.state.library = library = context.codegen().create_library("linked")
+        library._optimize_final_module = lambda: None
         library._finalize_final_module = lambda: setattr(library, "_finalized", True)
 
         def without_code(library: Any, about: Any, environment: Any) -> Any:
@@ -177,6 +212,13 @@ class LinkedCompiler(Compiler):  # type: ignore[misc]
             return _dynfunc.make_function(about.lookup_module(), about.qualname, "", 0, environment, (library,))
 
         context.get_executable = without_code
+
+
+def compiler_options(inner: bool) -> dict[str, Any]:
+    """What makes Numba compile a function more quickly; nothing where a version of Numba lacks what that changes."""
+    if not all(hasattr(owner, name) for owner, name in _CHANGED):
+        return {}
+    return {"pipeline_class": LinkedCompiler if inner else QuickCompiler}
 
 
 def _share(dispatcher: Any) -> None:
@@ -201,9 +243,8 @@ def njit(*, inner: bool | None = None, **options: Any) -> Callable[[Callable[...
 
     def decorate(function: Callable[..., Any]) -> Any:
         within = function.__name__.startswith("_") if inner is None else inner
-        if within:
-            options["pipeline_class"] = LinkedCompiler
-        dispatcher = numba.njit(**options, no_cfunc_wrapper=True, no_cpython_wrapper=within)(function)
+        quick = {**options, **compiler_options(within)}
+        dispatcher = numba.njit(**quick, no_cfunc_wrapper=True, no_cpython_wrapper=within)(function)
         if within:
             if not numba.config.DISABLE_JIT:
                 _share(dispatcher)

@@ -9,9 +9,11 @@ import sys
 import textwrap
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import spherevec
+from spherevec import compiling
 from spherevec.training import runtime
 
 FILES = {
@@ -66,6 +68,33 @@ def test_an_edit_of_any_file_that_takes_part_is_noticed(tmp_path):
     (package / "ops.py").write_text(edited)
     os.utime(package / "ops.py", (1, 1))
     assert run(tmp_path) == (24, 0)
+
+
+def test_another_numba_than_known_compiles_as_numba_does(monkeypatch):
+    """A version without one of the names that the quicker compilers change: the same results, by the plain compiler."""
+
+    def results():
+        @compiling.njit(nogil=True)
+        def _half(x):
+            return x / 2
+
+        @compiling.njit(nogil=True)
+        def kernel(numbers):
+            total = 0.0
+            for number in numbers:
+                total += _half(number) + max(number, 2) * max(number, 2)
+            return total
+
+        return kernel._compiler.pipeline_class, kernel(np.arange(9.0)), kernel(np.arange(9))
+
+    quick, *expected = results()
+    monkeypatch.setattr(compiling, "_CHANGED", (*compiling._CHANGED, (compiling.CPUCodeLibrary, "renamed")))
+    plain, *found = results()
+    assert compiling.compiler_options(inner=True) == {} and (quick, plain) == (
+        compiling.QuickCompiler,
+        compiling.Compiler,
+    )
+    assert found == expected
 
 
 @pytest.mark.parametrize(("name", "value"), [("NUMBA_NUM_THREADS", "0"), ("NUMBA_NUM_THREADS", "-3")])

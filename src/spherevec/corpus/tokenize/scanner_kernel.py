@@ -31,8 +31,10 @@ SKIN_FIRST, SKIN_LAST = ch.SKIN_TONES
 TAG_FIRST, TAG_LAST = ch.TAGS
 NEWLINE, QUOTE, COMMA, DASH, POINT, PLUS, SHARP, AT = (ord(character) for character in "\n',-.+#@")
 
+compiled = njit(nogil=True, cache=True, _nrt=False)  # allocates nothing
 
-@njit(nogil=True, cache=True)
+
+@compiled
 def _code_point(data, i):
     """The code point and its length in bytes of the character at `i`; the text is valid UTF-8."""
     lead = int(data[i])
@@ -46,7 +48,7 @@ def _code_point(data, i):
     return high | (int(data[i + 2]) & 0x3F) << 6 | int(data[i + 3]) & 0x3F, 4
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _put(arena, k, code):
     """Write `code` as UTF-8 at `k`; returns the position after it."""
     if code < 0x80:
@@ -67,7 +69,7 @@ def _put(arena, k, code):
     return k + 2
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _character(data, i, packed):
     """Kind, lower case, code point and size of the character at `i`."""
     code, size = _code_point(data, i)
@@ -75,18 +77,18 @@ def _character(data, i, packed):
     return entry >> ch.KIND_SHIFT, entry & ch.CODE_MASK, code, size
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _kind(data, i, packed):
     return packed[_code_point(data, i)[0]] >> ch.KIND_SHIFT
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _is_wordlike(data, i, packed):
     kind = _kind(data, i, packed)
     return kind == ch.WORD or kind == ch.MARK
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _spells(data, i, word):
     """Whether `word`, in lower case, stands at `i` in any case."""
     for j in range(len(word)):
@@ -96,14 +98,14 @@ def _spells(data, i, word):
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _pointed(data, i, packed):
     """Whether "net" or "js" stands behind the point at `i`."""
     size = 3 if _spells(data, i + 1, b"net") else 2 if _spells(data, i + 1, b"js") else 0
     return size > 0 and not _is_wordlike(data, i + 1 + size, packed)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _email(data, i, traits):
     """Where the host of the e-mail address at `i` begins and ends, or 0, 0."""
     at = i
@@ -123,7 +125,7 @@ def _email(data, i, traits):
     return (begin, end) if point < end else (0, 0)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _url(data, i, traits, packed):
     """Where the host of the URL at `i` begins and ends, and where the URL ends; the sentence's punctuation left out."""
     host = i
@@ -161,7 +163,7 @@ def _url(data, i, traits, packed):
     return host + 4 if stop - host > 4 and _spells(data, host, b"www.") else host, stop, end
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _write(data, begin, end, packed, arena, k):
     """Write the lower case of `data[begin:end]`, without what is ignored; returns the position after it."""
     while begin < end:
@@ -172,7 +174,7 @@ def _write(data, begin, end, packed, arena, k):
     return k
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _write_emoji(data, i, packed, arena, k):
     """Write the emoji at `i` and what belongs to it; returns the positions after it in the text and in the arena."""
     _, _, code, size = _character(data, i, packed)
@@ -191,7 +193,7 @@ def _write_emoji(data, i, packed, arena, k):
             return i, k
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _cluster_end(data, i, packed):
     """Where the character at `i` ends, with its marks."""
     i += _code_point(data, i)[1]
@@ -202,7 +204,7 @@ def _cluster_end(data, i, packed):
     return i
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _write_word(data, first, traits, packed, rules, prefixed, arena, begin):
     """Write the word at `first`, behind its prefix; returns the positions after it in the text and in the arena."""
     i, start, k = first, begin + prefixed, begin + prefixed
@@ -262,7 +264,7 @@ def _write_word(data, first, traits, packed, rules, prefixed, arena, begin):
     return i, k
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _write_special(data, i, word_end, covered, traits, packed, rules, arena, begin):
     """Write the word at `i`, whatever it is, or pass over the character there.
 
@@ -310,7 +312,7 @@ def _write_special(data, i, word_end, covered, traits, packed, rules, arena, beg
     return i + size, begin, ch.OTHER if breaks else ch.SPACE, 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _find_slot(slots, starts, arena, begin, end, code):
     """The slot that holds `arena[begin:end]`, whose hash is `code`, or the free slot where it belongs."""
     mask = len(slots) - 1
@@ -330,7 +332,7 @@ def _find_slot(slots, starts, arena, begin, end, code):
     return place
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena, ids, ends, cursor):
     """Number the words of a block of UTF-8 text; false when the table is full: enlarge it and call again.
 
@@ -417,7 +419,7 @@ def scan_block(data, traits, lower, packed, rules, slots, starts, counts, arena,
     return finished
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def rehash(old_slots, slots):
     """Move every word to the larger, empty `slots`."""
     mask = len(slots) - 1
@@ -430,7 +432,7 @@ def rehash(old_slots, slots):
             slots[place] = slot
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def renumber(ids, ends, numbers, marks, new_ids, new_ends):
     """Replace each id by its number, dropping those with number -1; returns how many remain.
 
@@ -460,7 +462,7 @@ SUSPECT = 255  # in the table of combining classes: the character may be changed
 NEAR = 64  # segments with a gap of fewer bytes are normalised together
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def unnormalised(data, places, classes, segments):
     """Find the stretches between white space that may be outside NFC; returns how many there are.
 

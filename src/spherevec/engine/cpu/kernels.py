@@ -18,7 +18,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from spherevec.compiling import LinkedCompiler, njit
+from spherevec.compiling import compiler_options, njit
 from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE
 from spherevec.engine.cpu.overlay_ops import Overlay, OwnRows, count_move, peek_row, prefetch_row, row_of
 from spherevec.engine.cpu.vector_ops import (
@@ -737,7 +737,7 @@ def train_unit(unit, corpus, vectors, scratch, sums, peers, settings):
     """Train a unit by the kernel that belongs to the type of `scratch`; for compiled code only."""
 
 
-@overload(train_unit, jit_options=_OPTIONS | {"pipeline_class": LinkedCompiler})
+@overload(train_unit, jit_options=_OPTIONS | compiler_options(inner=True))
 def _train_unit(unit, corpus, vectors, scratch, sums, peers, settings):
     return UNIT_KERNELS[scratch.instance_class]
 
