@@ -50,7 +50,6 @@ PARTS = {
     "save": "spherevec.model.folder:save",
     "· write files": "spherevec.model.folder:write_files",
     "· · one file": "spherevec.storage.checksums:_written",
-    "· · one checksum": "spherevec.storage.checksums:_digest",
     "· sync again": "spherevec.storage.files:sync",
 }
 

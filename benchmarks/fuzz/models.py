@@ -73,7 +73,7 @@ def _some_terms() -> Any:
     ids, offsets = np.array([0, 1, 0, 2, 1], np.int32), np.array([0, 4, 5], np.int64)
     with tempfile.TemporaryDirectory() as scratch:
         hashes = np.array([3, 2**63], np.uint64)
-        return count_terms(ids, offsets, 3, Path(scratch), (hashes, np.array([0, 1], np.int32)))
+        return count_terms(ids, offsets, np.array([2, 2, 1]), Path(scratch), (hashes, np.array([0, 1], np.int32)))
 
 
 def _model_seeds() -> list[bytes]:

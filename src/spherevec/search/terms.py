@@ -14,12 +14,13 @@ import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.errors import FormatError
+from spherevec.storage.files import SpillFile
 from spherevec.storage.memory import drop_pages
 from spherevec.storage.tensors import goes_back, read_tensors, write_tensors
 from spherevec.threads import in_order
@@ -27,12 +28,14 @@ from spherevec.threads import in_order
 _TOKENS_COUNTED = 1 << 19  # at a time
 _CHECKED_AT_ONCE = 1 << 22
 _LEAST_COUNTED = 1 << 17
-_POSTINGS_HELD = 1 << 23  # at a time, of 5 bytes each
+_PAIRS_SORTED = 1 << 20  # at a time, a document and a word each
+_LEAST_SORTED = 1 << 18
 _READ_INTO_MEMORY = 1 << 22  # bytes: a smaller file is no burden
 _TYPES = {
     "starts": "<i8", "words": "<i4", "counts": "<i4", "places": "<i8", "rows": "<i4", "often": "u1", "lengths": "<i4",
     "rare_hashes": "<u8", "rare_rows": "<i4",
 }  # fmt: skip
+_PAIR = np.dtype([("word", "<i4"), ("row", "<i4"), ("often", "u1")])
 
 
 class DocumentTerms:
@@ -146,78 +149,114 @@ class DocumentTerms:
 def count_terms(
     ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
-    n_words: int,
+    word_counts: NDArray[np.int64],
     folder: Path,
     rare: tuple[NDArray[np.uint64], NDArray[np.int32]] | None = None,
     threads: int = 1,
 ) -> DocumentTerms:
-    """Count the words of an encoded corpus in bounded memory.
+    """Count the words of an encoded corpus in bounded memory, and in time proportional to its length.
 
     Args:
         ids, offsets: document d has the words ids[offsets[d]:offsets[d + 1]].
+        word_counts: (v,) about how often each word occurs, by which the work is divided.
         folder: where the arrays are collected; what is large stays there, mapped.
         rare: hashes of dropped words, sorted, and the rows they are in.
         threads: how many to use; the result is the same for any number.
     """
-    from scipy.sparse import csr_array
-
     n = len(offsets) - 1
-    starts, pairs_of_word = np.zeros(n + 1, np.int64), np.zeros(n_words, np.int64)
-    # All threads together hold about as many words as one would.
-    chunks = _ranges(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
-
-    def count(_: int, chunk: tuple[int, int]) -> Any:
-        first, last = chunk
-        own = ids[offsets[first] : offsets[last]]
-        parts = (np.ones(len(own), np.int32), np.array(own), offsets[first : last + 1] - offsets[first])
-        counted = csr_array(parts, shape=(last - first, n_words))
-        counted.sum_duplicates()
-        drop_pages(own)
-        return counted
-
-    words_file, counts_file = folder / "terms-words.bin", folder / "terms-counts.bin"
-    with words_file.open("wb") as words_out, counts_file.open("wb") as counts_out:
-        for (first, last), counted in zip(chunks, in_order(chunks, count, threads), strict=True):
-            pairs_of_word += np.bincount(counted.indices, minlength=n_words)
-            starts[first + 1 : last + 1] = starts[first] + counted.indptr[1:]
-            words_out.write(counted.indices.astype(np.int32, copy=False).data)
-            counts_out.write(counted.data.data)
-    words, counts = _stored(words_file, np.int32), _stored(counts_file, np.int32)
-    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_word)])
-
-    def sort_by_word(_: int, span: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        low, high = span
-        cursors = places[low:high] - places[low]
-        rows = np.empty(int(places[high] - places[low]), np.int32)
-        often = np.empty(len(rows), np.uint8)
-        for first, last in chunks:
-            here = slice(int(starts[first]), int(starts[last]))
-            parts = (counts[here], words[here], starts[first : last + 1] - starts[first])
-            own = csr_array(parts, shape=(last - first, n_words))[:, low:high].tocsc()
-            each = np.diff(own.indptr)
-            at = np.arange(own.nnz) + np.repeat(cursors - own.indptr[:-1], each)
-            rows[at], often[at] = first + own.indices, np.minimum(own.data, 255)
-            cursors += each
-            for array in parts[:2]:
-                drop_pages(array)
-        return rows, often
-
-    rows_file, often_file = folder / "terms-rows.bin", folder / "terms-often.bin"
-    with rows_file.open("wb") as rows_out, often_file.open("wb") as often_out:
-        spans = _ranges(places, max(1, _POSTINGS_HELD // threads))
-        for own_rows, own_often in in_order(spans, sort_by_word, threads):
-            rows_out.write(own_rows.data)
-            often_out.write(own_often.data)
-    rows, often = _stored(rows_file, np.int32), _stored(often_file, np.uint8)
+    occurrences = np.concatenate([np.zeros(1, np.int64), np.cumsum(word_counts)])
+    shares = _ranges(occurrences, max(_LEAST_SORTED, _PAIRS_SORTED // threads))
+    # By document, in the order of the text; by word only within each chunk, until all chunks are counted.
+    with SpillFile(folder / "terms-spill.bin") as spill:
+        starts, spilled = _count_chunks(ids, offsets, len(word_counts), shares, folder, spill, threads)
+        places = _sort_by_word(spilled, spill.path, shares, len(word_counts), folder, threads)
     lengths = np.diff(offsets).astype(np.int32)
     hashes, rare_rows = rare if rare is not None else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
     lengths += np.bincount(rare_rows, minlength=n).astype(np.int32)
-    return DocumentTerms(
-        {
-            "starts": starts, "words": words, "counts": counts, "places": places, "rows": rows, "often": often,
-            "lengths": lengths, "rare_hashes": hashes, "rare_rows": rare_rows,
-        }
-    )  # fmt: skip
+    large = ("words", "counts", "rows", "often")
+    tensors: dict[str, NDArray[Any]] = {name: _stored(folder / f"terms-{name}.bin", _TYPES[name]) for name in large}
+    tensors |= {"starts": starts, "places": places, "lengths": lengths, "rare_hashes": hashes, "rare_rows": rare_rows}
+    return DocumentTerms(tensors)
+
+
+class _SpilledChunk(NamedTuple):
+    """The pairs of some documents, sorted by word."""
+
+    position: int  # of the first pair in the file
+    ends: NDArray[np.int64]  # (shares + 1,) where those of each share of the words begin, and the last end
+
+
+def _count_chunks(
+    ids: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    n_words: int,
+    shares: list[tuple[int, int]],
+    folder: Path,
+    spill: SpillFile,
+    threads: int,
+) -> tuple[NDArray[np.int64], list[_SpilledChunk]]:
+    """Count the words of each document into two files, and spill the pairs of both; returns `starts` and the chunks."""
+    from scipy.sparse import csr_array
+
+    # All threads together hold about as many words as one would.
+    chunks = _ranges(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
+    edges = np.array([0, *(high for _, high in shares)])
+    every_word = np.arange(n_words, dtype=np.int32)
+
+    def count(_: int, chunk: tuple[int, int]) -> tuple[Any, _SpilledChunk]:
+        first, last = chunk
+        own = ids[offsets[first] : offsets[last]]
+        parts = (np.ones(len(own), np.int32), np.array(own), offsets[first : last + 1] - offsets[first])
+        by_document = csr_array(parts, shape=(last - first, n_words))
+        by_document.sum_duplicates()
+        drop_pages(own)
+        by_word = by_document.tocsc()
+        pairs = np.empty(by_word.nnz, _PAIR)
+        pairs["word"] = np.repeat(every_word, np.diff(by_word.indptr))
+        pairs["row"], pairs["often"] = first + by_word.indices, np.minimum(by_word.data, 255)
+        position = spill.append(pairs.view(np.uint8).data)
+        return by_document, _SpilledChunk(position, by_word.indptr[edges].astype(np.int64))
+
+    starts, spilled = np.zeros(len(offsets), np.int64), []
+    with (folder / "terms-words.bin").open("wb") as words_out, (folder / "terms-counts.bin").open("wb") as counts_out:
+        for (first, last), (counted, chunk) in zip(chunks, in_order(chunks, count, threads), strict=True):
+            starts[first + 1 : last + 1] = starts[first] + counted.indptr[1:]
+            words_out.write(counted.indices.astype(np.int32, copy=False).data)
+            counts_out.write(counted.data.data)
+            spilled.append(chunk)
+    return starts, spilled
+
+
+def _sort_by_word(
+    spilled: list[_SpilledChunk], path: Path, shares: list[tuple[int, int]], n_words: int, folder: Path, threads: int
+) -> NDArray[np.int64]:
+    """Write the rows of each word and how often they hold it into two files; returns `places`."""
+    from scipy.sparse import coo_array
+
+    size = _PAIR.itemsize
+
+    def sort(_: int, share: int) -> Any:
+        low, high = shares[share]
+        found = b"".join(
+            os.pread(file.fileno(), int(ends[share + 1] - ends[share]) * size, position + int(ends[share]) * size)
+            for position, ends in spilled
+        )
+        pairs = np.frombuffer(found, _PAIR)
+        rows = int(pairs["row"].max(initial=0)) + 1
+        # Chunks come in the order of the text, so the rows of a word ascend.
+        return coo_array((pairs["often"], (pairs["word"] - low, pairs["row"])), shape=(high - low, rows)).tocsr()
+
+    documents_of_word = np.zeros(n_words + 1, np.int64)
+    with (
+        path.open("rb") as file,
+        (folder / "terms-rows.bin").open("wb") as rows_out,
+        (folder / "terms-often.bin").open("wb") as often_out,
+    ):
+        for (low, high), sorted_pairs in zip(shares, in_order(range(len(shares)), sort, threads), strict=True):
+            documents_of_word[low + 1 : high + 1] = np.diff(sorted_pairs.indptr)
+            rows_out.write(sorted_pairs.indices.astype(np.int32, copy=False).data)
+            often_out.write(sorted_pairs.data.data)
+    return np.cumsum(documents_of_word)
 
 
 def _ranges(offsets: NDArray[np.int64], size: int) -> list[tuple[int, int]]:

@@ -94,12 +94,13 @@ def write_files(folder: Path, contents: Mapping[str, Content]) -> dict[str, dict
 
 def _written(path: Path, content: Content) -> dict[str, Any]:
     digest = hashlib.sha256()
-    with path.open("w+b", buffering=0) as file:
+    with path.open("w+b", buffering=0) as file, ThreadPoolExecutor(1, thread_name_prefix="spherevec") as hashing:
         for piece in content():
-            digest.update(piece)
+            hashed = hashing.submit(digest.update, piece)  # takes as long as writing does
             left = memoryview(piece)
             while left:
                 left = left[file.write(left) :]
+            hashed.result()
         os.fsync(file.fileno())
         size, whole = os.fstat(file.fileno()).st_size, digest.hexdigest()
         return {"bytes": size, "sha256": whole, "sample": sample(file) if size > SMALL_FILE else whole}

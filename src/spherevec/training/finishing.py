@@ -201,7 +201,7 @@ def counted_terms(corpus: EncodedCorpus, workdir: str | Path | None, threads: in
     try:
         with working_folder(workdir) as folder:  # what is mapped from it lives on without a name
             rare = corpus.rare_words()
-            return count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), folder, rare, threads)
+            return count_terms(corpus.ids, corpus.offsets, corpus.vocabulary.counts, folder, rare, threads)
     except SpherevecError as error:
         reason = str(error)
     except OSError as error:

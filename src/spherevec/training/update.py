@@ -170,7 +170,7 @@ class Update:
         terms = None
         if self.model.terms is not None:
             ids, offsets = self.new.ids, self.new.offsets
-            terms = count_terms(ids, offsets, len(self.words.vocabulary), self.folder, self._rare_words())
+            terms = count_terms(ids, offsets, self.words.vocabulary.counts, self.folder, self._rare_words())
         table = self.table if self.table is not None else DocumentTable.of_ids(None, self.new.n_documents)
         added = {"docs": docs, "documents": table.take(self.documents.rows), "terms": terms}
         return self.model.edit_documents(self._edit, added, **changes)

@@ -18,7 +18,9 @@ DOCUMENTS, WORDS = 2000, 60
 def collection(tmp_path_factory):
     rng = np.random.default_rng(1)
     ids = rng.zipf(1.4, 10 * DOCUMENTS).clip(max=WORDS).astype(np.int32) - 1
-    terms = count_terms(ids, np.arange(0, len(ids) + 1, 10), WORDS, tmp_path_factory.mktemp("terms"))
+    terms = count_terms(
+        ids, np.arange(0, len(ids) + 1, 10), np.bincount(ids, minlength=WORDS), tmp_path_factory.mktemp("terms")
+    )
     centres = rng.standard_normal((20, 12))
     vectors = normalize(centres[rng.integers(20, size=DOCUMENTS)] + 0.8 * rng.standard_normal((DOCUMENTS, 12)))
     return np.asarray(vectors, np.float32), LexicalIndex(terms)
