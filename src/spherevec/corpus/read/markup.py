@@ -8,8 +8,9 @@ import email.policy
 import html
 import re
 from collections.abc import Iterator
-from email.message import EmailMessage
+from email.message import Message
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any, BinaryIO
 
 from spherevec.corpus.read.options import AUTO
@@ -35,11 +36,9 @@ _LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
 
 # Python's parser of headers takes time that grows with the square of their length, and recurses into comments.
 _LONGEST_HEADER = 2000  # bytes
-_MOST_PARTS = 100
-_CONTENT_HEADER = re.compile(rb"^content-[a-z-]+:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_MOST_HEADERS = 10_000
+_MOST_PARTS = 100  # that are looked at: the text of a mail is among the first
 _HEADER = re.compile(rb"^[^\s:]+:[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
-_NESTED = re.compile(rb"^content-type:\s{0,9}(?:multipart|message)/", re.IGNORECASE | re.MULTILINE)
-_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n")
 
 
 class _PageText:
@@ -66,7 +65,7 @@ class _PageText:
 
     def text(self, text: str) -> None:
         if self._in_title:
-            self.title.append(text)
+            self.title += [text] if text else []
         elif not self._silent:
             self.parts.append(text)
 
@@ -173,8 +172,9 @@ def _mails(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _email_row(file: InputFile, content: bytes, name: str, place: str | None = None, number: int = 1) -> Row:
-    message = email.message_from_bytes(_bounded(content, place or str(file.path)), policy=email.policy.default)
-    assert isinstance(message, EmailMessage)
+    place = place or str(file.path)
+    mail = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    message = email.message_from_bytes(_head_and_rest(mail, place)[0])
     headers: dict[str, Any] = {"path": name, **{field: _header(message, field) for field in EMAIL_FIELDS}}
     if headers["date"]:
         try:
@@ -182,18 +182,58 @@ def _email_row(file: InputFile, content: bytes, name: str, place: str | None = N
         except (ValueError, TypeError, OverflowError):
             headers["date"] = None
     subject = headers["subject"] or ""
-    text = _body(message)
+    text = _body(mail, place)
     return _row(file, f"{subject}\n{text}" if subject else text, subject, headers, place, number)
 
 
-def _bounded(mail: bytes, place: str) -> bytes:
-    """A mail with short headers and without comments in those that describe its parts, of which there are not many."""
-    if sum(1 for _ in _NESTED.finditer(mail)) > _MOST_PARTS:
-        raise UnreadableError(f"{place}: over {_MOST_PARTS} nested parts; remove it")
-    mail = _CONTENT_HEADER.sub(lambda match: match[0][:_LONGEST_HEADER].replace(b"(", b" "), mail)
-    end = _END_OF_HEADERS.search(mail)
-    split = end.start() if end else len(mail)
-    return _HEADER.sub(lambda match: match[0][:_LONGEST_HEADER], mail[:split]) + mail[split:]
+def _head_and_rest(part: bytes, place: str) -> tuple[bytes, bytes]:
+    """The headers of a mail, or of a part of one, none of them long; and what follows them."""
+    head, blank, rest = part.partition(b"\n\n")
+    head, headers = _HEADER.subn(lambda header: header[0][:_LONGEST_HEADER], head)
+    if headers > _MOST_HEADERS:
+        raise UnreadableError(f"{place}: over {_MOST_HEADERS:,} headers; remove it")
+    return head, blank + rest
+
+
+def _body(mail: bytes, place: str) -> str:
+    """The plain text of a mail, or what its web page says: the first that is no attachment.
+
+    Python's parser gets no parts within parts: it would look at each line once for each level, and recurse.
+    """
+    waiting, page = [mail], None
+    for _ in range(_MOST_PARTS):
+        if not waiting:
+            break
+        part = waiting.pop()
+        head, rest = _head_and_rest(part, place)
+        described = email.message_from_bytes(head)
+        kind, subkind = described.get_content_maintype(), described.get_content_subtype()
+        if kind == "multipart":
+            parts = _parts(part, described.get_boundary())
+            waiting += parts[:1] if subkind == "related" else parts[::-1]
+        elif kind == "text" and (part is mail or described.get_content_disposition() != "attachment"):
+            if subkind == "html":
+                page = head + rest if page is None else page
+            elif subkind == "plain" or part is mail:
+                return _content(head + rest)
+    if page is None and waiting:
+        raise UnreadableError(f"{place}: no text among its first {_MOST_PARTS} parts; remove it")
+    return "" if page is None else html_text(_content(page))[1]
+
+
+def _parts(mail: bytes, boundary: str | None) -> list[bytes]:
+    """The first parts of a mail, which lines with its boundary begin and end."""
+    if not boundary:
+        return []
+    line = re.compile(rb"\n--" + re.escape(boundary.encode(errors="surrogateescape")) + rb"(--)?[ \t]*(?=\n|\Z)")
+    parts, begin = [], -1
+    for found in islice(line.finditer(mail), _MOST_PARTS + 1):
+        if begin >= 0:
+            parts.append(mail[begin : found.start()])
+        begin = found.end() + 1
+        if found[1]:
+            return parts
+    return parts if begin < 0 or len(parts) == _MOST_PARTS else [*parts, mail[begin:]]
 
 
 def _row(
@@ -207,25 +247,21 @@ def _row(
     return row if "title" in row.roles else row._replace(roles={**row.roles, "title": title})
 
 
-def _header(message: EmailMessage, name: str) -> str | None:
+def _header(message: Message, name: str) -> str | None:
+    raw = next((value for key, value in message.raw_items() if key.lower() == name), None)
     try:
-        value = message[name]
+        value = None if raw is None else email.policy.default.header_fetch_parse(name, raw)
     except Exception:  # the library's parser of addresses fails on some broken ones
         return None
     return None if value is None else " ".join(str(value).split())
 
 
-def _body(message: EmailMessage) -> str:
-    """The plain text of a mail, or what its web page says."""
-    try:
-        part = message.get_body(("plain", "html")) or message
-    except (LookupError, ValueError, AttributeError):  # a broken attachment
-        part = message
+def _content(mail: bytes) -> str:
+    """What a mail, or a part of one, says that is text."""
+    part = email.message_from_bytes(mail)
     payload = part.get_payload(decode=True)
-    if not isinstance(payload, bytes) or part.get_content_maintype() != "text":
-        return ""
-    text = _decoded(payload, part.get_content_charset() or "utf-8", "replace")
-    return html_text(text)[1] if part.get_content_subtype() == "html" else text
+    assert isinstance(payload, bytes)
+    return _decoded(payload, part.get_content_charset() or "utf-8", "replace")
 
 
 def _decoded(content: bytes, encoding: str, errors: str) -> str:
