@@ -331,6 +331,7 @@ WRONG_COMMANDS = {
     "search {words} a1": "this model has no documents",
     "neighbors {model}": "give a word",
     "neighbors {model} a111": "no vector for 'a111'; did you mean",
+    "neighbors {model} 17": "that is the id of a document: use --doc 17",
     "neighbors {model} --doc 240": "no document has the id '240'; ids are from 0 to 239",
     "neighbors {model} --doc none": "no document has the id 'none'",
     "neighbors {words} --doc 1": "without documents",

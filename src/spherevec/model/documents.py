@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.read.options import KINDS, ROLES, KeptField
-from spherevec.corpus.table.field_types import MISSING_DATE, as_microseconds, as_number
+from spherevec.corpus.table.field_types import MISSING_DATE, as_microseconds, as_number, iso_date
 from spherevec.corpus.table.records import (
     TABLE_ROLES,
     column_arrays,
@@ -162,7 +162,10 @@ class _Column:
         if missing:
             return np.asarray(cells == MISSING_DATE if self.kind == "date" else np.isnan(cells.astype(np.float64)))
         if self.kind == "number":
-            return np.asarray(cells == self._number(value))
+            ends = str(value).split("..", 1)
+            if len(ends) == 1:
+                return np.asarray(cells == self._number(value))
+            return np.asarray((cells >= self._number(ends[0])) & (cells <= self._number(ends[1])))
         first, end = self._period(value)
         return np.asarray((cells >= first) & (cells < end))
 
@@ -171,7 +174,7 @@ class _Column:
         value = value.item() if isinstance(value, np.generic) else value
         number = as_number(value.strip()) if isinstance(value, str) else value
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise ConfigError(f"field {self.name!r} holds numbers; {value!r:.40} is none")
+            raise ConfigError(f"field {self.name!r} holds numbers, and {value!r:.40} is not one: write 10.5 or 10..20")
         if abs(number) > sys.float_info.max:  # a whole number that no cell reaches
             return math.inf if number > 0 else -math.inf
         return number
@@ -183,8 +186,13 @@ class _Column:
             first, _, last = value.partition("..")
             return self._period(first)[0], self._period(last)[1]
         moment = as_microseconds(value, months=True)
+        if moment is None and isinstance(value, str) and (value := iso_date(value) or value):
+            moment = as_microseconds(value)
         if moment is None:
-            raise ConfigError(f"field {self.name!r} holds dates; {value!r:.40} is none: write 2024-11-30")
+            raise ConfigError(
+                f"field {self.name!r} holds dates, and {value!r:.40} is not one, or may be read in two ways: "
+                "write 2024-11-30"
+            )
         unit = _PERIODS.get(len(value.strip())) if isinstance(value, str) else None
         if unit is None:
             return moment, moment + 1
@@ -321,7 +329,7 @@ class DocumentTable:
         Args:
             conditions: a value for each field; a list stands for any of its values. A field's name may end with a
                 comparison: `{"created>=": "2024-01-01", "length<": 100, "team!=": "sales"}`. `id` is a field as well.
-                A date without a day or a month is that whole year or month, and `2024-01..2024-03` is a range.
+                A date without a day or a month is that whole year or month; `2024-01..2024-03` and `10..20` are ranges.
         """
         if not isinstance(conditions, Mapping):
             raise ConfigError(f"conditions come as a dict such as {{'team': 'billing'}}, not {conditions!r:.60}")

@@ -22,6 +22,8 @@ UNITS = {"year": "Y", "month": "M", "week": "W", "day": "D"}
 SIGNIFICANT = 0.05
 # More different values than this are no groups.
 _MOST_GROUPS = 1000
+# Numbers of more different values than this are grouped into ranges.
+_MOST_NUMBERS, _RANGES = 12, 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +32,7 @@ class Breakdown:
 
     Attributes:
         field: the field that makes the groups, and its unit where it is a date.
-        groups: the values of the field, sorted.
+        groups: the values of the field, or ranges of numbers, sorted.
         numbers: the topics' numbers.
         titles: the topics' titles.
         counts: (groups, topics), documents.
@@ -106,14 +108,21 @@ def break_down(
     numbers: list[int],
     titles: list[str],
     *,
+    order: NDArray[Any] | None = None,
     ordered: bool = False,
 ) -> Breakdown:
-    """Topics in the groups of documents with the same value; those without a value or a topic are left out."""
+    """Topics in the groups of documents with the same value; those without a value or a topic are left out.
+
+    Args:
+        order: what the groups are sorted by, one for each document; by default their names.
+    """
     cells = np.asarray(values, dtype=str)
     known = (cells != "") & (labels >= 0)
     if not known.any():
         raise ConfigError(f"field {field!r} is empty in all documents; choose another field")
-    groups, codes = np.unique(cells[known], return_inverse=True)
+    keys = cells if order is None else order
+    _, first, codes = np.unique(keys[known], return_index=True, return_inverse=True)
+    groups = cells[known][first]
     if len(groups) > _MOST_GROUPS:
         raise ConfigError(f"field {field!r} has {len(groups):,} different values, which are no groups; choose another")
     counts = np.zeros((len(groups), len(numbers)), np.int64)
@@ -123,13 +132,32 @@ def break_down(
     return Breakdown(field, [str(one) for one in groups], numbers, titles, counts, more, fewer, trend, p_trend, ordered)
 
 
-def cell_texts(values: NDArray[Any]) -> list[str]:
-    """Cells as text; '' where one is missing."""
+def groups_of(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """The name of the group of each cell, '' where it is missing, and what the groups are sorted by if not by name.
+
+    Numbers of many different values are grouped into ranges of about as many documents.
+
+    >>> groups_of(np.arange(100.0))[0][[0, 19, 20, 99]].tolist()
+    ['0..19', '0..19', '20..39', '80..99']
+    """
     if values.dtype.kind == "M":
-        return ["" if np.isnat(cell) else str(cell.astype("datetime64[D]")) for cell in values]
-    if values.dtype.kind == "f":
-        return ["" if np.isnan(cell) else f"{cell:g}" for cell in values]
-    return ["" if cell is None else str(cell) for cell in values.tolist()]
+        return np.where(np.isnat(values), "", values.astype("datetime64[D]").astype(str)), None
+    if values.dtype.kind not in "if":
+        return np.array(["" if cell is None else str(cell) for cell in values.tolist()]), None
+    known = values == values  # not NaN
+    different, codes = np.unique(values[known], return_inverse=True)
+    first = np.arange(len(different))  # of each group, among the different values
+    if len(different) > _MOST_NUMBERS:
+        parts = np.quantile(codes, np.arange(_RANGES) / _RANGES, method="higher")
+        first = np.unique(parts)
+    last = np.append(first[1:], len(different)) - 1
+    ends = [
+        [f"{value:g}" if values.dtype.kind == "f" else str(value) for value in different[at]] for at in (first, last)
+    ]
+    names = [low if low == high else f"{low}..{high}" for low, high in zip(*ends, strict=True)]
+    order = np.full(len(values), -1)
+    order[known] = np.searchsorted(first, codes, side="right") - 1
+    return np.array([*names, ""])[order], order
 
 
 def periods(field: str, values: NDArray[Any], unit: str) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spherevec.errors import ConfigError
 from spherevec.topics import edits, views
-from spherevec.topics.breakdown import Breakdown, break_down, cell_texts, periods
+from spherevec.topics.breakdown import Breakdown, break_down, groups_of, periods
 from spherevec.topics.components import Assignment
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
 from spherevec.topics.graph import Labels
@@ -327,8 +327,12 @@ class Topics:
         return np.asarray(shares / np.where(total > 0, total, 1), np.float32)
 
     def by(self, field: str) -> Breakdown:
-        """The topics in groups of documents with the same value of a field, and what is typical of each group."""
-        return break_down(field, cell_texts(self._column(field)), self.labels, self.numbers, self.titles)
+        """The topics in groups of documents with the same value of a field, and what is typical of each group.
+
+        Numbers of many different values are grouped into five ranges.
+        """
+        names, order = groups_of(self._column(field))
+        return break_down(field, names, self.labels, self.numbers, self.titles, order=order)
 
     def over(self, field: str, unit: str = "month") -> Breakdown:
         """The topics over time, by a field of dates: what is typical of a period, what rises and falls.

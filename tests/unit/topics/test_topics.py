@@ -18,7 +18,7 @@ from spherevec.model import KeyedVectors
 from spherevec.model.parts import StoredTopics
 from spherevec.sphere import normalize
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
-from spherevec.topics.breakdown import break_down, holm, periods
+from spherevec.topics.breakdown import break_down, groups_of, holm, periods
 from spherevec.topics.documents import shuffled_documents
 from spherevec.topics.levels import Level, choose_counts, finest_stable
 from spherevec.topics.names import name_directions, priors, spread
@@ -258,6 +258,24 @@ def test_kept_with_the_model(model: Model, topics: Topics, tmp_path: Path) -> No
             loaded.topics()
     finally:
         model.kept_topics = None
+
+
+def test_numbers_are_grouped_by_value_or_into_ranges() -> None:
+    few = np.array([10, 2, 2, 5])
+    names, order = groups_of(few)
+    assert names.tolist() == ["10", "2", "2", "5"] and order is not None and order.tolist() == [2, 0, 0, 1]
+    prices = np.append(np.random.default_rng(1).lognormal(3, 1, 500).round(2), np.nan)
+    names, order = groups_of(prices)
+    assert order is not None and names[-1] == ""
+    for group in range(5):
+        low, _, high = names[order == group][0].partition("..")
+        inside = prices[order == group]
+        assert (inside.min(), inside.max()) == (float(low), float(high)) and 95 <= len(inside) <= 105
+    groups = break_down("price", names, np.zeros(501, np.int32), [0], ["all"], order=order).groups
+    assert sorted(groups, key=lambda group: float(group.partition("..")[0])) == groups
+    # Half of the values are the same: fewer ranges, each value in one of them.
+    skewed = np.append(np.zeros(300), np.arange(1.0, 301))
+    assert len(set(groups_of(skewed)[0])) == 3
 
 
 def test_by_field_and_over_time(topics: Topics) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import spherevec
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.readers import open_source
 from spherevec.errors import ConfigError, CorpusError
 
 SETTINGS = {"vector_size": 8, "epochs": 1, "min_count": 1, "threads": 1, "progress": False}
@@ -53,6 +55,13 @@ def test_an_update_reads_the_columns_of_the_model(model, tmp_path, form, add_onl
     assert len(grown.documents.rows_where({"created": "2024-02-03"})) == 55
     saved = grown.update(rows(60, 3), add_only=True, threads=1, progress=False)  # and so does the next one
     assert saved.documents.title(57) == "Head 62" and len(saved.docs) == 58
+
+
+def test_replayed_text_has_its_titles(model):
+    text = open_source(rows(0, 2), ReadOptions(**COLUMNS).text_only())
+    assert [document.split()[:2] for document in text.all()] == [["Head", "0"], ["Head", "1"]]
+    grown = model.update(rows(30), replay=iter(rows(0)), threads=1, progress=False)
+    assert len(grown.docs) == 60
 
 
 def test_a_saved_model_knows_its_columns(model, tmp_path):

@@ -18,7 +18,7 @@ from spherevec.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from spherevec.model import Model
-    from spherevec.model.keyed_vectors import Key
+    from spherevec.model.keyed_vectors import Key, UnknownKeyError
     from spherevec.search.results import SearchResults
 
 _CONDITION = re.compile(r"(?!!=)([^=<>]+?)(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
@@ -152,14 +152,26 @@ def neighbors(
     found += [_documents_like(model, folder, identifier, how["top"]) for identifier in documents]
     if unknown and not found:
         if not subwords:
-            unknown[0].add_note("--subwords guesses the vector of a word from its spelling")
+            hint = _document_hint(model, unknown[0]) or "--subwords guesses the vector of a word from its spelling"
+            unknown[0].add_note(hint)
         raise unknown[0]
     for fault in unknown:
-        display.tell(str(fault))
+        display.tell("; ".join(filter(None, (str(fault), _document_hint(model, fault)))))
     for one in found:
         if "guessed" in one:
             console.tell(f"{one['query']!r} is not known to the model: its vector is a guess from its spelling")
     console.result(found, lambda: _print_neighbors(found))
+
+
+def _document_hint(model: Model, unknown: UnknownKeyError) -> str:
+    """What to say where an unknown word is the id of a document."""
+    from spherevec.model.documents import UnknownDocumentError
+
+    try:
+        known = model.documents is not None and model.documents.row_of(str(unknown.key)) >= 0
+    except UnknownDocumentError:
+        known = False
+    return f"that is the id of a document: use --doc {unknown.key}" if known else ""
 
 
 def _words_like(model: Model, word: str, top: int, spellings: bool) -> dict[str, Any]:

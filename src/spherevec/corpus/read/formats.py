@@ -30,6 +30,7 @@ class Format:
         untyped: its cells have no types: text may spell a number.
         begins: what standard input begins with if it is of this format.
         split: how machines share a file: by "lines", by "row groups", or not at all.
+        options: reading options that are for it alone.
     """
 
     name: str
@@ -41,10 +42,11 @@ class Format:
     untyped: bool = False
     begins: bytes = b""
     split: str | None = None
+    options: tuple[str, ...] = ()
 
 
 TEXT = Format("text", (".txt", ".md", ".text"), fields=False, split="lines")
-CSV = Format("CSV", (".csv", ".tsv", ".tab", ".psv"), tables.csv_rows, untyped=True)
+CSV = Format("CSV", (".csv", ".tsv", ".tab", ".psv"), tables.csv_rows, untyped=True, options=("delimiter", "ragged"))
 EMAIL = Format("e-mail", (".eml",), markup.email_rows, "mail", one_document=True)
 FORMATS = [
     TEXT,
@@ -52,7 +54,7 @@ FORMATS = [
     Format("JSON lines", (".jsonl", ".ndjson"), tables.jsonl_rows, begins=b"{", split="lines"),
     Format("JSON", (".json",), tables.json_rows, "record", begins=b"["),
     Format("Parquet", (".parquet",), tables.parquet_rows, "row", split="row groups"),
-    Format("spreadsheet", (".xlsx", ".ods"), tables.sheet_rows, "row"),
+    Format("spreadsheet", (".xlsx", ".ods"), tables.sheet_rows, "row", options=("sheet",)),
     Format("HTML", (".html", ".htm", ".xhtml"), markup.html_rows, "page", one_document=True),
     EMAIL,
     Format("mbox", (".mbox",), markup.mbox_rows, "mail"),

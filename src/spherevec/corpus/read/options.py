@@ -198,8 +198,8 @@ class ReadOptions:
         return replace(self, text_field=None, keep=(), **_NO_COLUMNS)
 
     def text_only(self) -> ReadOptions:
-        """The same, but nothing is kept beside the text."""
-        return replace(self, ids=False, keep=(), keep_text=0, **_NO_COLUMNS)
+        """The same, but nothing is kept beside the text, which the title is part of."""
+        return replace(self, ids=False, keep=(), keep_text=0, **{**_NO_COLUMNS, "title_field": self.title_field})
 
     @property
     def given(self) -> dict[str, Any]:

@@ -289,6 +289,10 @@ def _open_files(
     if plain and options.wants_fields:
         tables = ", ".join(one.endings[0] for one in formats.FORMATS if one.fields and not one.one_document)
         raise CorpusError(f"{plain.path}: {options.wants_fields} needs a table such as {tables}; leave it out")
+    for name, value in options.given.items():
+        of = next((one for one in formats.FORMATS if name in one.options), None)
+        if of is not None and all(item.format is not of and item.path != STDIN for item in items):
+            notes.append(f"{items[0].path}: {name}={value!r} is for {', '.join(of.endings)} files: it has no effect")
     sizes = [item.size for item in items]
     meter = Meter(total=None if None in sizes else sum(one for one in sizes if one is not None))
     name = str(items[0].path) if len(items) == 1 else "the corpus"

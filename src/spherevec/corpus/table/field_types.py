@@ -108,6 +108,17 @@ def date_as(text: str, form: str) -> int | None:
         return None
 
 
+def iso_date(text: str) -> str | None:
+    """A date that can be read in one way only, in ISO 8601; None for others.
+
+    >>> iso_date("25.02.2024"), iso_date("Feb 25, 2024"), iso_date("2/3/2024")
+    ('2024-02-25', '2024-02-25', None)
+    """
+    readings = {_as_iso(text.strip(), form) for form in (DAY_FIRST, MONTH_FIRST)}
+    dates = [one for one in readings if as_microseconds(one) is not None]
+    return dates[0] if len(dates) == 1 else None
+
+
 def _as_iso(text: str, form: str) -> str:
     """A date with the day or the month first in ISO 8601; '' where it is none."""
     if match := _DIGITS.match(text):

@@ -97,6 +97,17 @@ def test_one_sheet_is_read(written):
         list(read_documents(path, text_field="text", sheet="third"))
 
 
+def test_a_sheet_of_a_table_without_sheets_is_told(tmp_path):
+    path = tmp_path / "table.jsonl"
+    path.write_text('{"text": "one"}\n')
+    source = open_source(path, ReadOptions(text_field="text", sheet="first", ragged="skip"))
+    assert list(source.all()) == ["one"]
+    assert source.notes == [
+        f"{path}: sheet='first' is for .xlsx, .ods files: it has no effect",
+        f"{path}: ragged='skip' is for .csv, .tsv, .tab, .psv files: it has no effect",
+    ]
+
+
 def test_a_column_that_is_not_there(written):
     with pytest.raises(CorpusError, match=r"no field 'body'; choose text_field=NAME among .*'text', .*'2024'"):
         list(read_documents(written({"posts": ROWS}), text_field="body"))
