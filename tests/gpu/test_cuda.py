@@ -389,3 +389,22 @@ def test_vectors_that_do_not_fit_are_refused_with_the_arithmetic(monkeypatch):
     monkeypatch.setattr(runtime, "memGetInfo", lambda: (2000, 4000))
     with pytest.raises(SpherevecError, match=r"8 vectors of 104 floats .* need 0.00 GiB, the GPU has 0.00 GiB free"):
         cuda.CudaBackend(data, TrainConfig())
+
+
+@needs_gpu
+@pytest.mark.parametrize("dimension", [2, 5, 100])
+def test_random_directions_are_those_of_a_numpy_twin(dimension):
+    data = plain_data(zipf_documents(np.random.default_rng(3)), 60)
+    backend = cuda.CudaBackend(data, TrainConfig(vector_size=dimension, seed=7))
+    backend.fill()
+    pairs = -(-dimension // 2)
+    rows = 2 * 60 + data.documents
+    golden, whole = 0x9E3779B97F4A7C15, 2**64
+    random = [oracle.mix((oracle.mix(7) + pair * golden) % whole) for pair in range(rows * pairs)]
+    radius = np.sqrt(-2 * np.log([((one >> 40) % 2**32 + 1) / 2**24 for one in random]))
+    angle = np.pi * np.array([one % 2**32 / 2**31 for one in random])
+    normal = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).reshape(rows, -1)[:, :dimension]
+    expected = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    found = np.concatenate([backend.read(table, 0, 10**9) for table in TABLES])
+    assert np.abs(found - expected).max() < 1e-5
+    assert np.linalg.norm(expected.mean(axis=0)) < 0.2

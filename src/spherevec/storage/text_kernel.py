@@ -8,7 +8,7 @@ import numpy as np
 
 from spherevec.compiling import njit
 
-_NEWLINE, _RETURN, _SPACE, _TAB = 10, 13, 32, 9
+_RETURN, _SPACE, _TAB = 13, 32, 9
 
 
 @njit(nogil=True, cache=True)
@@ -30,10 +30,11 @@ def hash_texts(offsets: Any, arena: Any, hashes: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def line_beginnings(block: Any, characters: Any, taken: Any, out: Any, ends: Any) -> Any:
+def line_beginnings(block: Any, newlines: Any, characters: Any, taken: Any, out: Any, ends: Any) -> Any:
     """Copy the first `characters` characters of each line of a UTF-8 block to `out`.
 
     Args:
+        newlines: where they are in the block.
         taken: characters already taken of the line that the block begins in.
         ends: gets how much of `out` is filled at each newline.
 
@@ -41,20 +42,25 @@ def line_beginnings(block: Any, characters: Any, taken: Any, out: Any, ends: Any
         how much of `out` is filled, and the characters taken of the line that the block ends in.
     """
     filled = 0
-    line = 0
-    for byte in block:
-        if byte == _NEWLINE:
-            ends[line] = filled
-            line += 1
-            taken = 0
-        elif byte != _RETURN and taken <= characters:
+    start = 0
+    for line in range(len(newlines) + 1):
+        stop = newlines[line] if line < len(newlines) else len(block)
+        for place in range(start, stop):
+            byte = block[place]
+            if byte == _RETURN:
+                continue
             if byte == _TAB:
                 byte = np.uint8(_SPACE)
             if taken == 0 and byte == _SPACE:
                 continue
             if (byte & 0xC0) != 0x80:  # the first byte of a character
                 taken += 1
-            if taken <= characters:
-                out[filled] = byte
-                filled += 1
+            if taken > characters:
+                break
+            out[filled] = byte
+            filled += 1
+        if line < len(newlines):
+            ends[line] = filled
+            taken = 0
+            start = stop + 1
     return filled, taken

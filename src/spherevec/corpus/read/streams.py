@@ -374,6 +374,9 @@ class _Decoder:
             self._check_western(self._last, raw)
             self._last = raw[-4:]
         state = self._decoder.getstate()
+        if self._as_it_is and not state[0] and raw.isascii():
+            self._lines += newlines_in(raw)
+            return raw
         try:
             text = self._decoder.decode(raw, final)
         except UnicodeDecodeError as error:
@@ -409,7 +412,7 @@ class _Decoder:
 
 def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the corpus") -> Iterator[bytes]:
     """Join and cut pieces to blocks of about `size` bytes that end at white space, so never inside a word."""
-    held: list[bytes] = []
+    held: list[bytes | memoryview] = []
     held_size, line = 0, b""  # the end of the line that the last piece ends in
     for piece in pieces:
         held.append(piece)
@@ -417,7 +420,7 @@ def blocks(pieces: Iterable[bytes], size: int = BLOCK_SIZE, name: str = "the cor
         cut = _safe_cut(line, piece) if held_size >= size else 0
         line = b"" if piece.endswith(b"\n") else (line + piece[-_LONGEST_MARKUP:])[-_LONGEST_MARKUP:]
         if cut:
-            held[-1] = piece[:cut]
+            held[-1] = memoryview(piece)[:cut]  # not copied twice
             yield b"".join(held)
             held, held_size = [piece[cut:]], len(piece) - cut
         elif held_size > LONGEST_TEXT:

@@ -98,12 +98,13 @@ class RecordBuilder(ExitStack):
     def add_lines(self, block: bytes) -> None:
         """Text in which a newline ends a document; a block may end anywhere."""
         data = np.frombuffer(block, np.uint8)
-        ends = np.empty(np.count_nonzero(data == _NEWLINE), np.int64)
+        newlines = np.flatnonzero(data == _NEWLINE)
+        ends = np.empty(len(newlines), np.int64)
         if self._texts is not None:
             from spherevec.storage.text_kernel import line_beginnings
 
             out = np.empty(len(data), np.uint8)
-            filled, self._taken = line_beginnings(data, self.options.keep_text, self._taken, out, ends)
+            filled, self._taken = line_beginnings(data, newlines, self.options.keep_text, self._taken, out, ends)
             self._texts.extend(out[:filled], ends)
         for column in self._roles.values():
             column.extend(np.zeros(0, np.uint8), np.zeros(len(ends), np.int64))

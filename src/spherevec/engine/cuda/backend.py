@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
@@ -39,7 +38,6 @@ RESIDENT_SHARE = 0.8  # of the memory that the vectors leave free which the ids 
 ROWS_ADDED = 1 << 20  # vectors in one go
 ROWS_COPIED = 1 << 16  # between host and device in one go
 COPYING_THREADS = 4  # new memory of the host takes longer than the copy itself
-ROWS_MADE = 1 << 14  # of random numbers, by one thread in one go
 ROUNDS = 4  # a launch has so many segments of full length for every team, at least
 WORDS_A_TEAM = 8  # and the vocabulary so many words
 # How far those teams may move the row together, if they agree: the most that learning rate times concentration times
@@ -141,20 +139,13 @@ class CudaBackend:
         self._training.synchronize()
 
     def fill(self) -> None:
-        """Random directions for every vector, made by all threads of the host and normalised here."""
-        width, loading = self._layout.width, threading.Lock()
-
-        def load(first: int) -> None:
-            last = min(first + ROWS_MADE, self._zero_row)
-            rng = np.random.default_rng((self._config.seed, first))
-            numbers = rng.standard_normal((last - first, width), dtype=np.float32)
-            with loading, self._training:
-                self._vectors[first:last, :width] = self._cupy.asarray(numbers)
-                self._training.synchronize()
-
-        with ThreadPoolExecutor(self._config.thread_count, thread_name_prefix="spherevec") as pool:
-            for _ in pool.map(load, range(0, self._zero_row, ROWS_MADE)):
-                pass
+        """Random directions for every vector, made and normalised on the device."""
+        rows, width = self._zero_row, self._layout.width
+        with self._training:
+            self._module.get_function("fill_random")(
+                *_grid(rows * -(-width // 2)),
+                (self._vectors, np.int64(rows), np.int32(width), np.uint64(self._config.seed)),
+            )
         self._unit_rows = False
         self._normalise_all()
 

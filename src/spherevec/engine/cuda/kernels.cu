@@ -1216,6 +1216,18 @@ extern "C" __global__ void __launch_bounds__(32 * TEAM, BLOCKS) train(
 #endif
 
 // Bring rows back to length 1: one warp a row, all lanes of it, whatever the team.
+// Random directions: pairs of independent normal numbers (Box and Muller), which `normalise` brings to length 1.
+extern "C" __global__ void fill_random(float* vectors, i64 rows, int width, u64 key) {
+    i64 pair = (i64)blockIdx.x * blockDim.x + threadIdx.x, pairs = (width + 1) / 2;
+    if (pair >= rows * pairs) return;
+    u64 random = mix(mix(key) + pair * GOLDEN);
+    float radius = sqrtf(-2.f * logf(((u32)(random >> 40) + 1) * 0x1p-24f)), sine, cosine;
+    sincospif((u32)random * 0x1p-31f, &sine, &cosine);
+    float* at = vectors + pair / pairs * STRIDE + 2 * (pair % pairs);
+    at[0] = radius * cosine;
+    if (2 * (pair % pairs) + 1 < width) at[1] = radius * sine;
+}
+
 extern "C" __global__ void normalise(float* vectors, i64 rows) {
     i64 row = ((i64)blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
