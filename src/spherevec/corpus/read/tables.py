@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from codecs import iterdecode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -374,16 +376,21 @@ def _sheet_cells(file: InputFile) -> Iterator[Any]:
     limit = DecompressionLimit(path)
     code = f"import sys\n{getsource(_print_sheet)}\n_print_sheet(*sys.argv[1:3], int(sys.argv[3]))"
     command = [sys.executable, "-P", "-c", code, str(path.absolute()), file.options.sheet or "", str(size)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stderr is not None
+    # Errors go to a file: they may quote long cells, and a pipe that nobody reads would stop the process.
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        assert process.stdout is not None
         try:
             while line := process.stdout.readline(LONGEST_RECORD + 1):
                 if len(line) > LONGEST_RECORD:
                     raise CorpusError(f"{path}: a row of over {LONGEST_RECORD >> 20} MB; split it")
                 limit.add(len(line), size)
                 yield json.loads(line, object_hook=lambda cell: datetime.fromisoformat(cell["date"]))
-            last = process.stderr.read()[-2000:].decode(errors="replace").strip().rpartition("\n")[2]
             status = process.wait()
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - (1 << 20)))
+            last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
             if status < 0 or "MemoryError" in last:  # a limit has ended it
                 raise UnreadableError(f"{path}: needs more memory or time than its size allows; save the sheet as .csv")
             if status:

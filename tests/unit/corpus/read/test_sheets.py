@@ -131,13 +131,17 @@ def far_cell(path):
     book.save(path)
 
 
-def bomb(path):
+def write_cells(path, cells):
+    """Rows of further cells, as XML."""
     write_xlsx(path, {"posts": ROWS})
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         text = archive.read("xl/worksheets/sheet1.xml").decode()
-        cell = f'<c t="inlineStr"><is><t>x{" " * 40_000}x</t></is></c>'
-        rows = "".join(f'<row r="{number}">{cell}</row>' for number in range(9, 2000))
+        rows = "".join(f'<row r="{number}">{cell}</row>' for number, cell in enumerate(cells, 9))
         archive.writestr("xl/worksheets/sheet1.xml", text.replace("</sheetData>", f"{rows}</sheetData>"))
+
+
+def bomb(path):
+    write_cells(path, [f'<c t="inlineStr"><is><t>x{" " * 40_000}x</t></is></c>'] * 2000)
 
 
 def cut_short(path):
@@ -155,6 +159,7 @@ def damaged(path):
 HOSTILE = {
     "far.xlsx": far_cell,
     "bomb.xlsx": bomb,
+    "quoted.xlsx": lambda path: write_cells(path, [f'<c t="{"q" * 300_000}"><v>1</v></c>']),  # by a long error
     "cut.xlsx": cut_short,
     "damaged.xlsx": damaged,
     "text.xlsx": lambda path: path.write_text("id,text\n1,no spreadsheet\n"),
