@@ -11,6 +11,7 @@ import numpy as np
 
 from spherevec.corpus.tokenize.tokenizer import WORDS, Tokenizer
 from spherevec.errors import MissingExtraError
+from spherevec.io.binary import write_npy
 from spherevec.io.text import write_rows
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.storage.csv_file import guarded
@@ -68,6 +69,7 @@ def write_spacy(folder: Path, vectors: KeyedVectors, names: Sequence[str]) -> No
         strings=vocabulary.strings, data=np.array(vectors.vectors), keys=keys, name="spherevec"
     )
     vocabulary.to_disk(folder)
+    write_npy(folder / "vectors", vectors, names)  # the same again: spaCy does not notice if they did not fit
 
 
 def write_sentence_transformers(

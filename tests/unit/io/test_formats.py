@@ -142,11 +142,12 @@ class TestWriting:
         with pytest.raises(SpherevecError, match="is a folder"):
             export_vectors(words, tmp_path, "word2vec", overwrite=True)
 
+    @pytest.mark.parametrize(("count", "dim"), [(500, 5), (20, 45)])  # far too long, and a little
     @pytest.mark.parametrize("name", list(FORMATS))
-    def test_a_disk_that_fills_up_leaves_what_was_there(self, words, tmp_path, name):
+    def test_a_disk_that_fills_up_leaves_what_was_there(self, words, tmp_path, name, count, dim):
         for module in {"parquet": ["pyarrow"], "spacy": ["spacy"]}.get(name, []):
             pytest.importorskip(module)
-        many = KeyedVectors([f"w{i}" for i in range(500)], unit(500))
+        many = KeyedVectors([f"w{i}" for i in range(count)], unit(count, dim))
         export_vectors(words, tmp_path / "out", name)
 
         def content():
