@@ -198,8 +198,8 @@ def _count_chunks(
     """Count the words of each document into two files, and spill the pairs of both; returns `starts` and the chunks."""
     from scipy.sparse import csr_array
 
-    # All threads together hold about as many words as one would.
-    chunks = _ranges(offsets, max(_LEAST_COUNTED, _TOKENS_COUNTED // threads))
+    # All threads together hold about as many words as one would, but each chunk also costs as much as the vocabulary.
+    chunks = _ranges(offsets, max(_LEAST_COUNTED, n_words, _TOKENS_COUNTED // threads))
     edges = np.array([0, *(high for _, high in shares)])
     every_word = np.arange(n_words, dtype=np.int32)
 

@@ -124,7 +124,7 @@ def _train_corpus(corpus: EncodedCorpus, config: TrainConfig, options: Options) 
         config = config.with_(min_count=corpus.summary.min_count)
     options.check_space(len(corpus.vocabulary), corpus.n_documents, config)
     processor_trains, count = DEVICES[config.device].uses_processor, config.thread_count
-    with ThreadPoolExecutor(1, thread_name_prefix="spherevec") as pool:
+    with ThreadPoolExecutor(2, thread_name_prefix="spherevec") as pool:
         terms = smoother = None
         if config.documents:
             terms = pool.submit(counted_terms, corpus, options.workdir, count)
