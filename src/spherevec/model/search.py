@@ -181,23 +181,26 @@ def _rows_with(model: Model, query: Query, rows: Int64 | None) -> tuple[Int64 | 
     permitted[slice(None) if rows is None else rows] = True
     unsure = 0
     for phrase in query.phrases:
-        held, cut = _holders(model, lexical, phrase)
+        held, cut = _holders(model, lexical, phrase, permitted)
         permitted &= held | cut
         unsure += int(np.count_nonzero(cut & permitted))
     for phrase in query.excluded:
-        permitted &= ~_holders(model, lexical, phrase)[0]
+        permitted &= ~_holders(model, lexical, phrase, permitted)[0]
     note = f"{unsure:,} documents hold the words of a phrase, but too little of their text is kept to see their order"
     return np.flatnonzero(permitted), note if unsure else ""
 
 
-def _holders(model: Model, lexical: LexicalIndex, phrase: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Masks (n,) of the documents that hold a phrase, and of those that may hold it."""
+def _holders(
+    model: Model, lexical: LexicalIndex, phrase: str, among: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Masks (n,) of the documents among some that hold a phrase, and of those that may hold it."""
     table, terms = model.documents, model.terms
     assert table is not None and terms is not None
     held, unsure = np.zeros((2, len(table)), np.bool_)
     wanted = tokenize(phrase, model.tokenizer)
     keys = [model.words.position(word) if word in model.words else word for word in wanted]
     rows = reduce(np.intersect1d, [lexical.holders(key) for key in keys]) if keys else np.zeros(0, np.int64)
+    rows = rows[among[rows]]
     if len(wanted) == 1:
         held[rows] = True
         return held, unsure

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import sphere
+from spherevec.errors import ConfigError
 from spherevec.search.lexical import K1, LexicalIndex, Match
 from spherevec.search.neighbors import ByteVectors, best_rows, exact_products
 
@@ -36,6 +37,7 @@ UNKNOWN_WORD = 0.5  # what a word without a vector gives
 BEST_MATCH_WEIGHT = 0.1  # of the document with the best BM25 score, for a query of up to so many different words:
 SHORT_QUERY = 6  # longer ones weigh as much more as they are longer, up to 1
 RARE = 0.5  # the rarity from which on a query of one word is answered by what holds it
+MOST_CONDITIONS = 32  # phrases and exclusions of a query: each may be looked up in all documents
 FEEDBACK = 5  # first answers that the query is moved towards
 FEEDBACK_SHARE = 0.3  # how far: 0 leaves the query alone, 1 replaces it by their mean
 
@@ -76,6 +78,11 @@ def parse_query(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         return str(phrase)
 
     words = _SPECIAL.sub(take, text)
+    if len(phrases) + len(excluded) > MOST_CONDITIONS:
+        raise ConfigError(
+            f"a query takes at most {MOST_CONDITIONS} phrases in quotation marks and excluded words, not "
+            f"{len(phrases) + len(excluded):,}; to search by a text, leave out its quotation marks"
+        )
     return " ".join(words.split()), tuple(phrases), tuple(excluded)
 
 

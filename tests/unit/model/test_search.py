@@ -229,6 +229,12 @@ def test_a_minus_excludes_and_quotation_marks_ask_for_a_phrase(model):
     assert "only excludes words" in model.search("-refund").note
 
 
+def test_phrases_and_exclusions_are_few(model):
+    for query in ('"a b" ' * 33, "-a " * 33):
+        with pytest.raises(ConfigError, match="at most 32 phrases in quotation marks and excluded words, not 33"):
+            model.search(query)
+
+
 def test_a_phrase_in_text_that_is_not_kept_is_said_to_be_unsure():
     texts = ["some words in front " * 20 + tail for tail in ("top speed", "speed top")] * 4
     model = spherevec.train(texts, min_count=1, vector_size=8, epochs=2, threads=1, keep_text=50)
