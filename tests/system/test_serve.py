@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -271,3 +271,26 @@ def test_it_closes_when_asked_to(model: Path, number: signal.Signals) -> None:
         process.send_signal(number)
         assert process.wait(timeout=900) == 0
         assert process.stderr is not None and process.stderr.read() == ""
+
+
+def test_clients_that_never_finish_neither_stop_others_nor_keep_it_from_closing(model: Path) -> None:
+    beginnings = [
+        b"",
+        b"GET /info HTTP/1.1\r\nHost: loc",
+        b"POST /infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200,  # and never reads the answers
+    ]
+    with serving(model) as (address, process), ExitStack() as stack:
+        host, port = address.removeprefix("http://").split(":")
+        for beginning in beginnings:
+            stack.enter_context(socket.create_connection((host, int(port)))).sendall(beginning)
+        assert get(f"{address}/search?q=cat").status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=900) == 0
+        assert process.stderr is not None and "Traceback" not in process.stderr.read()
+
+
+def test_headers_are_bounded(service: str) -> None:
+    with suppress(httpx.TransportError):  # the connection may be closed before all is sent
+        assert get(f"{service}/info", headers={"X-Long": "a" * 1_000_000}).status_code == 400
+    assert get(f"{service}/info").status_code == 200

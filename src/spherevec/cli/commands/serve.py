@@ -7,6 +7,7 @@ import base64
 import hmac
 import ipaddress
 import json
+import logging
 import re
 import socket
 import time
@@ -41,6 +42,7 @@ LARGEST_BODY = 1 << 22  # bytes
 MOST_TEXTS = 1000  # of a request
 MOST_ANSWERS = 1000  # to a query
 MOST_IN_ALL = 10_000  # answers to a request
+_SECONDS_TO_FINISH = 5  # what is being answered when the server is stopped
 _SECONDS_BETWEEN_LOOKS = 0.5  # at the model on the disk
 _HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::\d*)?")
 _DOCUMENTS_OF_TOPICS = 4
@@ -68,9 +70,11 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
         raise click.UsageError("the token is empty")
     uvicorn = import_extra("uvicorn", "serving a model", "serve")
     app = Service(folder, token).app()
-    config = uvicorn.Config(
-        app, host, port, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=5
-    )
+    # h11 bounds the length of headers, which a client sends before it shows its token.
+    quiet_log: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
+    config = uvicorn.Config(app, host, port, http="h11", timeout_graceful_shutdown=_SECONDS_TO_FINISH, **quiet_log)
+    # A client that is still being answered at the end is cut off; that is no defect.
+    logging.getLogger("uvicorn.error").addFilter(lambda one: not isinstance(_raised(one), asyncio.CancelledError))
     try:
         listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -86,6 +90,10 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
         tell(f"http://{shown}:{listener.getsockname()[1]}: serving {folder}; stop with Ctrl-C")
     with suppress(KeyboardInterrupt):  # raised again by the server once all requests are answered
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _raised(record: logging.LogRecord) -> BaseException | None:
+    return record.exc_info[1] if record.exc_info else None
 
 
 def _is_loopback(host: str) -> bool:
