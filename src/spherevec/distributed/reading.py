@@ -72,7 +72,7 @@ def read_on_workers(
         return None
     if reading.has_ids:
         raise ConfigError("ids= is for Python objects; files have fields: name one (id_field=NAME)")
-    splitter = tokenizer_of(tokenizer)
+    splitter = tokenizer_of(tokenizer).with_elisions("keep")
     # Part p is read by worker p modulo their number, round by round.
     rounds = [parts[start : start + pool.workers] for start in range(0, len(parts), pool.workers)]
     arguments = splitter, threads_a_worker(pool.ray, pool.workers), reading

@@ -16,7 +16,7 @@ from spherevec.corpus.tokenize.cleaning import TAG_NAMES
 from spherevec.corpus.tokenize.function_words import FUNCTION_WORDS
 from spherevec.corpus.tokenize.phrases import LONGEST
 from spherevec.corpus.tokenize.tokenizer import WHITESPACE, WORDS, Tokenizer
-from spherevec.corpus.tokenize.words import javascript_rules
+from spherevec.corpus.tokenize.words import ELISION, javascript_rules
 from spherevec.engine.sampling import UNIGRAM_POWER, keep_probabilities
 from spherevec.errors import ConfigError
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
@@ -222,6 +222,7 @@ def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
         "exact": tokenizer.name in (WORDS, WHITESPACE),
         "options": options,
         "rules": None if tokenizer.options is None else javascript_rules(tokenizer.options),
+        "elision": ELISION.pattern if tokenizer.drops_elisions else None,
         "ranges": None if options is None else _RANGES,
         "tags": None if options is None else {name.decode(): shown.decode() for name, shown in TAG_NAMES.items()},
         "particles": None if options is None else "".join(word for word in sorted(FUNCTION_WORDS) if len(word) == 1),

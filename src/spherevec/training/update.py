@@ -16,6 +16,7 @@ from spherevec.config import MIN_COUNT, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.corpus.count.encoded import Part, rewrite
 from spherevec.corpus.read.options import ReadOptions, listed, split_options, takes_options
+from spherevec.corpus.tokenize.tokenizer import tokenizer_of
 from spherevec.engine.fit import FitTables
 from spherevec.engine.sampling import keep_probabilities
 from spherevec.engine.schedule import CHUNK_ROWS
@@ -99,7 +100,9 @@ def update(
         working_folder(run_options.workdir) as folder,
         explain_os_errors(writing=folder),
     ):
-        how = {"tokenizer": model.tokenizer if tokenizer is None else tokenizer, "threads": config.thread_count}
+        splitter = model.tokenizer if tokenizer is None else tokenizer_of(tokenizer)
+        splitter = splitter.with_elisions("drop" if model.tokenizer.drops_elisions else "keep")
+        how = {"tokenizer": splitter, "threads": config.thread_count}
         how |= {"min_count": 1, "breaks": vocabulary_of(model).phrases}
         with opened.encode(source, folder / "new", reading=reading, **how) as corpus:
             _check_text(model, corpus, [kept.name for kept in reading.kept])
@@ -364,7 +367,7 @@ def _reading_of(model: Model, given: ReadOptions) -> ReadOptions:
 
 def _check_text(model: Model, corpus: EncodedCorpus, keep: Sequence[str]) -> None:
     """Refuse text that was split otherwise; name the columns that are new, and those to keep that are not there."""
-    ours, theirs = corpus.tokenizer, model.tokenizer
+    ours, theirs = corpus.tokenizer, model.tokenizer.with_elisions("keep")
     if (ours.name, ours.options) != (theirs.name, theirs.options):
         raise ConfigError(
             f"the model's text was split by {str(theirs)!r}, the new text by {str(ours)!r}; "

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.tokenize.phrases import PhraseFinder, phrases_of
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
+from spherevec.corpus.tokenize.words import ELISION
 from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.files import SpillFile
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -67,6 +68,29 @@ class CountedWords(NamedTuple):
         places = np.split(numbers, np.cumsum([len(part.counts) for part in parts])[:-1])
         firsts, total = order[begins], np.bincount(numbers, counts).astype(np.int64)
         return cls(cls(words, counts).at(firsts), total), hashes[firsts], places
+
+    @property
+    def elided(self) -> npt.NDArray[np.int64]:
+        """(words,), how many bytes of each are an elided word before it, such as "l'"."""
+        found = np.zeros(len(self.counts), np.int64)
+        apostrophes = np.flatnonzero(self.words.arena[: self.words.offsets[-1]] == ord("'"))
+        places = np.unique(np.searchsorted(self.words.offsets, apostrophes, "right") - 1)
+        for place, word in zip(places.tolist(), self.at(places), strict=True):
+            match = ELISION.match(word)
+            found[place] = len(match[0].encode()) if match else 0
+        return found
+
+    def without_elisions(self) -> CountedWords:
+        """The same words without elided ones before them; a word may be there several times.
+
+        Example:
+            >>> list(CountedWords(TextColumn.of(["l'eau", "eau", "don't"]), np.ones(3, int)).without_elisions().words)
+            ['eau', 'eau', "don't"]
+        """
+        elided, starts = self.elided, self.words.offsets
+        begins = np.repeat(starts[:-1] + elided, np.diff(starts))
+        kept = self.words.arena[: starts[-1]][np.arange(starts[-1]) >= begins]
+        return CountedWords(TextColumn(starts - np.concatenate([[0], np.cumsum(elided)]), kept), self.counts)
 
     def ranked(self, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Some places, the most frequent words first; equal counts in the order of their UTF-8 bytes.

@@ -42,7 +42,7 @@ class WordTable:
 
     def __init__(self, tokenizer: Tokenizer, first_words: int = _FIRST_WORDS) -> None:
         self._options = options = tokenizer.options
-        self._in_words = tokenizer.name == TOKENS
+        self._in_words, self._drops_elisions = tokenizer.name == TOKENS, tokenizer.drops_elisions
         tables = tables_that_cut_at(b"\n" + WORD_END if self._in_words else WHITE_SPACE)
         rules = [0] * len(kernel.RULES)
         if options is not None:
@@ -64,11 +64,12 @@ class WordTable:
         return self._counts[: self._n_words]
 
     def counted(self) -> CountedWords:
-        """All words, with their counts."""
+        """All words, with their counts; without elisions, a word may be there several times."""
         arena = self._arena[: self._starts[self._n_words]]
         if self._in_words:
             arena = np.where(arena == ord(NEWLINE_IN_WORD), np.uint8(ord("\n")), arena)
-        return CountedWords(TextColumn(self._starts[: self._n_words + 1], arena), self.counts)
+        found = CountedWords(TextColumn(self._starts[: self._n_words + 1], arena), self.counts)
+        return found.without_elisions() if self._drops_elisions else found
 
     def feed(self, block: bytes) -> TokenizedBlock:
         """Count the words of a block."""

@@ -54,6 +54,17 @@ class Tokenizer:
         """Whether blocks of text can be cut by compiled code."""
         return self.name in (WORDS, WHITESPACE)
 
+    @property
+    def drops_elisions(self) -> bool:
+        """Whether the l' of l'erreur and its like are left out."""
+        return self.options is not None and self.options.elisions == "drop"
+
+    def with_elisions(self, elisions: str) -> Tokenizer:
+        """The same tokenizer, whose option "auto" became "keep" or "drop" for a text."""
+        if self.options is None or self.options.elisions != "auto":
+            return self
+        return replace(self, options=replace(self.options, elisions=elisions))
+
     def words(self, text: str) -> list[str]:
         """The words of one text, as training saw them."""
         return [token.word for token in self.tokens(text)]

@@ -25,6 +25,13 @@ def _choice(default: str | bool, *choices: str) -> Any:
     return field(default=default, metadata={"choices": choices or (False, True)})
 
 
+# French, Italian and Catalan articles, pronouns and their like that have lost a vowel before another.
+ELISION = re.compile(
+    "(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|un|(?:a|co|da|de|ne|que|su)ll|quest)'(?=[aeiouyhàáâäæèéêëìíîïòóôöœùúûü])",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class TokenizerOptions:
     """The options of the tokenizer "words".
@@ -45,6 +52,9 @@ class TokenizerOptions:
             dictionary ("segment", which needs the extra cjk), into overlapping pairs of characters ("bigrams"), or
             not at all ("whole"). "auto" is the first of these where the extra is installed, the second elsewhere; the
             model stores which.
+        elisions: "drop" the l' of l'erreur, the d' of d'eau and their like before a vowel, or "keep" them. "auto" drops
+            them in a text that has many, as French, Italian and Catalan have; the model stores which. Workers that
+            read parts of a text keep them.
 
     Example:
         >>> TokenizerOptions(hyphens="join").hyphens
@@ -62,6 +72,7 @@ class TokenizerOptions:
     emails: str = _choice("host", "split", "keep", "host", "drop")
     html: bool = _choice(True)
     unspaced: str = _choice("auto", "bigrams", "segment", "whole", "auto")
+    elisions: str = _choice("auto", "keep", "drop", "auto")
 
     def __post_init__(self) -> None:
         for name, allowed in self.choices().items():
@@ -94,7 +105,10 @@ class TokenizerOptions:
 
     @classmethod
     def stored(cls, options: Any) -> TokenizerOptions:
-        """Options as a file holds them. One that is newer than the file has its default; an unknown one is refused."""
+        """Options as a file holds them. One that is newer than the file has its default; an unknown one is refused.
+
+        Where nothing is said of elisions, they were kept.
+        """
         if not isinstance(options, Mapping):
             raise FormatError("its tokenizer has no options; copy it again")
         unknown = sorted(map(str, set(options) - set(cls.choices())))
@@ -103,16 +117,18 @@ class TokenizerOptions:
                 f"its tokenizer has an option {unknown[0]!r:.40} that this release does not know; update it"
             )
         try:
-            return cls(**options)
+            return cls(**{"elisions": "keep", **options})
         except ConfigError as error:
             raise FormatError(f"its tokenizer is damaged: {error}") from None
 
     def __str__(self) -> str:
-        """What differs from the defaults, as `parse` reads it."""
+        """What differs from the defaults, as `parse` reads it; elisions that are kept are what most text has."""
         chosen = {option.name: (getattr(self, option.name), option.default) for option in fields(self)}
         spelled = {True: "on", False: "off"}
         return ",".join(
-            f"{name}={spelled.get(value, value)}" for name, (value, usual) in chosen.items() if value != usual
+            f"{name}={spelled.get(value, value)}"
+            for name, (value, usual) in chosen.items()
+            if value != usual and (name, value) != ("elisions", "keep")
         )
 
 
@@ -220,6 +236,8 @@ def scan(text: str, options: TokenizerOptions) -> list[Token]:
         elif not words and name != "passed" and not (name == "hyphen" and i == word_end):
             broken = True
         i = end
+    if options.elisions == "drop":
+        return [Token(ELISION.sub("", word, 1) if ELISION.match(word) else word, broken) for word, broken in tokens]
     return tokens
 
 

@@ -62,6 +62,7 @@ export function scan(text, description) {
   const characters = [...text];
   const kinds = characters.map((character) => kindOf(character, description)).join("");
   const rules = new RegExp(description.rules, "sy");
+  const elision = description.elision && new RegExp(`^${description.elision}`, "iu"); // the l' of l'erreur
   const tokens = [];
   let wordEnd = -1, broken = true;
   for (let i = 0, end; i < kinds.length; i = end) {
@@ -88,7 +89,7 @@ export function scan(text, description) {
       words = [characters.slice(i, end).filter((_, k) => kinds[i + k] !== "I").join("")];
     }
     for (const word of words) {
-      tokens.push({ word, broken });
+      tokens.push({ word: elision ? word.replace(elision, "") : word, broken });
       broken = false;
     }
     if (words.length && name !== "emoji" && name !== "flag") wordEnd = end;

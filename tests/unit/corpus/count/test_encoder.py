@@ -327,3 +327,31 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
         path.unlink()
     assert peaks[1] < peaks[0] + 25_000, f"peaks in kB: {peaks}"  # ids alone would be 60 MB more
     assert peaks[1] < 60_000, f"peaks in kB: {peaks}"
+
+
+class TestElisions:
+    FRENCH = ["l'erreur de lecture", "une erreur d'écriture et l’écriture", "aujourd'hui il n'est rien"] * 3
+
+    def words(self, texts, folder, **options):
+        with encode(texts, folder, min_count=1, **options) as corpus:
+            ids, words = corpus.ids.tolist(), corpus.vocabulary.words
+            return [words[number] for number in ids], corpus.tokenizer.options.elisions
+
+    @pytest.mark.parametrize("threads", [1, 2])
+    def test_a_text_that_has_many_loses_them(self, tmp_path, threads):
+        words, found = self.words(self.FRENCH, tmp_path / "auto", threads=threads)
+        assert found == "drop"
+        assert words[:8] == ["erreur", "de", "lecture", "une", "erreur", "écriture", "et", "écriture"]
+        assert "aujourd'hui" in words
+        how = "words:elisions=drop"
+        assert words == self.words(self.FRENCH, tmp_path / "drop", tokenizer=how, threads=threads)[0]
+        assert words == [word for text in self.FRENCH for word in tokenize(text, how)]
+
+    def test_any_other_text_keeps_them(self, tmp_path):
+        english = ["a coup d'etat"] + ["don't stop at five o'clock, it isn't over"] * 30
+        assert self.words(english, tmp_path / "english") == (
+            [word for text in english for word in tokenize(text)],
+            "keep",
+        )
+        words, found = self.words(self.FRENCH, tmp_path / "kept", tokenizer="words:elisions=keep")
+        assert (words[0], found) == ("l'erreur", "keep")
