@@ -303,7 +303,9 @@ class KeyedVectors:
         given = self._positions_of(wanted + unwanted)
         looked_at = _CANDIDATES * topn if families else topn
         found = self.similar_by_vector(total, looked_at, exclude=given, restrict=restrict)
-        return fold(found, [str(self.index_to_key[row]) for row in given], topn) if families else found
+        if not families:
+            return found
+        return fold(found, [str(self.index_to_key[row]) for row in given], topn, self.similarity)
 
     def similar_by_vector(
         self, vector: NDArray[Any], topn: int = 10, *, exclude: Sequence[int] = (), restrict: int | None = None
@@ -412,17 +414,25 @@ def _as_list(queries: Queries) -> list[Query]:
     return [queries]  # type: ignore[list-item]
 
 
-def fold(neighbors: Iterable[tuple[Any, float]], given: Sequence[str], topn: int) -> list[Family]:
+def fold(
+    neighbors: Iterable[tuple[Any, float]],
+    given: Sequence[str],
+    topn: int,
+    similarity: Callable[[str, str], float] = lambda one, other: 0.0,
+) -> list[Family]:
     """The first `topn` families among neighbours, nearest first; forms of the given words are left out.
+
+    Forms that differ by more than English endings are known by the `similarity` of two words.
 
     >>> fold([("doctors", 0.9), ("nurse", 0.8), ("nurses", 0.7), ("ward", 0.6)], ["doctor"], 2)
     [Family(key='nurse', cosine=0.8, forms=('nurses',)), Family(key='ward', cosine=0.6, forms=())]
     """
     families: list[Family] = []
     for key, cosine in neighbors:
-        if any(same_word(key, word) for word in given):
+        if any(same_word(key, word, similarity(key, word)) for word in given):
             continue
-        at = next((number for number, one in enumerate(families) if same_word(key, one.key)), None)
+        forms = (same_word(key, one.key, similarity(key, one.key)) for one in families)
+        at = next((number for number, is_form in enumerate(forms) if is_form), None)
         if at is not None:
             families[at] = families[at]._replace(forms=(*families[at].forms, key))
         elif len(families) < topn:

@@ -119,6 +119,13 @@ class Components:
         """The same components and cells, in other topics."""
         return replace(self, topic_of=np.asarray(new_topic_of, np.int64), cell_of=self.cells)
 
+    def without(self, topics: NDArray[np.bool_]) -> Components:
+        """The components without some of the topics (k,); the others are numbered anew, in their order."""
+        kept = ~topics[self.topic_of]
+        weights = self.weights[kept] / self.weights[kept].sum()
+        topic_of = (np.cumsum(~topics) - 1)[self.topic_of[kept]]
+        return replace(self, directions=self.directions[kept], weights=weights, topic_of=topic_of)
+
     def _likelihoods(self, vectors: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """The probability of each component for some of the vectors at a time, (n, c)."""
         for part, rows in self._blocks(vectors):

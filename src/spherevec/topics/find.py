@@ -25,6 +25,7 @@ from spherevec.topics.persistence import restored
 from spherevec.topics.state import Grouping, TopicState
 from spherevec.topics.titles import DEFAULT, Title, title_function
 from spherevec.topics.topics import Topics
+from spherevec.topics.weak_topics import weak_topics
 
 _FEWEST_DOCUMENTS = 4
 # What other libraries call k.
@@ -96,8 +97,12 @@ def find_topics(
         if names is None:
             shuffled = None if model.document_terms is None or model.fit is None else without_structure
             found = find_components(vectors, counts, seed, threads, shuffled)
+            components, above = found.components, found.above
+            if counts is None:
+                weak = weak_topics(model, documents, components)
+                components, above = components.without(weak), [renumbered(group_of[~weak]) for group_of in above]
             more: dict[str, Any] = {"levels": tuple(found.levels), "title_method": titles}
-            return _by_size(model, documents, found.components, found.above, **more)
+            return _by_size(model, documents, components, above, **more)
         if levels is not None:
             raise ConfigError("levels and names exclude each other; indent names in a file to have two levels")
         given = _checked_names(model, names, only_names, examples or {}, subwords)

@@ -9,7 +9,7 @@ function words and words of form for the commonest languages judge rare ones, to
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -37,6 +37,9 @@ _PASSAGE, _REPEATED, _ALIKE, _MOST_SEARCHED, _PARTS = 4, 5, 0.75, 100_000, (1, 4
 # In more than this share of all documents, a passage has so many words or more, which this share of them hold equally
 # often: fewer words may be all that a subject has. It is less than this share of the words of its documents.
 _FREQUENT, _FREQUENT_PASSAGE, _EQUAL, _MOST_OF_TEXT = 0.05, 8, 0.5, 0.75
+# A word belongs to a writer, not to a subject, that shares this much of its documents with a host, as in signatures,
+# and stands fewer than so many times in each; documents that are searched, at most.
+_OF_WRITER, _MOST_TIMES, _MOST_LETTERS = 0.35, 3.0, 30_000
 # cs.pitt.edu, example.com; not node.js.
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+\.[a-z]{2,3}|[\w-]+\.(com|edu|gov|mil|org)")
 # Words of questions, requests and reports that are no function words, yet say nothing of the subject.
@@ -65,19 +68,39 @@ _OF_FORM = {
 }
 
 
-_found: WeakKeyDictionary[Model, NDArray[np.bool_]] = WeakKeyDictionary()
+class _WordKinds(NamedTuple):
+    listed: NDArray[np.bool_]  # (V,)
+    focus: NDArray[np.float64]  # (V,), as a share of what the upper quarter of the words have; NaN where not measured
+
+
+_found: WeakKeyDictionary[Model, _WordKinds] = WeakKeyDictionary()
 
 
 def general_words(model: Model) -> NDArray[np.bool_]:
-    """(V,), function words, words of form, hosts, marks, and words without focus."""
-    if model not in _found:
-        listed = listed_words(model)
-        _found[model] = listed | _unfocused_words(model, ~listed)
-    return _found[model]
+    """(V,), the listed words, and words without focus."""
+    kinds = _word_kinds(model)
+    return kinds.listed | (kinds.focus < _LEAST_FOCUS)
 
 
 def listed_words(model: Model) -> NDArray[np.bool_]:
-    """(V,), function words and words of form of the languages that are used, hosts, marks and repeated passages."""
+    """(V,), function words and words of form of the languages that are used, hosts and names of writers, marks, and
+    repeated passages."""
+    return _word_kinds(model).listed
+
+
+def focus_of_words(model: Model) -> NDArray[np.float64]:
+    """(V,), the focus of each word as a share of what the upper quarter have; NaN where it was not measured."""
+    return _word_kinds(model).focus
+
+
+def _word_kinds(model: Model) -> _WordKinds:
+    if model not in _found:
+        listed = _listed_words(model)
+        _found[model] = _WordKinds(listed, _relative_focus(model, ~listed))
+    return _found[model]
+
+
+def _listed_words(model: Model) -> NDArray[np.bool_]:
     words = model.words.names or []
     counts = np.ones(len(words)) if model.counts is None else np.asarray(model.counts, np.float64)
     share = dict(zip(words, (counts / max(counts.sum(), 1)).tolist(), strict=True))
@@ -86,7 +109,26 @@ def listed_words(model: Model) -> NDArray[np.bool_]:
         others = frozenset().union(*(other for name, other in BY_LANGUAGE.items() if name != language))
         if sum(sorted(share.get(word, 0.0) for word in listed - others)[:-_LEFT_OUT]) >= _LEAST_SHARE:
             general.update(listed, _OF_FORM.get(language, "").split())
-    return np.array([word in general or _is_sign(word) for word in words], np.bool_) | _repeated_words(model)
+    found = np.array([word in general or _is_sign(word) for word in words], np.bool_)
+    return found | _repeated_words(model) | _words_of_writers(model)
+
+
+def _words_of_writers(model: Model) -> NDArray[np.bool_]:
+    """(V,), names, places and sayings that stand beside the address of one writer, or of one place of work."""
+    words, counts = model.words.names or [], model.document_terms
+    found = np.zeros(len(words), np.bool_)
+    if counts is None:
+        return found
+    counts = counts[sample_of(counts.shape[0], _MOST_LETTERS, seed=1)]
+    held = np.bincount(counts.indices, minlength=len(words))
+    seldom = np.asarray(counts.sum(axis=0)).ravel() < _MOST_TIMES * held
+    hosts = [row for row, word in enumerate(words) if held[row] >= _REPEATED and _HOST.fullmatch(word)]
+    holds = (counts > 0).astype(np.float32).tocsc()
+    both = (holds[:, hosts].T @ holds).tocoo()
+    host, word = np.asarray(hosts, np.int64)[both.row], both.col
+    alike = both.data >= _OF_WRITER * (held[host] + held[word] - both.data)
+    found[word[alike]] = True
+    return found & seldom & (held >= _REPEATED)
 
 
 def _repeated_words(model: Model) -> NDArray[np.bool_]:
@@ -169,17 +211,18 @@ def _alike_frequent_words(counts: Any, frequent: NDArray[np.bool_]) -> Labels:
     return words[np.array(np.nonzero(equal >= _EQUAL * (held[:, None] + held - equal)))]
 
 
-def _unfocused_words(model: Model, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which of the candidates (V,) have too little focus."""
+def _relative_focus(model: Model, candidates: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(V,), the focus of the candidates (V,) as a share of their upper quartile."""
     counts = model.document_terms
     if counts is None or model.fit is None:
-        return np.zeros(len(model.words), np.bool_)
+        return np.full(len(model.words), np.nan)
     each = max(counts.nnz / max(counts.shape[0], 1), 1)
     sample = counts[sample_of(counts.shape[0], min(_MOST_DOCUMENTS, int(_MOST_ENTRIES / each)), seed=1)]
     strength = np.where(candidates[sample.indices], pulls(model, sample), 0)
     found = np.where(candidates, focus(sample, strength, np.asarray(model.inputs.vectors, np.float32)), np.nan)
     known = found[np.isfinite(found)]
-    return found < _LEAST_FOCUS * (np.quantile(known, 0.75) if len(known) else 0)
+    upper = np.quantile(known, 0.75) if len(known) else 0.0
+    return found / upper if upper > 0 else np.full(len(found), np.nan)
 
 
 def pulls(model: Model, counts: Any) -> NDArray[np.float64]:

@@ -13,7 +13,6 @@ from operator import attrgetter
 
 import numpy as np
 
-from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.errors import ConfigError
 from spherevec.topics.words import TopicContent, said_by_phrase
 
@@ -47,8 +46,7 @@ def coverage(topic: TopicContent) -> list[str]:
             break
         chosen.append(best)
         uncovered[topic.holds.indices[topic.holds.indptr[best] : topic.holds.indptr[best + 1]]] = 0
-        word = topic.candidates[best]
-        allowed &= [not same_word(word, other) for other in topic.candidates]
+        allowed &= ~topic.forms[best]
     return [topic.candidates[place] for place in chosen]
 
 

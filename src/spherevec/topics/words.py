@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,18 +23,22 @@ if TYPE_CHECKING:
     from spherevec.model import Model
 
 WORDS_KEPT = 10
-# Words of each topic that a title is chosen from; beginnings of documents that show how a word is written.
-_TITLE_CHOICE, _TEXTS_A_WORD = 60, 50
+# Words of each topic that a title is chosen from; beginnings of documents that show how a word is written; documents
+# whose beginnings are looked at for it, at most.
+_TITLE_CHOICE, _TEXTS_A_WORD, _MOST_LOOKED_AT = 60, 50, 1000
 
 # A word of a topic stands in at least so many of its documents, and in this share of them.
 _FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
 # … and is so many times as frequent in them as in the others.
 _LEAST_RATIO = 1.2
+# Of a title's words, two documents with one are of one topic so many times as often as any two; less often where there
+# are so few topics that a power of their share is less. Words that stand in this share of a topic may title it anyway.
+_LEAST_LIFT, _LIFT_POWER, _MOST_OF_TOPIC = 1.7, 0.3, 0.4
 # Candidates looked through for forms of one word, for each word wanted.
 _CANDIDATES = 5
 # Candidates for each word wanted that words that stand together are chosen from; what their NPMI weighs against the
 # logarithm of a score; rounds of exchanges; the words in a window; and documents looked at, at most.
-_CHOICE, _COHERENCE, _ROUNDS, _WINDOW, _MOST_DOCUMENTS = 6, 8.0, 10, 10, 50_000
+_CHOICE, _COHERENCE, _ROUNDS, _WINDOW, _MOST_DOCUMENTS = 6, 10.0, 10, 10, 50_000
 _BLOCK = 1 << 16
 # A phrase takes the place of its parts where it is worth this share of them.
 _PHRASE = 0.7
@@ -52,6 +58,7 @@ class TopicContent:
         holds: (documents, candidates), 1 where a document of the model holds a candidate.
         inside: (documents,), which documents belong to the topic.
         weights: (candidates,), how much each says of its documents, at most 1.
+        forms: (candidates, candidates), which are forms of one word.
     """
 
     number: int
@@ -63,6 +70,7 @@ class TopicContent:
     holds: csc_array
     inside: NDArray[np.bool_]
     weights: NDArray[np.float32]
+    forms: NDArray[np.bool_]
 
 
 class TopicWords:
@@ -78,28 +86,38 @@ class TopicWords:
         self._general = general_words(model)
         inputs = np.asarray(model.inputs.vectors, np.float32)
         directions = components.directions_of_topics()
+        self._vectors = centered(inputs, components.mean)
         # (k, w), of each word to each topic
-        self._cosines = np.asarray(np.maximum(directions @ centered(inputs, components.mean).T, 0), np.float32)
+        self._cosines = np.asarray(np.maximum(directions @ self._vectors.T, 0), np.float32)
         counts = model.document_terms
         self._pairs = None if counts is None else Cooccurrence(counts)
 
     @cached_property
     def _scores(self) -> NDArray[np.float32]:
         """(k, w), how well each word names each topic."""
-        found = word_scores(self._model.document_terms, self._labels, self._cosines)
+        found = word_scores(self._documents, self._labels, self._cosines)
         # General words name a topic where it has no others.
         informative = np.where(self._general, 0, found)
         return np.where(informative.any(axis=1, keepdims=True), informative, found)
 
     @cached_property
+    def _documents(self) -> NDArray[np.float32] | None:
+        """(k, w), how many documents of each topic hold each word; None where that is not kept."""
+        counts = self._model.document_terms
+        return None if counts is None else _documents_with(counts, self._labels, len(self._cosines))
+
+    @cached_property
     def by_place(self) -> list[list[str]]:
         """The ten best words of each topic."""
-        return [best_words(scores, self._names, WORDS_KEPT, self._pairs) for scores in self._scores]
+        return [self._best(scores, WORDS_KEPT) for scores in self._scores]
 
     def best(self, place: int, topn: int) -> list[tuple[str, float]]:
         """The best words of a topic with their scores."""
         scores, row_of = self._scores[place], self._model.words.key_to_index
-        return [(word, float(scores[row_of[word]])) for word in best_words(scores, self._names, topn, self._pairs)]
+        return [(word, float(scores[row_of[word]])) for word in self._best(scores, topn)]
+
+    def _best(self, scores: NDArray[np.float32], topn: int) -> list[str]:
+        return best_words(scores, self._names, topn, self._pairs, self._vectors)
 
     def content(self, place: int, number: int, examples: Sequence[int]) -> TopicContent:
         """What the title of a topic can be made of."""
@@ -108,8 +126,9 @@ class TopicWords:
         names, terms, fit = self._names, self._model.terms, self._model.fit
         weights = np.ones(len(names), np.float32) if fit is None else np.minimum(fit.weights, 1)
         candidates: list[int] = []
-        if terms is not None:
-            usable = np.where(self._general | (weights <= 0), 0, self._scores[place])
+        if terms is not None and self._documents is not None:
+            spread = self._spread & (self._documents[place] < _MOST_OF_TOPIC * np.count_nonzero(self._labels == place))
+            usable = np.where(self._general | spread | (weights <= 0), 0, self._scores[place])
             best = np.argsort(-usable, kind="stable")[: 2 * _TITLE_CHOICE]
             candidates = [row for row in best.tolist() if usable[row] > 0 and any(map(str.isalpha, names[row]))]
         candidates = candidates[:_TITLE_CHOICE]
@@ -127,30 +146,45 @@ class TopicWords:
             csc_array(holds, shape=(len(inside), len(candidates))),
             inside,
             weights[candidates],
+            forms_of([names[row] for row in candidates], self._vectors[candidates]),
         )
+
+    @cached_property
+    def _spread(self) -> NDArray[np.bool_]:
+        """(w,), which words go with any topic: two documents with one are of one topic hardly more often than any."""
+        if self._documents is None:
+            return np.zeros(len(self._names), np.bool_)
+        held = self._documents.sum(axis=0)
+        pairs = (self._documents * (self._documents - 1)).sum(axis=0)
+        sizes = np.bincount(self._labels[self._labels >= 0])
+        usual = float((sizes**2).sum() / max(sizes.sum() ** 2, 1))
+        return np.asarray(pairs < min(_LEAST_LIFT, usual**-_LIFT_POWER) * usual * held * (held - 1))
 
     def texts_with(self, word: str) -> Iterator[str]:
         """Beginnings of some documents that hold a word."""
         if self._model.terms is not None:
             rows, _ = self._model.terms.postings(self._model.words.key_to_index[word])
-            yield from map(self._beginning, rows[:_TEXTS_A_WORD].tolist())
+            first = word.split(" ")[0]
+            texts = map(self._beginning, rows[:: max(len(rows) // _MOST_LOOKED_AT, 1)].tolist())
+            yield from islice((text for text in texts if first in text.lower()), _TEXTS_A_WORD)
 
     def _beginning(self, row: int) -> str:
         table = self._model.documents
         return "" if table is None else table.snippet(row)
 
 
-def word_scores(counts: Any, labels: Labels, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+def word_scores(
+    documents: NDArray[np.float32] | None, labels: Labels, cosines: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """How well each word names each topic, (k, w); 0 for words that do not stand in its documents.
 
     The score is log(lift) · coverage · cosine². Coverage is the share of the topic's documents that hold the word,
     lift is how many times more often than in all documents that is, and the cosine (k, w) is that of the word's input
-    vector to the topic. Without counts (documents, words) the cosine alone decides.
+    vector to the topic. Without `documents` (k, w), how many of each topic hold each word, the cosine alone decides.
     """
-    if counts is None:
+    if documents is None:
         return cosines
     n_topics, n = len(cosines), max(int(np.count_nonzero(labels >= 0)), 1)
-    documents = _documents_with(counts, labels, n_topics)
     sizes = np.maximum(np.bincount(labels[labels >= 0], minlength=n_topics), 1).astype(np.float32)[:, None]
     coverage = documents / sizes
     everywhere = np.maximum(documents.sum(axis=0), 1) / n
@@ -177,26 +211,47 @@ def _documents_with(counts: Any, labels: Labels, n_topics: int) -> NDArray[np.fl
 
 
 def best_words(
-    scores: NDArray[np.float32], names: Sequence[str], topn: int, pairs: Cooccurrence | None = None
+    scores: NDArray[np.float32],
+    names: Sequence[str],
+    topn: int,
+    pairs: Cooccurrence | None = None,
+    vectors: NDArray[np.float32] | None = None,
 ) -> list[str]:
     """The words that name a topic, those of the highest of the scores (w,) first; of several forms of a word the best.
 
-    With `pairs`, words are chosen among them that score high and stand near each other in the documents.
+    With `pairs`, words are chosen among them that score high and stand near each other in the documents. Unit `vectors`
+    (w, d) tell forms of a word in languages other than English.
     """
     wanted = topn if pairs is None else _CHOICE * topn
     rows: list[int] = []
     best = np.argsort(-scores, kind="stable")[: _CANDIDATES * wanted]
     best = best[scores[best] > 0]
     best = best[~said_by_phrase([names[row] for row in best.tolist()], scores[best])]
-    for row in best.tolist():
-        if len(rows) == wanted:
-            break
-        word = names[row]
-        if any(char.isalpha() for char in word) and not any(same_word(word, names[other]) for other in rows):
+    best = best[[any(map(str.isalpha, names[row])) for row in best.tolist()]]
+    forms = forms_of([names[row] for row in best.tolist()], None if vectors is None else vectors[best])
+    left = np.ones(len(best), np.bool_)
+    for place, row in enumerate(best.tolist()):
+        if left[place] and len(rows) < wanted:
             rows.append(row)
+            left &= ~forms[place]
     if pairs is not None and len(rows) > topn:
         rows = [rows[place] for place in sorted(_coherent(np.log(scores[rows]), pairs.npmi(rows), topn))]
     return [names[row] for row in rows]
+
+
+def forms_of(words: Sequence[str], vectors: NDArray[np.float32] | None = None) -> NDArray[np.bool_]:
+    """Which of the words are forms of one, (n, n), by their spelling and, where given, their unit vectors (n, d)."""
+    cosines = np.zeros((len(words), len(words))) if vectors is None else vectors @ vectors.T
+    found = np.eye(len(words), dtype=np.bool_)
+    # Two forms of a word begin with the same letters; a phrase is compared with all.
+    groups = defaultdict[str, list[int]](list)
+    for place, word in enumerate(words):
+        groups[word[:2] if " " not in word else " "].append(place)
+    phrases = groups.pop(" ", [])
+    pairs = chain(product(phrases, range(len(words))), *(combinations(group, 2) for group in groups.values()))
+    for one, other in pairs:
+        found[one, other] = found[other, one] = same_word(words[one], words[other], float(cosines[one, other]))
+    return found
 
 
 def said_by_phrase(words: Sequence[str], worth: NDArray[np.floating]) -> NDArray[np.bool_]:

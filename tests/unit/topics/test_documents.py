@@ -167,3 +167,15 @@ def test_repeated_passages_found_no_topic() -> None:
     assert not found & set(" ".join(SUBJECTS).split())
     topics = find_topics(model, k=3, threads=1)
     assert all(np.bincount(np.arange(300)[topics.labels == topic] % 3).max() > 95 for topic in range(3))
+
+
+def test_names_beside_an_address_belong_to_writers() -> None:
+    subjects = ["orbit rocket moon", "bank loan debt", "oven flour dough"]
+    lines = []
+    for number in range(240):
+        writer = "jane miller j@cs.pitt.edu" if number % 12 == 0 else "see www.example.org" if number % 5 else ""
+        lines.append(f"{subjects[number % 3]} {writer} {subjects[number % 3]}")
+    words = spherevec.train(lines, min_count=1, vector_size=10, epochs=5, threads=1)
+    found = {word for word, listed in zip(words.words.names or [], listed_words(words), strict=True) if listed}
+    assert {"jane", "miller", "cs.pitt.edu", "example.org"} <= found
+    assert not found & set(" ".join(subjects).split())

@@ -13,13 +13,14 @@ from spherevec import Model
 from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.topics import find_topics
 from spherevec.topics.titles import TITLES, coverage, usual_spelling
-from spherevec.topics.words import TopicContent
+from spherevec.topics.words import TopicContent, forms_of
 
 
 def content(holds: list[list[int]], inside: list[int], words: list[str]) -> TopicContent:
     matrix = csc_array(np.array(holds, float))
     member = np.array(inside, bool)
-    return TopicContent(0, int(member.sum()), words, words, [], words, matrix, member, np.ones(len(words), np.float32))
+    weights = np.ones(len(words), np.float32)
+    return TopicContent(0, int(member.sum()), words, words, [], words, matrix, member, weights, forms_of(words))
 
 
 def test_words_cover_the_documents_one_after_another() -> None:

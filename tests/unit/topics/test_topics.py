@@ -19,12 +19,13 @@ from spherevec.model.parts import StoredTopics
 from spherevec.sphere import normalize
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
 from spherevec.topics.breakdown import break_down, groups_of, holm, periods
+from spherevec.topics.components import centered
 from spherevec.topics.documents import shuffled_documents
 from spherevec.topics.levels import Level, choose_counts, finest_stable
 from spherevec.topics.names import name_directions, priors, spread
 from spherevec.topics.partition import agreement_inside
 from spherevec.topics.titles import titles_of
-from spherevec.topics.words import Cooccurrence, best_words
+from spherevec.topics.words import Cooccurrence, TopicWords, best_words, forms_of
 
 NAMES = {"sport": ["match"], "finance": ["bank", "invoice"], "space": ["rocket"], "food": ["oven"]}
 
@@ -307,7 +308,49 @@ def test_periods() -> None:
 
 def test_forms_of_one_word() -> None:
     assert same_word("share", "shares") and same_word("encrypt", "encrypted") and same_word("city", "cities")
+    assert same_word("tax", "taxes")
     assert not same_word("car", "card") and not same_word("car", "care") and not same_word("star", "stadium")
+    # With their cosine, words of other languages.
+    for one, other in (("ключей", "ключа"), ("scanner", "scannern"), ("israel", "israeli"), ("économie", "économique")):
+        assert same_word(one, other, 0.6) and not same_word(one, other, 0.4) and not same_word(one, other)
+    for one, other in (("star", "stadium"), ("genes", "genetics"), ("car", "care")):
+        assert not same_word(one, other, 0.9)
+
+
+def test_words_that_go_with_any_topic_stand_in_no_title(model: Model, topics: Topics) -> None:
+    words = TopicWords(model, topics.components, topics.labels)
+    counts, labels = model.document_terms.toarray() > 0, topics.labels
+    any_two = np.mean(labels[:, None] == labels)
+    for row, word in enumerate(model.words.names or []):
+        own = labels[counts[:, row]]
+        alike = (own[:, None] == own)[~np.eye(len(own), dtype=bool)]
+        assert words._spread[row] == (alike.mean() < min(1.7, any_two**-0.3) * any_two), word
+    assert {"the", "and"} <= {
+        word for word, spread in zip(model.words.names or [], words._spread, strict=True) if spread
+    }
+
+
+def test_forms_against_a_comparison_of_all_pairs() -> None:
+    words = [
+        "share",
+        "shares",
+        "new york",
+        "york",
+        "yorks",
+        "ключей",
+        "ключа",
+        "tax",
+        "taxes",
+        "израиль",
+        "s",
+        "share's",
+    ]
+    vectors = centered(np.random.default_rng(2).standard_normal((len(words), 2)).astype(np.float32))
+    cosines = vectors @ vectors.T
+    wanted = [
+        [i == j or same_word(a, b, float(cosines[i, j])) for j, b in enumerate(words)] for i, a in enumerate(words)
+    ]
+    assert forms_of(words, vectors).tolist() == wanted
 
 
 def test_pictures(topics: Topics) -> None:
