@@ -69,10 +69,10 @@ def test_docstrings_are_prose(docstrings):
 
 
 def test_docstrings_are_many_and_distinct(docstrings):
-    assert len(docstrings) > 7_000
+    assert len(docstrings) > 5_000
     assert len({one.text for one in docstrings.values()}) == len(docstrings)
     packages = Counter(one.package for one in docstrings.values())
-    assert set(packages) == {STANDARD_LIBRARY, *PACKAGES} and min(packages.values()) > 800
+    assert set(packages) == {STANDARD_LIBRARY, *PACKAGES} and min(packages.values()) > 600
     assert not any(".tests." in name or name.startswith("test.") for name in docstrings)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 import re
 import shutil
@@ -21,7 +23,7 @@ import httpx
 import pytest
 
 import spherevec
-from spherevec.cli.commands.serve import LARGEST_BODY, MOST_ANSWERS
+from spherevec.cli.commands.serve import LARGEST_BODY, MOST_ANSWERS, Service
 from warm import run_command
 
 pytest.importorskip("uvicorn")
@@ -107,6 +109,33 @@ def test_the_page_and_the_description(service: str) -> None:
     assert names == ["q", "top", "where", "among", "mode", "subwords", "explain"]
     defaults = {one["name"]: one["schema"].get("default") for one in described["paths"]["/search"]["get"]["parameters"]}
     assert defaults["top"] == 10 and defaults["subwords"] is True and defaults["explain"] is False  # as the command
+    q, top = (described["paths"]["/search"]["get"]["parameters"][place]["schema"] for place in (0, 1))
+    assert (q["minItems"], q["items"]["minLength"], top["minimum"], top["maximum"]) == (1, 1, 1, MOST_ANSWERS)
+
+
+def test_topics_are_found_once_and_hold_up_no_search(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, searched = [], threading.Event()
+    module = importlib.import_module("spherevec.topics.find")
+    find_topics = module.find_topics
+
+    def slowly(*given: Any, **options: Any) -> Any:
+        found.append(searched.wait())
+        return find_topics(*given, **options)
+
+    monkeypatch.setattr(module, "find_topics", slowly)
+
+    async def ask() -> list[int]:
+        transport = httpx.ASGITransport(app=Service(model).app())
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            slow = ["/topics", "/", "/search?q=cat&among=topics", "/search?q=dog&among=topics"]
+            later = [asyncio.create_task(client.get(path)) for path in slow]
+            quick = [await client.get(path) for path in ("/search?q=cat", "/info", "/search?q=cat&q=dog")]
+            quick.append(await client.post("/infer", json={"texts": ["a cat"]}))
+            searched.set()
+            return [answer.status_code for answer in (*quick, *await asyncio.gather(*later))]
+
+    assert asyncio.run(ask()) == [200] * 8
+    assert found == [True]  # once, and not before the searches were answered
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,11 @@ _REFERENCE = "language"  # pydoc_data/topics.py: chapters of the language refere
 _SKIPPED = {
     *("test", "tests", "idlelib", "turtledemo", "site-packages", "dist-packages", "lib2to3", "ensurepip", "distutils"),
     *("encodings", "externals", "_vendor", "__pycache__", "f2py", "_pyrepl", "array_api_compat", "conftest.py"),
-    *("hermite.py", "hermite_e.py", "laguerre.py", "legendre.py"),  # say of others what chebyshev.py says
+    *("_lib", "imp.py", "asyncore.py", "asynchat.py"),  # helpers, and what is deprecated
+    # Say of others what numpy and chebyshev.py say.
+    *("matrixlib", "ma", "hermite.py", "hermite_e.py", "laguerre.py", "legendre.py"),
 }
-_FEWEST_WORDS = 8  # a shorter text says too little to place a document
+_FEWEST_WORDS = 12  # a shorter text says too little to place a document
 
 _Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -73,7 +75,8 @@ def collect_docstrings() -> list[Docstring]:
                 continue
             prefix = [] if package == STANDARD_LIBRARY else [package]
             module = _public([*prefix, *relative.with_suffix("").parts])
-            for name, text in _docstrings_of(path, module) if module else ():
+            for defined, text in _docstrings_of(path, module) if module else ():
+                name = defined.removesuffix("_gen")  # scipy.stats.norm is an instance of norm_gen
                 one = Docstring(name, package, module, prose(text))
                 # scipy.stats.pearsonr is defined for masked arrays too, in fewer words.
                 if name not in found or len(one.text) > len(found[name].text):

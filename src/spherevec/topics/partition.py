@@ -134,21 +134,25 @@ def partition(graph: csr_array, rows: Rows, k: int, seed: int, inside: Labels | 
     """
     if k == 1:
         return np.zeros(graph.shape[0], np.int64), 0.05
-    low, high = _RESOLUTIONS
     best: tuple[Labels, float] | None = None
-    for _ in range(_BISECTIONS):
-        resolution = float(np.sqrt(low * high))
-        if inside is None:
-            found = communities(graph, resolution, seed)
-        else:
-            found = split_into_components(graph, rows, inside, resolution, seed)
-        count = int(found.max()) + 1
-        if count >= k and (best is None or count <= int(best[0].max()) + 1):
-            best = found, resolution
-        low, high = (resolution, high) if count < k else (low, resolution)
-        # Inside broader topics, far too fine communities join others and may add up to `k`, too: look below.
-        if count == k and (inside is None or high < _CLOSE * low):
-            break
+    # Inside broader topics small communities join others, which may leave too few: then they stay, and merge below.
+    for joining in (False,) if inside is None else (True, False):
+        low, high = _RESOLUTIONS
+        for _ in range(_BISECTIONS if best is None else 0):
+            resolution = float(np.sqrt(low * high))
+            if inside is None:
+                found = communities(graph, resolution, seed)
+            elif joining:
+                found = split_into_components(graph, rows, inside, resolution, seed)
+            else:
+                found = _communities_inside(graph, inside, resolution, seed)
+            count = int(found.max()) + 1
+            if count >= k and (best is None or count <= int(best[0].max()) + 1):
+                best = found, resolution
+            low, high = (resolution, high) if count < k else (low, resolution)
+            # Inside broader topics, far too fine communities join others and may add up to `k`, too: look below.
+            if count == k and (not joining or high < _CLOSE * low):
+                break
     labels, resolution = best or (np.arange(graph.shape[0]), high)
     group_of = group_of_labels(labels, np.zeros_like(labels) if inside is None else inside)
     sums = np.zeros((len(group_of), rows.shape[1]))
@@ -178,12 +182,16 @@ def stable_partition(
     return partition(weighted, rows, k, seed, inside)[0], resolution
 
 
+def _communities_inside(graph: csr_array, topics: Labels, resolution: float, seed: int) -> Labels:
+    """Communities inside each topic, as numbers (n,) from 0. A document without any edge inside its topic is one."""
+    leaves = communities(within(graph, topics), resolution, seed)
+    return renumbered(leaves * (int(topics.max()) + 1) + topics)
+
+
 def split_into_components(graph: csr_array, rows: Rows, topics: Labels, resolution: float, seed: int) -> Labels:
     """Communities inside each topic, as numbers (n,) from 0; those of few documents join another of their topic."""
     n_topics = int(topics.max()) + 1
-    leaves = communities(within(graph, topics), resolution, seed)
-    # Documents without any edge inside their topic are communities of their own here.
-    leaves = renumbered(leaves * n_topics + topics)
+    leaves = _communities_inside(graph, topics, resolution, seed)
     sizes = np.bincount(leaves)
     topic_of = group_of_labels(leaves, topics)
     largest = np.sort(sizes)[-min(_MOST_COMPONENTS, len(sizes))]

@@ -143,3 +143,18 @@ def test_what_most_runs_agree_about_depends_less_on_the_seed() -> None:
         return float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(found, 2)]))
 
     assert agreement(stable_partition) > agreement(partition) + 0.05
+
+
+def test_many_topics_inside_broader_ones_do_not_begin_with_single_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.asarray(normalize(np.random.default_rng(1).standard_normal((300, 8))), np.float32)
+    inside, merged_from = np.arange(300) % 2, []
+
+    def recorded(sums: np.ndarray, group_of: np.ndarray | None = None) -> np.ndarray:
+        merged_from.append(len(sums))
+        return merge_order(sums, group_of)
+
+    monkeypatch.setattr("spherevec.topics.partition.merge_order", recorded)
+    graph = neighbor_graph(rows, 15, threads=1)
+    labels, _ = partition(graph, rows, 60, 1, inside)
+    assert len(np.unique(labels)) == 60 and merged_from[0] < 90
+    assert len({(label, group) for label, group in zip(labels, inside, strict=True)}) == 60

@@ -61,6 +61,7 @@ _WORDS = ("file", "thread", "probability", "matrix", "socket", "date")
 _FEWEST_DOCUMENTS = 4  # for topics
 _SHOWN, _WORDS_SHOWN = 5, 6  # answers to a query and to a word; words
 _TITLE = "Python and its libraries"
+_LEVELS = (10, 40)  # broad and finer topics of it: as many as can be read at a glance
 
 
 @click.command()
@@ -92,7 +93,7 @@ def demo(
         topics = None
         if len(model.docs or ()) >= _FEWEST_DOCUMENTS:
             console.tell("looking for topics")
-            topics = find_topics(model)
+            topics = find_topics(model, levels=None if own_text else _LEVELS)
         page = Path(tempfile.mkdtemp(prefix="spherevec-")) / "map.html" if out is None else out
         write_page(model, page, topics=topics, title=None if own_text else _TITLE, overwrite=True)
     _show_tour(model, topics, own_text, page, console)

@@ -130,7 +130,8 @@ class ServedModel:
 
         documents_of(self.model, self.folder)
         with self._lock:
-            self._topics = self._topics or topics_of(self.model)
+            # Kept with the model in memory, where a search among topics finds them.
+            self._topics = self._topics or topics_of(self.model).keep()
             return self._topics
 
     def page(self) -> str:
@@ -149,6 +150,8 @@ def _search(served: ServedModel, q: tuple[str, ...], top: int, **options: Any) -
         raise Refused(400, f"give the text to search for as q, once to {MOST_TEXTS} times")
     if len(q) * top > MOST_IN_ALL:
         raise Refused(400, f"a request gets at most {MOST_IN_ALL:,} answers, not {len(q)} times {top}; lower top")
+    if options["among"] == "topics":
+        served.topics()
     return [result.as_dict() for result in find(served.model, list(q), top, **options)]
 
 
@@ -171,6 +174,7 @@ class _Endpoint(NamedTuple):
     answer: Callable[..., Any]
     summary: str
     parameters: Mapping[str, click.Parameter] = {}
+    of_topics: bool = False  # the first answer takes as long as finding topics
 
 
 _query = click.Option(["--q"], multiple=True, required=True, help="What to search for.")
@@ -178,9 +182,9 @@ _top = click.Option(["--top"], type=click.IntRange(1, MOST_ANSWERS), default=10,
 _named = {one.opts[0].lstrip("-"): one for one in (*topics.params, *search.params, _query, _top)}
 _SEARCH = {name: _named[name] for name in ("q", "top", "where", "among", "mode", "subwords", "explain")}
 ENDPOINTS = {
-    "/": _Endpoint(ServedModel.page, "The map of the model as a page."),
+    "/": _Endpoint(ServedModel.page, "The map of the model as a page.", of_topics=True),
     "/search": _Endpoint(_search, "Find documents, words or topics.", _SEARCH),
-    "/topics": _Endpoint(_topics, "The topics of the documents.", {"by": _named["by"]}),
+    "/topics": _Endpoint(_topics, "The topics of the documents.", {"by": _named["by"]}, of_topics=True),
     "/info": _Endpoint(lambda served: served.model.describe(), "What the model holds and how it was trained."),
     "/openapi.json": _Endpoint(lambda served: openapi(), "This description."),
 }
@@ -196,6 +200,7 @@ class Service:
         self._looked, self._loading, self._fault = time.monotonic(), False, ""
         # Threads that search at the same time wait for each other's Python code: one alone answers more, and sooner.
         self._searches, self._others = ThreadPoolExecutor(1), ThreadPoolExecutor(max(2, usable_cores()))
+        self._topics = ThreadPoolExecutor(1)  # the first who asks waits long, and nobody else for him
 
     def app(self) -> Starlette:
         """The application for an ASGI server."""
@@ -242,6 +247,8 @@ class Service:
         endpoint = ENDPOINTS[request.scope["path"]]
         given = _parsed(endpoint, request)
         pool = self._searches if len(given.get("q", ())) == 1 else self._others
+        if endpoint.of_topics or given.get("among") == "topics":
+            pool = self._topics
         return _response(await self._work(pool, partial(endpoint.answer, **given)))
 
     async def _post(self, request: Request) -> Response:
@@ -301,10 +308,10 @@ def openapi() -> dict[str, Any]:
             for name, option in endpoint.parameters.items()
         ]
         paths[path] = {"get": {"summary": endpoint.summary, "parameters": parameters, "responses": responses}}
-    texts = {"texts": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_TEXTS}}
+    texts = {"texts": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_TEXTS}}
     about = {"summary": "Vectors of new texts.", "requestBody": {"required": True, "content": _content(texts)}}
     paths["/infer"] = {"post": {**about, "responses": responses}}
-    paths["/"]["get"]["responses"] = {"200": {"description": "HTML"}}
+    paths["/"]["get"]["responses"] = {"200": {"description": "HTML"}, "4XX": fault}
     return {"openapi": "3.1.0", "info": {"title": "spherevec", "version": __version__}, "paths": paths}
 
 
@@ -318,6 +325,10 @@ def _schema(option: click.Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": names.get(type(option.type), "string")}
     if isinstance(option.type, click.Choice):
         schema["enum"] = list(option.type.choices)
+    if isinstance(option.type, click.IntRange):
+        schema |= {"minimum": option.type.min, "maximum": option.type.max}
+    if option.multiple and option.required:
+        return {"type": "array", "items": {**schema, "minLength": 1}, "minItems": 1, "maxItems": MOST_TEXTS}
     if option.multiple:
         return {"type": "array", "items": schema}
     return {**schema, "default": _default(option)}
