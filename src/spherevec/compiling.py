@@ -120,6 +120,24 @@ def _is_private(folder: Path) -> bool:
     return False
 
 
+@cache
+def _import_array_functions() -> None:
+    """Import Numba's functions of arrays without SciPy's linear algebra (17 MB), which no kernel uses.
+
+    They import it only to see whether it is there, and again where a function needs it.
+    """
+    from numba.np import linalg
+
+    usual = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None  # SciPy is there: this package depends on it
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = usual
+    finally:
+        linalg.ensure_blas = usual
+
+
 class _StampedCache(FunctionCache):  # type: ignore[misc]
     """A cache that knows all sources of a function.
 
@@ -137,6 +155,8 @@ class _StampedCache(FunctionCache):  # type: ignore[misc]
         )
 
     def load_overload(self, signature: Any, context: Any) -> Any:
+        with suppress(ImportError, AttributeError):  # in another Numba than those that are known
+            _import_array_functions()
         try:
             return super().load_overload(signature, context)
         except Exception:

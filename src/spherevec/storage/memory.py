@@ -6,6 +6,7 @@ import ctypes
 import math
 import mmap
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_COMPILER = "libllvmlite"  # part of the name of its file
 _SYSTEM, _PROCESS, _GROUPS = Path("/proc/meminfo"), Path("/proc/self"), Path("/sys/fs/cgroup")
 
 
@@ -51,7 +53,10 @@ def touch_sparsely(array: NDArray[Any]) -> None:
 def _advise(array: NDArray[Any], advice: str) -> None:
     """Advise the system on the whole pages of a contiguous array, where it takes such advice."""
     start = -(-array.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
-    size = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - start
+    _advise_on(start, (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - start, advice)
+
+
+def _advise_on(start: int, size: int, advice: str) -> None:
     if size > 0 and hasattr(mmap, advice):
         with suppress(OSError, AttributeError, TypeError):
             call = ctypes.CDLL(None).madvise
@@ -60,9 +65,21 @@ def _advise(array: NDArray[Any], advice: str) -> None:
 
 
 def give_memory_back() -> None:
-    """Return what was freed to the system, where the C library can (glibc)."""
+    """Return what was freed to the system, where the C library can (glibc), and the pages of the compiler's library.
+
+    These are read from its file again where they are needed.
+    """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+    with suppress(OSError, ValueError, KeyError):
+        maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", (_PROCESS / "smaps").read_text(), flags=re.MULTILINE)
+        for region in (region for region in maps if _COMPILER in region):
+            place, rights = region.split(maxsplit=2)[:2]
+            figures = dict(re.findall(r"^(\w+): +(\d+) kB$", region, re.MULTILINE))
+            # What is only read and was never written is what the file holds.
+            if "w" not in rights and figures["Anonymous"] == "0" and figures["Rss"] != "0":
+                start, end = (int(edge, 16) for edge in place.split("-"))
+                _advise_on(start, end - start, "MADV_DONTNEED")
 
 
 def _of_machine() -> float:

@@ -22,6 +22,7 @@ from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.errors import SpherevecError, TrainingError
 from spherevec.model import Model
+from spherevec.storage.memory import give_memory_back
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.checkpoint import Position
 from spherevec.training.options import Options
@@ -126,6 +127,7 @@ class Run:
             self.initialise()
         self._report(Progress("compiling"))
         self.backend.warm_up()
+        give_memory_back()
         if resumed:
             epoch = min(self.position.epoch + 1, self._config.epoch_count)
             self._report(Progress("resuming", self.done, epoch, self._config.epochs))

@@ -145,8 +145,11 @@ def _train_few_words(config: TrainConfig) -> None:
 
 
 def main(settings: str) -> None:
-    """Compile in another process what a run with these settings needs."""
-    _train_few_words(TrainConfig(vector_size=16, epochs=1, threads=2, min_count=1, **json.loads(settings)))
+    """Compile in another process what a run with these settings needs: first of all what its epochs wait for."""
+    config = TrainConfig(vector_size=16, epochs=1, threads=2, min_count=1, **json.loads(settings))
+    ids, offsets, counts = np.arange(2, dtype=np.int32), np.array([0, 2]), np.ones(2, np.int64)
+    make_backend(training_data(ids, offsets, counts, config.resolved(2, 2)), config).warm_up()
+    _train_few_words(config)
 
 
 def _is_first(config: TrainConfig) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import defaultdict
 from functools import cache
-from itertools import chain
+from itertools import count
 from string import ascii_letters, digits
 from typing import NamedTuple
 
@@ -44,7 +45,7 @@ CODE_MASK = (1 << KIND_SHIFT) - 1
 
 _TABLE_SIZE = 0x110000
 # Planes 4 to 13 are unassigned, 15 and 16 for private use.
-_LOOKED_AT = (range(0x40000), range(0xE0000, 0xF0000))
+_LOOKED_AT = (slice(0x40000), slice(0xE0000, 0xF0000))
 
 # Scripts that are written without spaces between words: Thai, Lao, Burmese, Khmer, Hiragana, Katakana, Han.
 UNSPACED_RANGES = (
@@ -116,14 +117,34 @@ def kind_of(character: str) -> int:
     return OTHER
 
 
+# Between two of these, the category of a character and whether it is alphanumeric decide on its kind.
+_EDGES = np.unique(
+    [
+        edge
+        for low, high in (
+            *UNSPACED_RANGES, *EMOJI_RANGES, *SYMBOL_RANGES, REGIONAL_INDICATORS, *VARIATION_SELECTORS,
+            *((code, code) for code in (*_APOSTROPHES, *_HYPHENS, *_JOINERS, _ZERO_WIDTH_SPACE, *b"_\t\n\r\f\v", 0x85)),
+        )
+        for edge in (low, high + 1)
+    ]
+)  # fmt: skip
+
+
 @cache
 def _packed_characters() -> npt.NDArray[np.int32]:
     packed = np.arange(_TABLE_SIZE, dtype=np.int32)
-    for code in chain(*_LOOKED_AT):
-        character = chr(code)
-        kind = kind_of(character)
-        if kind != OTHER:
-            packed[code] = kind << KIND_SHIFT | ord(lower(character))
+    codes = np.concatenate([packed[looked_at] for looked_at in _LOOKED_AT])
+    text = "".join(map(chr, codes.tolist()))
+    numbers = defaultdict[str, int](count().__next__)
+    categories = np.fromiter(map(numbers.__getitem__, map(unicodedata.category, text)), np.int64)
+    alike = 2 * categories + np.fromiter(map(str.isalnum, text), np.bool_)
+    alike = alike * (len(_EDGES) + 1) + np.searchsorted(_EDGES, codes, "right")
+    _, firsts, groups = np.unique(alike, return_index=True, return_inverse=True)
+    kinds = np.array([kind_of(text[first]) for first in firsts], np.int32)[groups]
+    for character, small in zip(text, map(str.lower, text), strict=True):
+        if character != small:
+            packed[ord(character)] = ord(lower(character))
+    packed[codes] = np.where(kinds == OTHER, codes, kinds << KIND_SHIFT | packed[codes])
     return packed
 
 

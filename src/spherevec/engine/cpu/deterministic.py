@@ -89,8 +89,8 @@ class DeterministicCpuBackend(CpuBackend):
         return loop.Copies(
             table=self._tables[table],
             slots=np.full((self.workers, length) if of_words else (0, 0), -1, np.int32),
-            touched=np.zeros((shards, rows), np.int32),
-            moves=np.zeros((shards, rows), np.int32),
+            touched=np.zeros(shards * rows, np.int32),
+            moves=np.zeros(shards * rows, np.int32),
             rows=copied,
             used=np.zeros((shards, CELL), np.int64),
             home=np.full(length, -1, np.int32),

@@ -364,12 +364,11 @@ class JointScratch(BatchScratch):
 
 
 @inner
-def set_concentration(scratch, first_anchor, last_anchor, kappa, bias):
-    """Use a concentration and a bias for some anchors of the next batches."""
-    targets = scratch.targets.size
-    for cell in range(first_anchor * targets, last_anchor * targets):
-        scratch.kappas[cell] = kappa
-        scratch.biases[cell] = bias
+def set_concentration(kappas, biases, first, last, kappa, bias):
+    """Use a concentration and a bias for the cells [first, last) of the next batches."""
+    for cell in range(first, last):
+        kappas[cell] = kappa
+        biases[cell] = bias
 
 
 @inner
@@ -487,8 +486,8 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
     stride = scratch.new_anchors.shape[1]
     nothing = row_address(scratch.new_anchors, scratch.anchors.size)
     negatives, next_negatives = scratch.negatives, scratch.next_negatives
-    anchors, targets = scratch.anchors, scratch.targets
-    negative = negatives.size
+    anchors, targets, kappas, biases = scratch.anchors, scratch.targets, scratch.kappas, scratch.biases
+    negative, width = negatives.size, targets.size
     word_vectors, context_vectors = vectors
     kept, count, first, last, random, alpha, document, word_bias, document_bias = unit
     window, batch, documents, objective = settings.window, settings.batch, settings.documents, settings.objective
@@ -530,7 +529,7 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
                 if start + a == neighbours:
                     document_row = a
                     anchors[a] = document
-                    set_concentration(scratch, a, a + 1, kappa, document_bias)
+                    set_concentration(kappas, biases, a * width, (a + 1) * width, kappa, document_bias)
                 else:
                     context = np.int64(kept[place + (place >= center)])
                     anchors[a] = row_of(context_vectors, context, stride)
@@ -538,8 +537,8 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
             for a in range(rows, used):
                 anchors[a] = nothing
             for a in range(0, used, ANCHOR_TILE):
-                for t in range(0, targets.size, TARGET_TILE):
-                    tile_scores(anchors, a, targets, t, scratch.scores, targets.size, stride)
+                for t in range(0, width, TARGET_TILE):
+                    tile_scores(anchors, a, targets, t, scratch.scores, width, stride)
             if objective == VMF:
                 weigh_vmf(scratch, word, used, alpha)
             else:
@@ -548,7 +547,9 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
                 measure_batch(scratch, word, rows, document_row, sums, objective, gap)
             move_batch(scratch, word, rows, used, stride, settings.geodesic)
             if document_row >= 0:
-                set_concentration(scratch, document_row, document_row + 1, kappa, word_bias)
+                set_concentration(
+                    kappas, biases, document_row * width, (document_row + 1) * width, kappa, word_bias
+                )  # fmt: skip
     return last - first
 
 
@@ -737,7 +738,7 @@ def train_unit(unit, corpus, vectors, scratch, sums, peers, settings):
     """Train a unit by the kernel that belongs to the type of `scratch`; for compiled code only."""
 
 
-@overload(train_unit, jit_options=_OPTIONS | compiler_options(inner=True))
+@overload(train_unit, jit_options=_OPTIONS | compiler_options(inner=True) | {"no_cfunc_wrapper": True})
 def _train_unit(unit, corpus, vectors, scratch, sums, peers, settings):
     return UNIT_KERNELS[scratch.instance_class]
 
@@ -797,7 +798,8 @@ def infer_documents(corpus, word_vectors, document_vectors, scratch, first, last
     gap = np.float32(settings.margin)
     ids, offsets, keep_probability = corpus.ids, corpus.offsets, corpus.keep_probability
     one, share = np.float32(1.0), np.float32(2.0 / scratch.negatives.size)  # as in weigh_hinge
-    set_concentration(scratch, 0, 1, np.float32(settings.concentration), np.float32(settings.bias))
+    kappa, bias = np.float32(settings.concentration), np.float32(settings.bias)
+    set_concentration(scratch.kappas, scratch.biases, 0, scratch.targets.size, kappa, bias)
     negatives, targets, anchors, scores, pull = (
         scratch.negatives, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
     )  # fmt: skip

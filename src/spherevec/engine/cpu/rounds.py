@@ -75,17 +75,17 @@ NUMBER, DOCUMENT, START, COUNT, FIRST, LAST, RAW, COPY, FIELDS = range(9)  # of 
 
 
 class Copies(NamedTuple):
-    """The copies that the shards of a round make of the rows of a table, room for C each.
+    """The copies that the shards of a round make of the rows of a table: shard s has room for C, from s * C on.
 
     Each unit of a long document makes a copy of its vector, as if it were a shard with room for one.
     """
 
     table: NDArray[np.float32]  # (R, stride)
     slots: NDArray[np.int32]  # (workers, R), -1 throughout between two shards; see `Overlay`
-    touched: NDArray[np.int32]  # (S, C)
-    moves: NDArray[np.int32]  # (S, C)
+    touched: NDArray[np.int32]  # (S * C,)
+    moves: NDArray[np.int32]  # (S * C,)
     rows: NDArray[np.float32]  # (S * C, stride)
-    used: NDArray[np.int64]  # (S, CELL)
+    used: NDArray[np.int64]  # (S, CELL) where the room of each shard that is not used yet begins
     home: NDArray[np.int32]  # (R,), -1 throughout between two rounds: the first copy of each row
     following: NDArray[np.int32]  # (S * C,) the next copy of the same row
     sums: NDArray[np.float32]  # (workers, stride)
@@ -182,13 +182,11 @@ def span_of(plan, block):
 
 
 @inner
-def unit_tokens(unit, corpus):
+def unit_tokens(unit, offsets, pieces):
     """Raw tokens of a unit."""
-    documents = corpus.offsets.size - 1
-    if unit < documents:
-        return min(corpus.offsets[unit + 1] - corpus.offsets[unit], PIECE)
-    piece = corpus.pieces[unit - documents]
-    return min(corpus.offsets[piece[0] + 1] - piece[1], PIECE)
+    further = unit - (offsets.size - 1)
+    tokens = offsets[unit + 1] - offsets[unit] if further < 0 else offsets[pieces[further, 0] + 1] - pieces[further, 1]
+    return min(tokens, PIECE)
 
 
 @compiled
@@ -199,72 +197,78 @@ def largest_round(corpus, plan):
         span = span_of(plan, block)
         tokens = 0
         for position in range(span.first, span.last):
-            tokens += unit_tokens(unit_at(span, position), corpus)
+            tokens += unit_tokens(unit_at(span, position), corpus.offsets, corpus.pieces)
         most_units, most_tokens = max(most_units, span.last - span.first), max(most_tokens, tokens)
     return most_units, most_tokens
 
 
 @inner
-def read_units(round_, corpus, span, window, worker, workers):
+def read_units(units, kept, corpus, span, window, worker, workers):
     """Read one worker's part of the units of a round; all others have their places before and after it."""
-    units = span.last - span.first
-    begin, end = units * worker // workers, units * (worker + 1) // workers
+    count = span.last - span.first
+    begin, end = count * worker // workers, count * (worker + 1) // workers
     start = 0
     for i in range(end):
         number = unit_at(span, span.first + i)
-        stop = start + unit_tokens(number, corpus) + 2 * window
+        stop = start + unit_tokens(number, corpus.offsets, corpus.pieces) + 2 * window
         if i >= begin:
-            unit = round_.units[i]
-            unit[NUMBER], unit[START] = number, start
-            unit[DOCUMENT], unit[COUNT], unit[FIRST], unit[LAST], unit[RAW] = read_unit(
-                number, corpus, span.sample_key, window, round_.kept[start:stop]
+            units[i, NUMBER], units[i, START] = number, start
+            units[i, DOCUMENT], units[i, COUNT], units[i, FIRST], units[i, LAST], units[i, RAW] = read_unit(
+                number, corpus, span.sample_key, window, kept[start:stop]
             )
         start = stop
 
 
 @inner
-def deal(round_, documents, corpus, units, with_documents):
-    """Deal the units of a round, in their order, to shards of about as many words; one thread does."""
+def deal(units, count, edges, offsets, touched, used, with_documents):
+    """Deal the units of a round, in their order, to shards of about as many words; one thread does.
+
+    Args:
+        touched, used: of the copies of document vectors.
+    """
     words = 0
-    for i in range(units):
-        words += round_.units[i, COUNT]
-    for copy in range(documents.used.shape[0]):
-        documents.used[copy, 0] = 0
+    for i in range(count):
+        words += units[i, COUNT]
+    for copy in range(used.shape[0]):
+        used[copy, 0] = copy
     before, shard, copies = 0, 0, 0
-    for i in range(units):
-        unit = round_.units[i]
+    for i in range(count):
+        own = units[i, COUNT]
         # A unit goes where its middle falls.
-        while shard < SHARDS and (2 * before + unit[COUNT]) * SHARDS >= 2 * words * shard:
-            round_.edges[shard] = i
+        while shard < SHARDS and (2 * before + own) * SHARDS >= 2 * words * shard:
+            edges[shard] = i
             shard += 1
-        before += unit[COUNT]
-        unit[COPY] = -1
-        document = unit[DOCUMENT]
-        if with_documents and corpus.offsets[document + 1] - corpus.offsets[document] > PIECE:
-            unit[COPY] = copies
-            documents.touched[copies, 0], documents.used[copies, 0] = document, 1
+        before += own
+        units[i, COPY] = -1
+        document = units[i, DOCUMENT]
+        if with_documents and offsets[document + 1] - offsets[document] > PIECE:
+            units[i, COPY] = copies
+            touched[copies] = document
             copies += 1
-    round_.edges[shard:] = units
+            used[copies - 1, 0] = copies
+    while shard <= SHARDS:
+        edges[shard] = count
+        shard += 1
 
 
 @inner
-def mark_words(round_, turn):
+def mark_words(marks, places, kept, units, edges, turn):
     """Tell words that one shard has for itself from those of several, and who draws which; one thread does.
 
     Of each group a shard draws one word: one that it has for itself if there is any, so that no other shard draws it.
     """
-    marks, places = round_.marks, round_.places
     for word in range(COMMON, marks.size & -PEERS):
         marks[word], places[word] = NOBODY, (word + turn) & (PEERS - 1)
     for claiming in range(2):
         for shard in range(SHARDS):
             own = shard + 1
-            for i in range(round_.edges[shard], round_.edges[shard + 1]):
-                start = round_.units[i, START]
-                for word in round_.kept[start : start + round_.units[i, COUNT]]:
+            for i in range(edges[shard], edges[shard + 1]):
+                start = units[i, START]
+                for at in range(start, start + units[i, COUNT]):
+                    word = np.int64(kept[at])
                     if claiming:
                         if marks[word] == own:
-                            claim_word(marks, places, np.int64(word), shard)
+                            claim_word(marks, places, word, shard)
                     elif marks[word] != own:
                         marks[word] = own if marks[word] == NOBODY else SEVERAL
 
@@ -286,52 +290,38 @@ def claim_word(marks, places, word, shard):
 
 
 @inner
-def overlay_of(copies, marks, shard, worker):
-    """A table as a shard sees it that has touched nothing."""
-    room = copies.touched.shape[1]
-    copies.used[shard, 0] = 0
-    return Overlay(
-        copies.table, copies.rows[shard * room : (shard + 1) * room], copies.moves[shard], copies.slots[worker],
-        copies.touched[shard], copies.used[shard], marks,
-    )  # fmt: skip
-
-
-@inner
-def forget_touched(copies, shard, worker):
+def forget_touched(slots, worker, touched, begin, end):
     """Make a worker's slots ready for another shard; the copies of the last one stay."""
-    for row in copies.touched[shard, : copies.used[shard, 0]]:
-        copies.slots[worker, row] = -1
+    for copy in range(begin, end):
+        slots[worker, touched[copy]] = -1
 
 
 @inner
-def train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scratch, span, settings, peers):
-    """Train the units of a shard."""
+def train_shard(shard, round_, vectors, table, copies, moves, corpus, scratch, span, settings, peers):
+    """Train the units of a shard.
+
+    Args:
+        table, copies, moves: of document vectors.
+    """
     word_bias, document_bias = np.float32(round_.biases[0]), np.float32(round_.biases[1])
-    set_concentration(scratch, 0, scratch.anchors.size, np.float32(settings.concentration), word_bias)
-    vectors = Vectors(
-        overlay_of(inputs, round_.input_marks, shard, worker),
-        overlay_of(contexts, round_.marks, shard, worker),
-    )
-    sums = round_.sums[shard]
-    stride = documents.table.shape[1]
+    pairs = scratch.anchors.size * scratch.targets.size
+    set_concentration(scratch.kappas, scratch.biases, 0, pairs, np.float32(settings.concentration), word_bias)
+    units, sums = round_.units, round_.sums[shard]
     for i in range(round_.edges[shard], round_.edges[shard + 1]):
-        fields = round_.units[i]
-        number, document, start, count = fields[NUMBER], fields[DOCUMENT], fields[START], fields[COUNT]
-        first, last, copy = fields[FIRST], fields[LAST], fields[COPY]
-        sums[TOKENS] += fields[RAW]
+        number, document, start, count = units[i, NUMBER], units[i, DOCUMENT], units[i, START], units[i, COUNT]
+        first, last, copy = units[i, FIRST], units[i, LAST], units[i, COPY]
+        sums[TOKENS] += units[i, RAW]
         sums[WORDS] += last - first
-        row = row_address(documents.table, document)
+        row = row_address(table, document)
         if copy >= 0:
-            row = row_address(documents.rows, copy)
-            store_scaled(documents.table, document, np.float32(1.0), row, stride)
+            row = row_address(copies, copy)
+            store_scaled(table, document, np.float32(1.0), row, table.shape[1])
         kept = round_.kept[start : start + count]
         random, alpha = unit_random(span.sample_key, number), alpha_at(span, span.first + i)
         unit = Unit(kept, count, first, last, random, alpha, row, word_bias, document_bias)
         steps = train_unit(unit, corpus, vectors, scratch, sums, peers, settings)
         if copy >= 0:
-            documents.moves[copy, 0] = steps
-    forget_touched(inputs, shard, worker)
-    forget_touched(contexts, shard, worker)
+            moves[copy] = steps
 
 
 # --- merging ----------------------------------------------------------------------------------------------------------
@@ -362,23 +352,24 @@ def merge_copies(copies, part, parts, rate, known, settles):
     Args:
         settles: also a row with one copy; otherwise it is copied back.
     """
-    table, touched, moves, rows = copies.table, copies.touched.reshape(-1), copies.moves.reshape(-1), copies.rows
+    table, touched, moves, rows, used = copies.table, copies.touched, copies.moves, copies.rows, copies.used
     home, following, sums = copies.home, copies.following, copies.sums
-    shards, room = copies.touched.shape
+    shards = used.shape[0]
+    room = touched.size // max(shards, 1)
     stride = table.shape[1]
     one = np.float32(1.0)
     for steps in range(known.size):
         known[steps] = -math.expm1(-rate * steps)
     # Backwards, so that each chain runs forwards.
     for shard in range(shards - 1, -1, -1):
-        for copy in range(shard * room, shard * room + copies.used[shard, 0]):
+        for copy in range(shard * room, used[shard, 0]):
             row = np.int64(touched[copy])
             if is_ours(row, part, parts):
                 following[copy] = home[row]
                 home[row] = copy
     for shard in range(shards):
-        start, stop = shard * room, shard * room + copies.used[shard, 0]
-        for copy in range(start, stop):
+        stop = used[shard, 0]
+        for copy in range(shard * room, stop):
             ahead = min(copy + MERGED_AHEAD, stop - 1)
             if is_ours(np.int64(touched[ahead]), part, parts) and home[touched[ahead]] == ahead:
                 prefetch(row_address(table, np.int64(touched[ahead])), stride)
@@ -417,18 +408,18 @@ def learn_biases(biases, rate, word_cosine, word_negatives, document_cosine, doc
 
 
 @inner
-def end_round(round_, bias_rate):
+def end_round(sums, totals, biases, bias_rate):
     """Add up the figures and learn the biases from those of this round; one thread does."""
-    last = round_.totals[1]
-    for slot in range(last.size):
-        last[slot] = 0
+    for slot in range(totals.shape[1]):
+        last = 0.0
         for shard in range(SHARDS):
-            last[slot] += round_.sums[shard, slot]
-            round_.sums[shard, slot] = 0
-        round_.totals[0, slot] += last[slot]
+            last += sums[shard, slot]
+            sums[shard, slot] = 0
+        totals[0, slot] += last
+        totals[1, slot] = last
     learn_biases(
-        round_.biases, bias_rate,
-        last[WORD_COSINE], last[WORD_NEGATIVES], last[DOCUMENT_COSINE], last[DOCUMENT_NEGATIVES],
+        biases, bias_rate,
+        totals[1, WORD_COSINE], totals[1, WORD_NEGATIVES], totals[1, DOCUMENT_COSINE], totals[1, DOCUMENT_NEGATIVES],
     )  # fmt: skip
 
 
@@ -438,20 +429,39 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
 
     A thread that failed would leave the others waiting: nothing in here raises, or allocates memory (see `_OPTIONS`).
     """
-    cells = round_.cells
+    cells, units, kept, edges, marks = round_.cells, round_.units, round_.kept, round_.edges, round_.marks
+    input_room, context_room = inputs.touched.size // SHARDS, contexts.touched.size // SHARDS
     for block in range(plan.edges.shape[0]):
         span = span_of(plan, block)
-        read_units(round_, corpus, span, settings.window, worker, workers)
+        read_units(units, kept, corpus, span, settings.window, worker, workers)
         if meet(cells, workers):
-            deal(round_, documents, corpus, span.last - span.first, settings.documents)
-            mark_words(round_, np.int64(mix(span.sample_key + np.uint64(span.first)) >> np.uint64(32)))
+            count = span.last - span.first
+            deal(units, count, edges, corpus.offsets, documents.touched, documents.used, settings.documents)
+            turn = np.int64(mix(span.sample_key + np.uint64(span.first)) >> np.uint64(32))
+            mark_words(marks, round_.places, kept, units, edges, turn)
             set_to(cells, NEXT, 0)
             part(cells)
-        last_word = round_.marks.size & -PEERS if plan.peers else 0
+        last_word = marks.size & -PEERS if plan.peers else 0
         shard = add_to(cells, NEXT, 1)
         while shard < SHARDS:
-            peers = Peers(COMMON, last_word, shard, round_.places)
-            train_shard(shard, worker, round_, inputs, contexts, documents, corpus, scratch, span, settings, peers)
+            first_input, first_context = shard * input_room, shard * context_room
+            inputs.used[shard, 0], contexts.used[shard, 0] = first_input, first_context
+            vectors = Vectors(
+                Overlay(
+                    inputs.table, inputs.rows, inputs.moves, inputs.slots[worker], inputs.touched, inputs.used[shard],
+                    round_.input_marks,
+                ),
+                Overlay(
+                    contexts.table, contexts.rows, contexts.moves, contexts.slots[worker], contexts.touched,
+                    contexts.used[shard], marks,
+                ),
+            )  # fmt: skip
+            train_shard(
+                shard, round_, vectors, documents.table, documents.rows, documents.moves, corpus, scratch, span,
+                settings, Peers(COMMON, last_word, shard, round_.places),
+            )  # fmt: skip
+            forget_touched(inputs.slots, worker, inputs.touched, first_input, inputs.used[shard, 0])
+            forget_touched(contexts.slots, worker, contexts.touched, first_context, contexts.used[shard, 0])
             shard = add_to(cells, NEXT, 1)
         meet_and_part(cells, workers)
         settling, known = rate * span.alpha_first, round_.known[worker]
@@ -459,7 +469,7 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
         merge_copies(contexts, worker, workers, settling, known, False)
         merge_copies(documents, worker, workers, settling, known, True)
         if meet(cells, workers):
-            end_round(round_, plan.bias_rate)
+            end_round(round_.sums, round_.totals, round_.biases, plan.bias_rate)
             set_to(cells, DONE, block + 1)
             set_to(cells, ENDED, look_at(cells, STOP))
             part(cells)
@@ -503,7 +513,7 @@ def train_freely(threads, cells, biases, places, sums, vectors, documents, corpu
     """Train blocks without locks, as one of several threads, until there are no more or STOP is set."""
     share = np.float32(0.0)
     bring_together(vectors.inputs, 0, share)
-    every_word = Peers(0, 0, 0, places)
+    every_word, pairs = Peers(0, 0, 0, places), scratch.anchors.size * scratch.targets.size
     block = add_to(cells, NEXT, 1)
     while block < plan.edges.shape[0]:
         span = span_of(plan, block)
@@ -513,7 +523,7 @@ def train_freely(threads, cells, biases, places, sums, vectors, documents, corpu
         for position in range(span.first, span.last):
             # The biases are what all threads have learned so far.
             word_bias, document_bias = np.float32(biases[0]), np.float32(biases[1])
-            set_concentration(scratch, 0, scratch.anchors.size, np.float32(settings.concentration), word_bias)
+            set_concentration(scratch.kappas, scratch.biases, 0, pairs, np.float32(settings.concentration), word_bias)
             number = unit_at(span, position)
             document, count, first, last, tokens = read_unit(
                 number, corpus, span.sample_key, settings.window, scratch.kept
