@@ -97,6 +97,20 @@ def test_another_numba_than_known_compiles_as_numba_does(monkeypatch):
     assert found == expected
 
 
+def test_kernels_need_no_linear_algebra_of_scipy_and_others_still_find_it():
+    code = """
+import sys, numba, numpy as np
+from spherevec.storage.text_kernel import line_beginnings
+from spherevec.compiling import _import_array_functions
+_import_array_functions()
+from numba.core.registry import cpu_target
+cpu_target.target_context.refresh()
+print("scipy.linalg" in sys.modules, numba.njit(lambda x: np.dot(x, x))(np.arange(4.0)), "scipy.linalg" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "14.0", "True"], done.stderr
+
+
 @pytest.mark.parametrize(("name", "value"), [("NUMBA_NUM_THREADS", "0"), ("NUMBA_NUM_THREADS", "-3")])
 def test_settings_that_numba_refuses_are_told_in_one_line(name, value):
     code = "import spherevec.compiling"

@@ -6,7 +6,6 @@ import ctypes
 import math
 import mmap
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,13 +70,11 @@ def give_memory_back() -> None:
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
-    with suppress(OSError, ValueError, KeyError):
-        maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", (_PROCESS / "smaps").read_text(), flags=re.MULTILINE)
-        for region in (region for region in maps if _COMPILER in region):
-            place, rights = region.split(maxsplit=2)[:2]
-            figures = dict(re.findall(r"^(\w+): +(\d+) kB$", region, re.MULTILINE))
-            # What is only read and was never written is what the file holds.
-            if "w" not in rights and figures["Anonymous"] == "0" and figures["Rss"] != "0":
+    with suppress(OSError, ValueError):
+        for line in (_PROCESS / "maps").read_text().splitlines():
+            place, rights, offset, *_ = line.split()
+            # Code, and what stands before it in the file: nothing that the loader of libraries may have written to.
+            if _COMPILER in line and (rights == "r-xp" or (rights == "r--p" and int(offset, 16) == 0)):
                 start, end = (int(edge, 16) for edge in place.split("-"))
                 _advise_on(start, end - start, "MADV_DONTNEED")
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from spherevec.storage import checksums
+from spherevec.storage import checksums, memory
 from spherevec.storage.checksums import write_files
 from spherevec.storage.memory import discard, drop_pages
 from spherevec.storage.tensors import read_tensors, tensor_bytes
@@ -37,3 +37,17 @@ def test_pages_that_are_dropped_are_read_again(tmp_path):
     np.testing.assert_array_equal(mapped, numbers)
     discard(numbers[60_000:])
     np.testing.assert_array_equal(numbers[:60_000], mapped[:60_000])
+
+
+def test_pages_of_the_compiler_that_nobody_wrote_to_are_given_back(tmp_path, monkeypatch):
+    """Its code and what stands before it, never data, nor what was relocated and then protected."""
+    name = "fe:00 1 /lib/libllvmlite.so"
+    (tmp_path / "maps").write_text(
+        f"1000-3000 r--p 00000000 {name}\n3000-9000 r-xp 00002000 {name}\n9000-a000 r--p 00008000 {name}\n"
+        f"a000-b000 rw-p 00009000 {name}\nb000-c000 r-xp 00000000 fe:00 2 /lib/libc.so\n"
+    )
+    advised = []
+    monkeypatch.setattr(memory, "_PROCESS", tmp_path)
+    monkeypatch.setattr(memory, "_advise_on", lambda *given: advised.append(given))
+    memory.give_memory_back()
+    assert advised == [(0x1000, 0x2000, "MADV_DONTNEED"), (0x3000, 0x6000, "MADV_DONTNEED")]
