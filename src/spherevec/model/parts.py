@@ -58,11 +58,16 @@ class StoredTopics:
     about: Mapping[str, Any]  # numbers, titles and settings, in JSON's own types
     arrays: Mapping[str, NDArray[Any]]  # the directions that the topics are made of
 
+    @staticmethod
+    def check(about: Any) -> None:
+        """Raise `ValueError` unless that is a description."""
+        schema.map_of(schema.plain)(about, "topics")
+
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> StoredTopics:
         """The topics of the arrays of a file."""
         about = schema.parsed(tensors["about"].tobytes())
-        schema.map_of(schema.plain)(about, "topics")
+        cls.check(about)
         return cls(about, {name: array for name, array in tensors.items() if name != "about"})
 
     @property

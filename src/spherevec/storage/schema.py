@@ -49,7 +49,9 @@ def whole(low: int = 0, high: int = _LARGEST) -> Check:
 number = _such(
     "a finite number", lambda value: type(value) in (int, float) and abs(value) <= 1e300 and math.isfinite(value)
 )
-text = _such("a text", lambda value: type(value) is str and len(value) <= _LONGEST_TEXT)
+text = _such(
+    f"a text of at most {_LONGEST_TEXT:,} characters", lambda value: type(value) is str and len(value) <= _LONGEST_TEXT
+)
 _object = _such("an object", lambda value: type(value) is dict)
 _list = _such(f"a list of at most {_LONGEST_LIST:,}", lambda value: type(value) is list and len(value) <= _LONGEST_LIST)
 

@@ -65,6 +65,10 @@ def stored(topics: Topics, computed: bool = False) -> StoredTopics:
         }
         known = topics.known.astype(np.uint8)
         arrays.update(labels=topics.labels, probability=topics.probability, second=topics.second, known=known)
+    try:
+        StoredTopics.check(about)
+    except ValueError as error:
+        raise ConfigError(f"these topics could not be read again: {error}") from None
     return StoredTopics(about, arrays)
 
 

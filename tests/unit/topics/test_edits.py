@@ -182,3 +182,12 @@ def test_the_number_of_threads_changes_nothing() -> None:
     one, two = (model.topics(levels=[3, 6], threads=threads) for model, threads in zip(models, (1, 2), strict=True))
     np.testing.assert_array_equal(one.labels, two.labels)
     assert one.titles == two.titles and one.parents.titles == two.parents.titles
+
+
+def test_a_title_that_could_not_be_read_again_is_not_kept(topics: Topics, tmp_path: Path) -> None:
+    before = topics.model.kept_topics
+    renamed = topics.rename(topics.numbers[0], "x" * 100_000)
+    for write in (renamed.keep, lambda: renamed.save(tmp_path / "topics")):
+        with pytest.raises(ConfigError, match=r"could not be read again: .*title must be a text of at most 65,536"):
+            write()
+    assert topics.model.kept_topics is before and not (tmp_path / "topics").exists()
