@@ -299,9 +299,9 @@ class DocumentTable:
 
     def record(self, row: int) -> dict[str, Any]:
         """One document: its id, its title, what else has a role, and its fields, ready for JSON."""
-        others = {role: self._roles[role][row] for role in ROLES[2:] if role in self._roles}
+        others = {role: self._roles[role][row] for role in ROLES if role in self._roles}
         cells = {name: plain_cell(column.values(slice(row, row + 1))[0]) for name, column in self._fields.items()}
-        return {"id": self.ids[row], "title": self.title(row), **others, **cells}
+        return {**others, "id": self.ids[row], "title": self.title(row), **cells}
 
     def column(self, name: str) -> NDArray[Any]:
         """All cells of a field: objects (str) for text and category, numbers, or datetime64[us]."""
@@ -359,7 +359,7 @@ class DocumentTable:
         """The table as a pandas DataFrame, one row per document: id, title, text and the kept fields."""
         pandas = import_extra("pandas", "to_pandas()", "pandas")
         data: dict[str, Any] = {"id": list(self.ids)}
-        data |= {role: list(self._roles[role]) for role in (*ROLES[1:], "text") if role in self._roles}
+        data |= {role: list(self._roles[role]) for role in (*ROLES, "text") if role in self._roles}
         for name, column in self._fields.items():
             if column.kind == "category":
                 data[name] = pandas.Categorical.from_codes(column.arrays["codes"], column.categories)

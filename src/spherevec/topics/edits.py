@@ -11,7 +11,7 @@ import numpy as np
 from spherevec.errors import ConfigError
 from spherevec.topics.graph import Labels
 from spherevec.topics.partition import merged
-from spherevec.topics.state import Grouping, TopicState
+from spherevec.topics.state import Grouping, TopicState, is_given
 
 if TYPE_CHECKING:
     from spherevec.topics.topics import Topics
@@ -42,9 +42,9 @@ def merge(topics: Topics, *chosen: int | str | Sequence[int | str], title: str |
     first, gone = listed[0], set(listed[1:]) - {listed[0]}
     target = np.arange(len(topics))
     target[sorted(gone)] = first
-    given = [title, *(topics.state.titles[place] for place in listed)]
     titles = list(topics.state.titles)
-    titles[first] = next((_checked_title(one) for one in given if one is not None), None)
+    own = next((titles[place] for place in listed if is_given(titles[place])), None)
+    titles[first] = own if title is None else _checked_title(topics, title, listed)
     state = replace(topics.state, titles=titles)
     return topics.with_state(_regrouped(state, target, [place for place in range(len(topics)) if place not in gone]))
 
@@ -76,19 +76,22 @@ def split(topics: Topics, topic: int | str, parts: int = 2) -> Topics:
     part = rank[groups]
     topic_of = components.topic_of.copy()
     topic_of[own] = np.where(part == 0, place, len(topics) - 1 + part)
+    titles = list(state.titles)
+    titles[place] = titles[place] if is_given(titles[place]) else None
+    state = replace(state, titles=titles)
     return topics.with_state(state.with_more_topics(components.regrouped(topic_of), parts - 1, beside=place))
 
 
 def rename(topics: Topics, topic: int | str, title: str) -> Topics:
     """The same topics, one of them with another title. A broader topic is given by its title."""
-    title, state = _checked_title(title), topics.state
+    state = topics.state
     if isinstance(topic, str) and topic not in topics.titles and state.above and topic in topics.parents.titles:
         first, *rest = state.above
-        titles = list(first.titles)
-        titles[topics.parents.place(topic)] = title
+        titles, place = list(first.titles), topics.parents.place(topic)
+        titles[place] = _checked_title(topics.parents, title, [place])
         return topics.with_state(replace(state, above=(replace(first, titles=titles), *rest)))
-    titles = list(state.titles)
-    titles[topics.place(topic)] = title
+    titles, place = list(state.titles), topics.place(topic)
+    titles[place] = _checked_title(topics, title, [place])
     return topics.with_state(replace(state, titles=titles))
 
 
@@ -125,7 +128,13 @@ def _flat(chosen: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _checked_title(title: str) -> str:
-    if not title.strip():
+def _checked_title(topics: Topics, title: str, places: Sequence[int]) -> str:
+    """A title for the topics at some positions, which no other topic has."""
+    title = title.strip()
+    if not title:
         raise ConfigError("the title of a topic is empty; give it a word")
-    return title.strip()
+    taken = [place for place, other in enumerate(topics.titles) if other == title and place not in places]
+    if taken:
+        number = topics.numbers[taken[0]]
+        raise ConfigError(f"topic {number} is called {title!r:.60} already; merge the two, or choose another title")
+    return title

@@ -233,4 +233,4 @@ def _by_size(
     titles = [*named, *[None] * (len(order) - len(named))]
     state = TopicState(kept, list(range(len(order))), titles, tuple(groupings), **more)
     topics = Topics(model, state, documents=lambda: documents)
-    return topics.with_titles_given() if callable(state.title_method) else topics
+    return topics.with_fixed_titles(str) if callable(state.title_method) else topics

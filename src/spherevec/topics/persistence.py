@@ -24,7 +24,7 @@ from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.topics.breakdown import Breakdown
 from spherevec.topics.components import Assignment, Components
 from spherevec.topics.levels import Level
-from spherevec.topics.state import Grouping, TopicState
+from spherevec.topics.state import Grouping, KeptTitle, TopicState, is_given
 from spherevec.topics.titles import title_function
 from spherevec.topics.topics import Topics
 from spherevec.topics.views import document_columns
@@ -73,7 +73,9 @@ def stored(topics: Topics, computed: bool = False) -> StoredTopics:
 
 
 def _listed(numbers: Sequence[int], titles: Sequence[str | None]) -> list[dict[str, Any]]:
-    return [{"number": number, "title": title} for number, title in zip(numbers, titles, strict=True)]
+    plain = [None if title is None else str(title) for title in titles]
+    entries = zip(numbers, plain, map(is_given, titles), strict=True)
+    return [{"number": number, "title": title, "given": given} for number, title, given in entries]
 
 
 def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
@@ -140,11 +142,13 @@ def _computed(about: Any, arrays: Mapping[str, NDArray[Any]], n: int, counts: Se
 
 
 def _read(listed: Any) -> tuple[list[int], list[str | None]]:
-    """Numbers and given titles of topics."""
+    """Numbers of topics, and titles that were given or kept."""
     numbers = [int(topic["number"]) for topic in listed]
     if len(set(numbers)) != len(numbers) or min(numbers) < 0:
         raise ValueError("a number is given twice, or below 0")
-    return numbers, [None if topic["title"] is None else str(topic["title"]) for topic in listed]
+    kinds = [str if topic["given"] else KeptTitle for topic in listed]
+    titles = [topic["title"] for topic in listed]
+    return numbers, [None if title is None else kind(title) for kind, title in zip(kinds, titles, strict=True)]
 
 
 def _components(arrays: Mapping[str, NDArray[Any]], concentration: float, n_topics: int) -> Components:

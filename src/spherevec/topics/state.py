@@ -39,6 +39,15 @@ class Topic:
     _repr_html_ = views.topic_html
 
 
+class KeptTitle(str):
+    """A title made of words that stays while its topic does. Nobody gave it: a topic that is split gets another."""
+
+
+def is_given(title: str | None) -> bool:
+    """Whether a title of a `TopicState` was given by the user."""
+    return title is not None and not isinstance(title, KeptTitle)
+
+
 class DocumentTopic(NamedTuple):
     """A document and its topic; −1 and an empty name for a document without a known word."""
 
@@ -57,7 +66,7 @@ class Grouping:
     Attributes:
         group_of: (k,), the group that each topic is part of, from 0.
         numbers: of the groups.
-        titles: that were given, None for groups that are called after their words.
+        titles: that were given or kept, None for groups that are called after their words.
     """
 
     group_of: Labels
@@ -72,7 +81,7 @@ class TopicState:
     Attributes:
         components: the directions that the topics are made of.
         numbers: the number of each topic.
-        titles: that were given, None for topics that are called after their words.
+        titles: that were given or kept, None for topics that are called after their words.
         above: broader levels, the nearest first.
         levels: how well each number of topics was supported, if that was measured.
         title_method: how other titles are made: a name of `spherevec.topics.titles.TITLES`, or a function.

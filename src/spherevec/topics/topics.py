@@ -17,7 +17,7 @@ from spherevec.topics.breakdown import Breakdown, break_down, groups_of, periods
 from spherevec.topics.components import Assignment
 from spherevec.topics.documents import TopicDocuments, documents_from, documents_of
 from spherevec.topics.graph import Labels
-from spherevec.topics.state import DocumentTopic, Grouping, Topic, TopicState
+from spherevec.topics.state import DocumentTopic, Grouping, KeptTitle, Topic, TopicState, is_given
 from spherevec.topics.titles import DEFAULT, title_function, titles_of, usual_spelling
 from spherevec.topics.words import WORDS_KEPT, TopicContent, TopicWords
 
@@ -114,9 +114,12 @@ class Topics:
         """Topics of the same documents."""
         return Topics(self.model, state, documents=lambda: self.documents_used)
 
-    def with_titles_given(self) -> Topics:
-        """The same topics, whose titles count as given: they stay, whatever happens to the topics."""
-        given: list[list[str | None]] = [[*level.titles] for level in self.on_levels]
+    def with_fixed_titles(self, kind: type[str] = KeptTitle) -> Topics:
+        """The same topics, whose titles stay when documents come and go; a `kind` of str makes them count as given."""
+        given: list[list[str | None]] = []
+        for level in self.on_levels:
+            both = zip(level.titles, level.state.titles, strict=True)
+            given.append([title if is_given(known) else kind(title) for title, known in both])
         above = tuple(replace(one, titles=own) for one, own in zip(self.state.above, given[1:], strict=True))
         return self.with_state(replace(self.state, titles=given[0], above=above, title_method=DEFAULT))
 
@@ -134,7 +137,7 @@ class Topics:
             self.titles[place],
             self.words_by_place[place],
             int(self.sizes[place]),
-            children[0].given if len(children) == 1 else self.state.titles[place] is not None,
+            children[0].given if len(children) == 1 else is_given(self.state.titles[place]),
             self.parent_of(place),
             tuple(child.number for child in children) if len(children) > 1 else (),
         )
@@ -363,7 +366,7 @@ class Topics:
         """
         from spherevec.topics.persistence import stored
 
-        self.model.kept_topics = stored(self.with_titles_given(), computed=True)
+        self.model.kept_topics = stored(self.with_fixed_titles(), computed=True)
         return self
 
     def save(self, folder: str | Path, overwrite: bool = False, guard_formulas: bool = False) -> None:

@@ -69,7 +69,7 @@ def grow_topics(topics: Topics, model: Model, *, seed: int = 1, threads: int = 0
             components, documents.vectors[rows], origin[rows] < 0, topics.sizes, seed, threads
         )
     # A title that people know a topic by stays, even where its best words are others now.
-    state = topics.with_titles_given().state.with_more_topics(components, components.n_topics - len(topics))
+    state = topics.with_fixed_titles().state.with_more_topics(components, components.n_topics - len(topics))
     return Topics(model, state, documents=lambda: documents)
 
 

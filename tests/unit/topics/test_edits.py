@@ -11,6 +11,7 @@ import spherevec
 from spherevec import Model
 from spherevec.errors import ConfigError
 from spherevec.topics import Topics, find_topics, load_topics
+from spherevec.topics.persistence import restored, stored
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,27 @@ def test_split_undoes_merge(topics: Topics) -> None:
     others = topics.labels > 1
     np.testing.assert_array_equal(number_of(again)[others], number_of(topics)[others])
     assert sorted(again.sizes.tolist())[-1] < merged[0].size
+
+
+def test_a_topic_that_was_kept_gets_another_title_when_it_is_split(model: Model) -> None:
+    found = find_topics(model, levels=[3, 9], threads=1)
+    before = found.merge(0, 1).rename(2, "mine")
+    again = restored(model, stored(before.with_fixed_titles(), computed=True), "test")
+    assert again.titles == before.titles and not again[0].given and again[2].given
+    apart = again.split(0)
+    assert apart.titles == before.split(0).titles and apart[0].title != before[0].title and apart[2].title == "mine"
+    assert again.merge(0, 3).titles == before.merge(0, 3).titles
+
+
+def test_titles_stay_unique(topics: Topics) -> None:
+    with pytest.raises(ConfigError, match=r"topic 1 is called .* already"):
+        topics.rename(0, topics.titles[1])
+    with pytest.raises(ConfigError, match=r"topic 1 is called .* already"):
+        topics.merge(0, 2, title=topics.titles[1])
+    assert topics.merge(0, 1, title=topics.titles[1])[0].title == topics.titles[1]
+    broad = topics.parents.titles
+    with pytest.raises(ConfigError, match="already"):
+        topics.rename(broad[0], broad[1])
 
 
 def test_dropped_topics_have_no_documents(topics: Topics) -> None:

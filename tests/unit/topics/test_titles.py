@@ -65,7 +65,7 @@ def test_a_function_may_title_and_its_titles_count_as_given(model: Model) -> Non
     found = find_topics(model, k=4, titles=lambda topic: f"about {topic.words[0]}", threads=1)
     assert all(topic.given and topic.title == f"about {topic.words[0]}" for topic in found)
     assert found.merge(0, 1)[0].title == found[0].title
-    for way in TITLES:
+    for way in ("coverage", "distinctive", "nearest"):
         titled = find_topics(model, k=4, titles=way, threads=1).titles
         assert len(set(titled)) == 4 and all(title.count(",") >= 2 for title in titled)
 

@@ -45,12 +45,14 @@ def option(
             and otherwise for Python only.
         choices: the values that it may take.
         parse: makes its value of what is typed on the command line.
-        role: the option names the column of that role, which the table of documents keeps as text.
+        role: the option names the column of that role, which the table of documents keeps as text; only tables have
+            it, and an update reads it, too.
         of_tables: only a source with fields can serve it.
         remembered: an update of the model reads its text with the same value.
     """
     shown = {"help": help, "metavar": metavar, "choices": choices, "parse": parse}
-    return field(default=default, metadata={**shown, "role": role, "of_tables": of_tables, "remembered": remembered})
+    where = {"of_tables": of_tables or role is not None, "remembered": remembered or role is not None}
+    return field(default=default, metadata={**shown, "role": role, **where})
 
 
 def _split(text: str) -> list[str]:
@@ -70,16 +72,9 @@ class ReadOptions:
         remembered=True,
     )
     id_field: str | None = option(
-        None,
-        "Column that holds an id of each document; all must differ.",
-        metavar="NAME",
-        role="id",
-        of_tables=True,
-        remembered=True,
+        None, "Column that holds an id of each document; all must differ.", metavar="NAME", role="id"
     )
-    title_field: str | None = option(
-        None, "Column that holds titles.", metavar="NAME", role="title", of_tables=True, remembered=True
-    )
+    title_field: str | None = option(None, "Column that holds titles.", metavar="NAME", role="title")
     keep: Sequence[str] | Mapping[str, str | None] = option(
         (),
         "Columns to keep for filters, breakdowns and the map, perhaps with their kind: created:date,team.",
