@@ -14,6 +14,7 @@ import sys
 import tempfile
 from codecs import iterdecode
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from importlib.util import find_spec
@@ -220,12 +221,14 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
             held += len(line)
             if held > LONGEST_RECORD:
                 raise CorpusError(f"{path}, line {begun}: a row of over {LONGEST_RECORD >> 20} MB; split it")
+            if held > csv.field_size_limit():
+                long_cells.enter_context(long_csv_cells())
             yield line.decode()
 
     def number() -> int:
         return rows.line_num + before
 
-    with long_csv_cells():
+    with ExitStack() as long_cells:  # empty whenever a row is given away: nobody else reads by our limit
         rows = csv.reader(decoded(), strict=True, delimiter=delimiter)
         try:
             header = next(rows, [])
@@ -233,6 +236,7 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
             places, begun = [(name, header.index(name)) for name in options.names], number() + 1
             blank = odd = 0  # lines since the last row, which are rows only where others follow; rows of another length
             for row in rows:
+                long_cells.close()
                 held, begun = 0, number() + 1
                 if not row and len(header) > 1:
                     blank += 1
