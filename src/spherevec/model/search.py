@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.count.vocabulary import encode_texts
+from spherevec.corpus.read.options import listed
 from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 AMONG = ("docs", "words", "topics")
 _NAMES_OF_TOPN = ("top", "top_k", "k", "n", "limit", "size")
-_VALUES_SHOWN = 10
 
 
 class Search(NamedTuple):
@@ -132,7 +132,7 @@ class Search(NamedTuple):
             hits = [self._hit(table, query, ranking, place) for place in range(len(ranking.rows))]
             note = "; ".join(filter(None, [_note(self.model, query, len(hits)), unsure]))
             if rows is not None and len(rows) == 0:
-                note = _nobody(table, self.where or {})
+                note = _why_no_match(table, self.where or {})
             results.append(SearchResult(query.text, hits, note, query.guessed))
         return SearchResults(results)
 
@@ -225,14 +225,14 @@ def _texts(query: Any) -> list[str]:
     return list(query)
 
 
-def _nobody(table: DocumentTable, where: Mapping[str, Any]) -> str:
+def _why_no_match(table: DocumentTable, where: Mapping[str, Any]) -> str:
     """That no document fulfils conditions, and the values that the categories among them have, to choose another."""
     single = {
         field: value[0] if isinstance(value, list) and len(value) == 1 else value for field, value in where.items()
     }
     shown = ", ".join(f"{field} {value!r:.60}" for field, value in single.items())
     known = [name for name in where if table.fields.get(name) == "category"]
-    lists = [f"{name} is one of {', '.join(map(repr, table.codes(name)[1][:_VALUES_SHOWN]))}" for name in known]
+    lists = [f"{name} is one of {listed(table.codes(name)[1])}" for name in known]
     return f"no document has {shown}; {'; '.join(lists) or 'give other conditions'}"
 
 

@@ -65,8 +65,10 @@ def split(topics: Topics, topic: int | str, parts: int = 2) -> Topics:
     place, state = topics.place(topic), topics.state
     components = state.components
     own = np.flatnonzero(components.topic_of == place)
-    if not 2 <= parts <= len(own):
-        most = f"can be split into 2 to {len(own)} parts, not {parts}"
+    if parts < 2:
+        raise ConfigError(f"a topic is split into 2 parts or more, not {parts}")
+    if parts > len(own):
+        most = f"can be split into {len(own)} parts at most, not {parts}"
         if len(own) == 1:
             most = "is one round cluster, which cannot be split; ask for more topics (k)"
         raise ConfigError(f"topic {topics.numbers[place]} {most}")

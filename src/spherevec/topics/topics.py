@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spherevec.corpus.read.options import listed
 from spherevec.errors import ConfigError
 from spherevec.topics import edits, views
 from spherevec.topics.breakdown import Breakdown, break_down, groups_of, periods
@@ -247,7 +248,7 @@ class Topics:
         """The position in `numbers` of a topic, given by its number or its title."""
         if isinstance(topic, str):
             if topic not in self.titles:
-                raise ConfigError(f"there is no topic {topic!r:.60}; topics are {_shown(self.titles)}")
+                raise ConfigError(f"there is no topic {topic!r:.60}; topics are {listed(self.titles)}")
             return self.titles.index(topic)
         if topic not in self.numbers:
             raise ConfigError(f"there is no topic {topic!r}; topics are {_shown(self.numbers)}")
