@@ -41,7 +41,7 @@ def model_files() -> dict[str, bytes]:
         "cell_of": np.arange(2),
         "above0": np.zeros(2, np.int64),
     }
-    listed = [{"number": i, "title": None} for i in range(2)]
+    listed = [{"number": i, "title": None, "given": False} for i in range(2)]
     about_topics = {"format": 2, "concentration": 5.0, "titles": "coverage", "topics": listed, "above": [listed[:1]]}
     kept = StoredTopics({**about_topics, "levels": []}, topics)
     about: dict[str, Any] = {"config": {"objective": "vmf", "sample": 1e-3}, "parameters": {"document_bias": 1.5}}
