@@ -87,7 +87,7 @@ class PageData:
         words: names of the words to search with, most frequent first; word_vectors: (W, dim) input vectors.
         word_counts: (W,) or None.
         place_names: rows of `words` that lie on the map, most telling first; word_places: (their number, 3).
-        tokenizer: how the page splits a typed sentence, see `spherevec.explore.tokenizers.description`.
+        tokenizer: how the page splits a typed sentence, see `spherevec.explore.from_model.description`.
         fit: how sentences are placed; None to switch that off.
         vocabulary: how many words the model has.
         model_facts, settings: what the page says about the model, as names and values.

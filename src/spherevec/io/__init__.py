@@ -87,10 +87,11 @@ _OTHER_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".arrow", ".feathe
 def format_of(path: Path) -> str:
     """The format that the ending of a file name means, word2vec if it means none."""
     ending = path.suffix.lower()
-    if ending in _OTHER_ENDINGS:
+    named = next((name for name, known in FORMATS.items() if ending in known.endings), None)
+    if named is None and ending in _OTHER_ENDINGS:
         hint = "write .parquet or .npy, or name the format (--format)"
         raise ConfigError(f"{path}: vectors are not written as {path.suffix}; {hint}")
-    return next((name for name, known in FORMATS.items() if ending in known.endings), DEFAULT_FORMAT)
+    return named or DEFAULT_FORMAT
 
 
 def export_vectors(

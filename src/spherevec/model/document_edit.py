@@ -55,6 +55,8 @@ class DocumentEdit(NamedTuple):
     def join_rows(self, old: NDArray[Any], added: NDArray[Any] | None) -> NDArray[Any]:
         """One array of a value for each document, (n, …), after the edit."""
         kept = old[self.kept]
+        if added is None and len(kept) < len(self.order):
+            raise ValueError("documents were added without their values; see Update._with_documents")
         return kept if added is None else np.concatenate([kept, added])[self.order]
 
     def join_tables(self, old: DocumentTable, added: DocumentTable | None, first_number: int = 0) -> DocumentTable:

@@ -98,7 +98,7 @@ class DocumentTerms:
         for starts in (self.starts, self.places):
             for low in range(0, len(starts) - 1, _CHECKED_AT_ONCE):
                 if starts[0] != 0 or goes_back(starts[low : low + _CHECKED_AT_ONCE + 1]):
-                    raise FormatError("the words of documents: where they begin goes back; copy the model again")
+                    raise FormatError("the words of documents: offsets decrease; copy the model again")
         lists = {"words": (self.n_words, self.starts), "rows": (self.n_documents, self.places)}
         for name, (bound, begin) in {**lists, "rare_rows": (self.n_documents, None)}.items():
             numbers = self.tensors[name]

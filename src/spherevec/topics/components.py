@@ -119,12 +119,16 @@ class Components:
         """The same components and cells, in other topics."""
         return replace(self, topic_of=np.asarray(new_topic_of, np.int64), cell_of=self.cells)
 
-    def without(self, topics: NDArray[np.bool_]) -> Components:
-        """The components without some of the topics (k,); the others are numbered anew, in their order."""
-        kept = ~topics[self.topic_of]
-        weights = self.weights[kept] / self.weights[kept].sum()
-        topic_of = (np.cumsum(~topics) - 1)[self.topic_of[kept]]
-        return replace(self, directions=self.directions[kept], weights=weights, topic_of=topic_of)
+    def joined(self, topics: NDArray[np.bool_], inside: Labels) -> Components:
+        """The components without some of the topics (k,): each component of these joins the topic of the nearest other.
+
+        Topics join those of their own group (k,) only, which has others. The topics left are numbered anew, in their
+        order.
+        """
+        leaving, group = topics[self.topic_of], inside[self.topic_of]
+        cosines = np.where(leaving | (group[:, None] != group), -np.inf, self.directions @ self.directions.T)
+        nearest = np.where(leaving, np.argmax(cosines, axis=1), np.arange(len(group)))
+        return replace(self, topic_of=(np.cumsum(~topics) - 1)[self.topic_of[nearest]])
 
     def _likelihoods(self, vectors: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float32]]]:
         """The probability of each component for some of the vectors at a time, (n, c)."""
@@ -187,7 +191,7 @@ def components_of(
     """The components `leaves` (n,) of unit rows (n, d), whose probabilities are calibrated by temperature scaling.
 
     The components of one half of the rows give each row of the other half a probability for the topic that it is
-    judged by, `judges` (n,), found in as independent a way as can be had; the likeliest concentration is taken.
+    judged by, `judges` (n,), found as independently as possible; the likeliest concentration is taken.
     """
     topic_of = group_of_labels(leaves, topics)
     losses = np.zeros(len(_CONCENTRATIONS))

@@ -18,13 +18,20 @@ from spherevec.sphere import normalize
 from spherevec.topics.components import mean_directions
 from spherevec.topics.graph import Labels, Rows, communities, halves, in_parallel, neighbor_graph, sample_of
 
-# Documents that the level is chosen by, at most; pairs of halves; and of the cloud without topics.
+# Documents that the level is chosen by, at most; pairs of halves, more of them where documents are few, for so many
+# rows in all; and of the cloud without topics.
 _MOST_ROWS = 10_000
-_REPEATS, _CHANCE_REPEATS = 4, 2
+_FEWEST_REPEATS, _MOST_REPEATS, _ROWS_OF_ALL = 6, 40, 40_000
+_CHANCE_REPEATS = 4
 # From coarse to fine; a community must be so many times denser than chance.
 _RESOLUTIONS = np.geomspace(0.08, 16, 17)
 # Halves agree nearly as surely as about the best level within this much.
 _NEARLY = 0.1
+# Up to 20 broad topics are one of these numbers, or one that several levels of detail have: the gains of two trainings
+# differ a little, and the number should not.
+_FEW, _SAME_COUNT = (3, 4, 6, 9, 14, 20), 3
+# Where halves agree less surely about every number than this, the gains tell none, and there are so many.
+_SURE, _COUNT_IF_UNSURE = 0.48, 6
 _SMOOTHING = (0.25, 0.5, 0.25)
 # Halves agree clearly where the gain is so high, or this share of the best; and still agree where it is so high.
 _CLEAR, _CLEAR_SHARE = 0.6, 0.75
@@ -32,8 +39,6 @@ _STILL, _STILL_SHARE = 0.54, 0.7
 # There are so many times more finer topics than broad ones, and so many more, with so many documents each; a broader
 # level is looked for where there are so many topics.
 _LEAST_FINER, _MOST_FINER, _LEAST_MORE, _FEWEST_EACH, FEWEST_WITH_PARENTS = 1.5, 8, 3, 25, 6
-# How fast a level loses weight with its gain.
-_TEMPERATURE = 0.05
 # Two groups are no answer to "what is in it?".
 _FEWEST = 2.5
 # Below this many documents no two halves can be compared.
@@ -58,21 +63,22 @@ def measure_levels(rows: Rows, seed: int, threads: int = 0) -> list[Level]:
         return []
     rows = rows[sample_of(len(rows), _MOST_ROWS, seed)]
     random = np.random.default_rng([seed, 1])
+    repeats = int(np.clip(_ROWS_OF_ALL // len(rows), _FEWEST_REPEATS, _MOST_REPEATS))
     clouds = [_cloud_like(rows, random) for _ in range(_CHANCE_REPEATS)]
-    tasks = [(rows, seed + i) for i in range(_REPEATS)] + [(cloud, seed + i) for i, cloud in enumerate(clouds)]
+    tasks = [(rows, seed + i) for i in range(repeats)] + [(cloud, seed + i) for i, cloud in enumerate(clouds)]
     found = in_parallel(lambda task: _agreement(*task), tasks, threads)
     counts, agreements = (np.array(part) for part in zip(*found, strict=True))
     # A half has fewer topics than the whole where these are small; the number that is meant lies between.
     whole = [int(labels.max()) + 1 for labels in _partitions(rows, seed)]
-    mean_counts = np.exp(np.log(counts[:_REPEATS]).mean(axis=0))
-    chance = _chance_at(mean_counts, counts[_REPEATS:], agreements[_REPEATS:])
-    gains = (agreements[:_REPEATS] - chance) / (1.01 - chance)
+    mean_counts = np.exp(np.log(counts[:repeats]).mean(axis=0))
+    chance = _chance_at(mean_counts, counts[repeats:], agreements[repeats:])
+    gains = (agreements[:repeats] - chance) / (1.01 - chance)
     gains[:, mean_counts < _FEWEST] = -1.0
     return [
         Level(
             float(resolution),
             round(float(np.sqrt(mean_counts[i] * whole[i]))),
-            float(agreements[:_REPEATS, i].mean()),
+            float(agreements[:repeats, i].mean()),
             float(chance[i]),
             float(gains[:, i].mean()),
             float(gains[:, i].std()),
@@ -106,7 +112,7 @@ def choose_counts(
         return np.where(measured, summed / np.maximum(weight, _SMOOTHING[0]), -1)
 
     sureness = smoothed(gains - np.array([level.spread for level in levels]) / 2)
-    broad = levels[int(np.argmax(sureness >= sureness.max() - _NEARLY))].count
+    broad = _broad_count(np.array([level.count for level in levels])[measured], sureness[measured])
     fewest = max(_LEAST_FINER * broad, broad + _LEAST_MORE)
     if k is not None:
         return [broad, k] if k >= fewest else [k]
@@ -116,9 +122,23 @@ def choose_counts(
     for count in sorted(clear, reverse=True):
         if fewest <= count <= most and holds(broad, count):
             return [broad, count]
-    # One level: the mean of the counts on a logarithmic scale, the better a level the more its weight.
-    weights = np.exp([(level.gain - best) / _TEMPERATURE for level in levels])
-    return [round(float(np.exp(np.average(np.log([level.count for level in levels]), weights=weights))))]
+    return [broad]
+
+
+def _broad_count(counts: NDArray[np.int64], sureness: NDArray[np.float64]) -> int:
+    """The fewest topics that halves agree about nearly as surely as about the best number.
+
+    `sureness` (n,) tells how surely halves agree about each of the `counts` (n,) of the levels, from coarse to fine.
+    """
+    nearly = sureness >= sureness.max() - _NEARLY
+    several, repeats = np.unique(counts[nearly], return_counts=True)
+    if repeats.max() >= _SAME_COUNT:
+        return int(several[np.argmax(repeats >= _SAME_COUNT)])
+    if sureness.max() < _SURE:
+        return min(_COUNT_IF_UNSURE, int(counts.max()))
+    coarsest = int(counts[np.argmax(nearly)])
+    nearest = min(_FEW, key=lambda count: abs(np.log(count / coarsest)))
+    return coarsest if coarsest > _FEW[-1] else int(np.clip(nearest, counts.min(), counts.max()))
 
 
 def finest_stable(levels: Sequence[Level], k: int, n_documents: int) -> int | None:

@@ -1,8 +1,8 @@
-"""Topics that are none: a thread of a few documents, or what is left when all subjects have theirs.
+"""Topics that are too small or too loose to keep: a thread of a few documents, or what is left by all subjects.
 
 The topics of an answer that was not asked for by number are compared with each other. One that has far fewer documents
 than most, or whose documents have far less in common and speak in more general words, does not stand beside the others:
-its documents go to the topics that fit them next.
+its parts join the topics beside it that they are nearest to, below the same broad topic.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SMALL, _LOOSE = 1 / 6, 0.4
 _FEWEST_TOPICS = 6
 
 
-def weak_topics(model: Model, documents: TopicDocuments, components: Components) -> NDArray[np.bool_]:
-    """Which of the topics (k,) are weak."""
+def weak_topics(model: Model, documents: TopicDocuments, components: Components, inside: Labels) -> NDArray[np.bool_]:
+    """Which of the topics (k,) are weak; the largest of each group `inside` (k,) is not, where all of them are."""
     k = components.n_topics
     if k < _FEWEST_TOPICS:
         return np.zeros(k, np.bool_)
@@ -35,7 +35,12 @@ def weak_topics(model: Model, documents: TopicDocuments, components: Components)
     labels = components.assign(documents.vectors[documents.rows]).labels
     sizes = np.bincount(labels, minlength=k)
     hold = cohesion(rows, labels, k) * _mean_focus(model, documents.rows, labels, k)
-    return np.asarray((sizes < _SMALL * sizes.mean()) | (hold < _LOOSE * np.median(hold)))
+    weak = np.asarray((sizes < _SMALL * sizes.mean()) | (hold < _LOOSE * np.median(hold)))
+    for group in np.unique(inside):
+        own = np.flatnonzero(inside == group)
+        if weak[own].all():
+            weak[own[np.argmax(sizes[own])]] = False
+    return weak
 
 
 def cohesion(rows: NDArray[np.float32], labels: Labels, k: int) -> NDArray[np.float64]:

@@ -31,8 +31,8 @@ _TITLE_CHOICE, _TEXTS_A_WORD, _MOST_LOOKED_AT = 60, 50, 1000
 _FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
 # … and is so many times as frequent in them as in the others.
 _LEAST_RATIO = 1.2
-# Of a title's words, two documents with one are of one topic so many times as often as any two; less often where there
-# are so few topics that a power of their share is less. Words that stand in this share of a topic may title it anyway.
+# A word may title a topic where two documents that hold it share a topic so many times as often as two random ones, or
+# less often where topics are few (a power of the share of such pairs), or where it stands in this share of the topic.
 _LEAST_LIFT, _LIFT_POWER, _MOST_OF_TOPIC = 1.7, 0.3, 0.4
 # Candidates looked through for forms of one word, for each word wanted.
 _CANDIDATES = 5

@@ -306,7 +306,7 @@ def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
 
 def _spoken(spread: Mapping[str, int]) -> str:
     if not spread.get("workers"):
-        return "no ray"
+        return "one machine"
     return f"workers={spread['workers']} with {spread['exchanges']} exchanges an epoch"
 
 

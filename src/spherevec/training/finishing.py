@@ -1,4 +1,4 @@
-"""What a model has besides trained vectors: words from inputs and contexts, documents without words, counted words.
+"""What a model has besides trained vectors: word vectors, vectors of empty documents, counts of words.
 
 Rare words are drawn towards words of like spelling. A word that occurs a few times has a vector of few steps. What its
 spelling shares with other words says more of it: `reinvested` is learned from five sentences, `invested` and `reinvest`

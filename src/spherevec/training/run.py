@@ -66,7 +66,7 @@ class Run:
         if checkpoint and options.every:
             self._saver = checkpoints.Saver(checkpoint, options.every, self.backend, self.biases, config, corpus)
         position = self._resumed.position if self._resumed else Position()
-        # With what is being trained from there on. One assignment changes both, whenever an interruption comes.
+        # Where the run is, and what it trains: replaced in one assignment, so that an interruption finds both alike.
         self._state: tuple[Position, Training | None] = (position, None)
         self._epoch_started = self._started = time.perf_counter()
         self._share_at_start = self.done

@@ -133,7 +133,7 @@ def _compiling_process(config: TrainConfig) -> Iterator[subprocess.Popen[bytes] 
 
 @cache
 def _train_few_words(config: TrainConfig) -> None:
-    """Train and save, for the sake of what is compiled meanwhile; what fails will fail again where it is told."""
+    """Train and save, so that everything needed is compiled. Errors are ignored here; the real run reports them."""
     from spherevec.training.trainer import train_corpus
 
     with (

@@ -265,7 +265,7 @@ class UpdateRun(Run):
         self._prior.pull(self.backend, epoch)
 
     def fit_tables(self) -> FitTables | None:
-        """Old words say what they said; new ones what they say of the new text."""
+        """Old words keep their weights; those of new words come from the new text."""
         made, before = self.backend.fit_tables(self._update.words.vocabulary.counts), self._update.model.fit
         if made is None or before is None:
             return None

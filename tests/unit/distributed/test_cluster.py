@@ -172,7 +172,7 @@ def test_a_run_goes_on_with_as_many_workers(tmp_path):
         with inline_runtime(3) as machines, pytest.raises(ConfigError, match=r"workers=2 .* then, workers=3"):
             train_corpus(corpus, config, runtime=machines, resume=True, **how)
         corpus.spread = {}
-        with pytest.raises(ConfigError, match=r"workers=2 .* then, no ray now"):
+        with pytest.raises(ConfigError, match=r"workers=2 .* then, one machine now"):
             train_corpus(corpus, config, resume=True, **how)
 
 

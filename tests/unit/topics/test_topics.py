@@ -183,12 +183,20 @@ def levels_of(counts: list[int], gains: list[float]) -> list[Level]:
 @pytest.mark.parametrize(
     ("counts", "gains", "chosen"),
     [
-        ([2, 4, 8, 16], [-1.0, 0.2, 0.9, 0.2], [8]),
+        ([2, 4, 8, 16], [-1.0, 0.2, 0.9, 0.2], [9]),  # few topics are 3, 4, 6, 9, 14 or 20 …
+        (
+            [2, 7, 8, 8, 8, 8, 16],
+            [-1.0, 0.7, 0.9, 0.9, 0.9, 0.9, 0.2],
+            [8],
+        ),  # … or one of several levels
         ([2, 4, 8, 16, 32], [-1.0, 0.9, 0.5, 0.62, 0.55], [4, 16]),  # the coarsest good and the finest clear one
-        ([4, 6, 20, 60, 200], [0.1, 0.35, 0.4, 0.33, 0.2], [6, 20]),  # near the best; 25 documents a topic
+        ([4, 6, 20, 60, 200], [0.5, 0.8, 0.8, 0.66, 0.4], [6, 20]),  # near the best; 25 documents a topic
+        ([4, 9, 20, 60, 200], [0.1, 0.35, 0.4, 0.33, 0.2], [6, 20]),  # six where halves agree about nothing surely
+        ([3, 4, 5], [0.1, 0.2, 0.3], [5]),  # if there are so many
+        ([25, 30, 60, 200], [0.9, 0.9, 0.5, 0.2], [25]),  # many are taken as they are
         ([4, 6, 20, 60, 200], [0.2, 0.9, 0.4, 0.63, 0.3], [6]),  # at most eight finer ones in a broad one
-        ([3, 4, 5, 6, 8, 13, 28], [0.4, 0.67, 0.3, 0.35, 0.35, 0.4, 0.45], [3, 13]),  # one spike hides nothing
-        ([5, 6, 7], [0.8, 0.8, 0.8], [6]),  # too near each other for two levels: between two that are as good
+        ([3, 4, 5, 6, 8, 13, 28], [0.5, 0.77, 0.4, 0.45, 0.45, 0.5, 0.55], [3, 13]),  # one spike hides nothing
+        ([5, 6, 7], [0.8, 0.8, 0.8], [6]),  # too near each other for two levels
         ([3, 9], [-1.0, -0.1], [1]),
         ([], [], [1]),
     ],

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from spherevec import Model
+from spherevec.sphere import normalize
 from spherevec.topics import find_topics
 from spherevec.topics.components import Components, centered
 from spherevec.topics.documents import TopicDocuments
@@ -27,6 +28,9 @@ def test_cohesion_is_the_mean_cosine_of_two_documents() -> None:
 def test_few_or_loose_documents_are_no_topic(model: Model) -> None:
     random = np.random.default_rng(4)
     directions = np.eye(8, 16, dtype=np.float32)
+    directions[6, 5] = directions[7, 5] = 0.5  # the weak ones are nearest to the topic before them
+    directions[6, 0] = directions[7, 0] = 0.6  # beside them; another is nearer
+    directions = normalize(directions)
     labels = np.repeat(np.arange(8), [60] * 6 + [60, 5])  # the last has few
     spread = np.where(labels == 6, 2.0, 0.1)[:, None]  # and the one before it is loose
     vectors = centered((directions[labels] + spread * random.standard_normal((len(labels), 16)) / 4).astype(np.float32))
@@ -35,15 +39,17 @@ def test_few_or_loose_documents_are_no_topic(model: Model) -> None:
     components = Components(
         np.zeros(16, np.float32), directions, np.full(8, 1 / 8, np.float32), np.arange(8), concentration=20.0
     )
-    weak = weak_topics(plain, TopicDocuments(vectors, everything, everything), components)
+    documents = TopicDocuments(vectors, everything, everything)
+    inside = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    weak = weak_topics(plain, documents, components, inside)
     assert np.flatnonzero(weak).tolist() == [6, 7]
-    left = components.without(weak)
-    assert left.n_topics == 6 and np.isclose(left.weights.sum(), 1)
-    np.testing.assert_array_equal(left.directions, directions[:6])
-    # The others keep their documents, and those of weak topics go to them.
-    before, after = components.assign(vectors).labels, left.assign(vectors).labels
-    np.testing.assert_array_equal(after[before < 6], before[before < 6])
-    assert (after >= 0).all()
+    # The others keep their documents, and those of weak topics go to the nearest beside them.
+    before, after = components.assign(vectors).labels, components.joined(weak, inside).assign(vectors).labels
+    np.testing.assert_array_equal(after[labels < 6], labels[labels < 6])
+    assert (after[before >= 6] == 5).all()
+    # Where all topics of a group are weak, the largest stays.
+    alone = weak_topics(plain, documents, components, np.array([0, 0, 0, 0, 0, 0, 1, 1]))
+    assert np.flatnonzero(alone).tolist() == [7]
 
 
 def test_a_number_of_topics_that_is_asked_for_is_given(model: Model) -> None:
