@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import oracle
+import spherevec
 from spherevec.config import TrainConfig
 from spherevec.engine.base import PIECE, Block, TrainingData
 from spherevec.engine.cuda import backend as cuda
@@ -16,6 +17,7 @@ from spherevec.engine.fit import FitPlan, FitTables, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.engine.schedule import epoch_blocks, further_pieces
 from spherevec.errors import SpherevecError
+from spherevec.search.terms import count_terms
 
 TABLES = ("inputs", "contexts", "docs")
 DIMENSIONS = (2, 3, 15, 33, 64, 65, 100, 128, 129, 300, 1024)
@@ -408,3 +410,28 @@ def test_random_directions_are_those_of_a_numpy_twin(dimension):
     found = np.concatenate([backend.read(table, 0, 10**9) for table in TABLES])
     assert np.abs(found - expected).max() < 1e-5
     assert np.linalg.norm(expected.mean(axis=0)) < 0.2
+
+
+@needs_gpu
+@pytest.mark.parametrize("resident", [None, 0])
+def test_words_of_documents_are_counted_as_by_the_processor(tmp_path, resident):
+    documents = [*zipf_documents(np.random.default_rng(3)), [7] * 300]
+    data = plain_data(documents, 61)
+    backend = cuda.CudaBackend(data, TrainConfig(vector_size=16), resident_tokens=resident)
+    counted = backend.count_words()()
+    slow = count_terms(data.ids, data.offsets, np.bincount(data.ids, minlength=61), tmp_path).tensors
+    for name, array in counted.items():
+        assert array.dtype == slow[name].dtype
+        np.testing.assert_array_equal(array, slow[name])
+    assert len(counted) == 6
+
+
+@needs_gpu
+def test_a_text_that_is_too_long_is_counted_by_the_processor(monkeypatch):
+    texts = ["north south east", "south west", "", "west west north"] * 9
+    settings = {"device": "cuda", "vector_size": 16, "epochs": 1, "min_count": 1, "progress": False}
+    counted = [spherevec.train(texts, **settings).terms.tensors]
+    monkeypatch.setattr(cuda, "MOST_COUNTED", 10)
+    counted.append(spherevec.train(texts, **settings).terms.tensors)
+    for name, array in counted[0].items():
+        np.testing.assert_array_equal(array, counted[1][name])

@@ -229,6 +229,9 @@ class ClusterBackend:
         cosines, seen, direction = (np.sum(column, axis=0) for column in zip(*parts, strict=True))
         return cosines, seen, direction
 
+    def count_words(self) -> None:
+        """The processor of the driver counts them, which has the whole text."""
+
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         sent = self._pool.put(plan)
         runs: dict[int, list[tuple[int, int]]] = {number: [] for number in range(self._pool.workers)}

@@ -5,9 +5,9 @@ A backend sees plain arrays: never a vocabulary, a corpus or a model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +150,13 @@ class Backend(Protocol):
 
     def learned_biases(self) -> tuple[float, float]:
         """The biases of words and documents after the last block that was trained."""
+
+    def count_words(self) -> Callable[[], dict[str, NDArray[Any]]] | None:
+        """Count the words of documents, before anything is trained; None where the processor has to.
+
+        Returns:
+            What brings the first six arrays of `spherevec.search.terms` into memory, meant for another thread.
+        """
 
     def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
         """What documents are fitted with to the words as they are now; None where the objective has no use for it.

@@ -153,6 +153,7 @@ def count_terms(
     folder: Path,
     rare: tuple[NDArray[np.uint64], NDArray[np.int32]] | None = None,
     threads: int = 1,
+    counted: Mapping[str, NDArray[Any]] | None = None,
 ) -> DocumentTerms:
     """Count the words of an encoded corpus in bounded memory, and in time proportional to its length.
 
@@ -162,21 +163,29 @@ def count_terms(
         folder: where the arrays are collected; what is large stays there, mapped.
         rare: hashes of dropped words, sorted, and the rows they are in.
         threads: how many to use; the result is the same for any number.
+        counted: the first six arrays, where a device has counted the words.
     """
-    n = len(offsets) - 1
+    if counted is None:
+        counted = _counted(ids, offsets, word_counts, folder, threads)
+    lengths = np.diff(offsets).astype(np.int32)
+    hashes, rare_rows = rare if rare is not None else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
+    lengths += np.bincount(rare_rows, minlength=len(lengths)).astype(np.int32)
+    return DocumentTerms({**counted, "lengths": lengths, "rare_hashes": hashes, "rare_rows": rare_rows})
+
+
+def _counted(
+    ids: NDArray[np.int32], offsets: NDArray[np.int64], word_counts: NDArray[np.int64], folder: Path, threads: int
+) -> dict[str, NDArray[Any]]:
+    """The first six arrays."""
     occurrences = np.concatenate([np.zeros(1, np.int64), np.cumsum(word_counts)])
     shares = _ranges(occurrences, max(_LEAST_SORTED, _PAIRS_SORTED // threads))
     # By document, in the order of the text; by word only within each chunk, until all chunks are counted.
     with SpillFile(folder / "terms-spill.bin") as spill:
         starts, spilled = _count_chunks(ids, offsets, len(word_counts), shares, folder, spill, threads)
         places = _sort_by_word(spilled, spill.path, shares, len(word_counts), folder, threads)
-    lengths = np.diff(offsets).astype(np.int32)
-    hashes, rare_rows = rare if rare is not None else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
-    lengths += np.bincount(rare_rows, minlength=n).astype(np.int32)
     large = ("words", "counts", "rows", "often")
     tensors: dict[str, NDArray[Any]] = {name: _stored(folder / f"terms-{name}.bin", _TYPES[name]) for name in large}
-    tensors |= {"starts": starts, "places": places, "lengths": lengths, "rare_hashes": hashes, "rare_rows": rare_rows}
-    return DocumentTerms(tensors)
+    return {**tensors, "starts": starts, "places": places}
 
 
 class _SpilledChunk(NamedTuple):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -93,14 +93,19 @@ def write_files(folder: Path, contents: Mapping[str, Content]) -> dict[str, dict
 
 
 def _written(path: Path, content: Content) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    with path.open("w+b", buffering=0) as file, ThreadPoolExecutor(1, thread_name_prefix="spherevec") as hashing:
+    digest, synced = hashlib.sha256(), Future[None]()
+    synced.set_result(None)
+    with path.open("w+b", buffering=0) as file, ThreadPoolExecutor(2, thread_name_prefix="spherevec") as pool:
         for piece in content():
-            hashed = hashing.submit(digest.update, piece)  # takes as long as writing does
+            hashed = pool.submit(digest.update, piece)  # takes as long as writing does
             left = memoryview(piece)
             while left:
                 left = left[file.write(left) :]
+            if len(piece) > SMALL_FILE and synced.done():  # the disk works while the next piece is written
+                synced.result()
+                synced = pool.submit(os.fsync, file.fileno())
             hashed.result()
+        synced.result()
         os.fsync(file.fileno())
         size, whole = os.fstat(file.fileno()).st_size, digest.hexdigest()
         return {"bytes": size, "sha256": whole, "sample": sample(file) if size > SMALL_FILE else whole}

@@ -45,6 +45,15 @@ def line_beginnings(block: Any, newlines: Any, characters: Any, taken: Any, out:
     start = 0
     for line in range(len(newlines) + 1):
         stop = newlines[line] if line < len(newlines) else len(block)
+        plain = min(stop, start + characters) if taken == 0 and start < stop and block[start] != _SPACE else start
+        odd = False
+        for byte in block[start:plain]:  # no branches: many bytes at a time
+            odd |= (byte < _SPACE) | (byte >= 0x80)
+        if not odd:
+            out[filled : filled + plain - start] = block[start:plain]
+            filled += plain - start
+            taken += plain - start
+            start = plain
         for place in range(start, stop):
             byte = block[place]
             if byte == _RETURN:

@@ -9,7 +9,7 @@ Documents know nothing of it: they are fitted to the input vectors. `experiments
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -193,15 +193,24 @@ def fill_empty_documents(vectors: NDArray[np.float32], offsets: NDArray[np.int64
             vectors[start : start + COPIED_ROWS][empty(start)] = common
 
 
-def counted_terms(corpus: EncodedCorpus, workdir: str | Path | None, threads: int = 1) -> DocumentTerms | None:
+def counted_terms(
+    corpus: EncodedCorpus,
+    workdir: str | Path | None,
+    threads: int = 1,
+    counted: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
+) -> DocumentTerms | None:
     """Which words each document of a corpus holds, the dropped ones included.
 
     If the disk is full, keyword search is disabled, but the run goes on.
+
+    Args:
+        counted: gives what a device has counted; see `count_terms`.
     """
     try:
         with working_folder(workdir) as folder:  # what is mapped from it lives on without a name
             rare = corpus.rare_words()
-            return count_terms(corpus.ids, corpus.offsets, corpus.vocabulary.counts, folder, rare, threads)
+            arrays = None if counted is None else counted()
+            return count_terms(corpus.ids, corpus.offsets, corpus.vocabulary.counts, folder, rare, threads, arrays)
     except SpherevecError as error:
         reason = str(error)
     except OSError as error:

@@ -126,19 +126,20 @@ def _train_corpus(corpus: EncodedCorpus, config: TrainConfig, options: Options) 
     processor_trains, count = DEVICES[config.device].uses_processor, config.thread_count
     with ThreadPoolExecutor(2, thread_name_prefix="spherevec") as pool:
         terms = smoother = None
-        if config.documents:
+        if config.documents and processor_trains:
             terms = pool.submit(counted_terms, corpus, options.workdir, count)
-            if processor_trains:
-                terms.result()  # the training needs all cores
-        # Where the processor trains, spellings are compared in the end, and nobody needs to keep what was found.
-        if not processor_trains and SpellingSmoother.wanted(corpus.vocabulary, config):
-            smoother = pool.submit(SpellingSmoother, corpus.vocabulary, count, keep=True)
+            terms.result()  # the training needs all cores
         give_memory_back()
         usual = sys.getswitchinterval()
         if not processor_trains:
             sys.setswitchinterval(_SHORT)
         try:
             run = TrainingRun(corpus, config, options)
+            if config.documents and not processor_trains:
+                terms = pool.submit(counted_terms, corpus, options.workdir, count, run.backend.count_words())
+            # Where the processor trains, spellings are compared in the end, and nobody needs to keep what was found.
+            if not processor_trains and SpellingSmoother.wanted(corpus.vocabulary, config):
+                smoother = pool.submit(SpellingSmoother, corpus.vocabulary, count, keep=True)
             run.terms, run.smoother = terms, smoother
             return run.run()
         finally:

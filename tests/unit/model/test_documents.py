@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.tables import made_table
+from spherevec.engine.cuda.counting import count_words
 from spherevec.errors import ConfigError, FormatError
 from spherevec.model.documents import DocumentTable, UnknownDocumentError
 from spherevec.search import terms as document_terms
@@ -154,6 +155,18 @@ def test_terms_agree_with_plain_counting(tmp_path, monkeypatch, held, threads):
     assert terms.lengths.tolist() == np.diff(offsets).tolist()
     terms.save(tmp_path / "t")
     assert (DocumentTerms.open(tmp_path / "t").counts.toarray() == slow).all()
+
+
+def test_words_counted_by_sorting_are_those_counted_by_the_processor(tmp_path):
+    # What runs on a GPU, with NumPy in the place of CuPy.
+    rng = np.random.default_rng(2)
+    for words, longest in ((12, 9), (3, 2000)):
+        offsets = np.concatenate([[0], np.cumsum(rng.integers(0, longest, 40))])
+        ids = rng.integers(0, words, offsets[-1]).astype(np.int32)
+        slow = count_terms(ids, offsets, np.bincount(ids, minlength=words + 1), tmp_path)
+        for name, array in count_words(np, ids, offsets, words + 1).items():
+            assert array.dtype == slow.tensors[name].dtype and (array == slow.tensors[name]).all()
+    assert slow.often.max() == 255
 
 
 @settings(max_examples=150)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
@@ -69,9 +70,13 @@ class RecordBuilder(ExitStack):
             (kept, writer(f"field-{i}"), KindFinder(kept.kind, options.date_format, options.decimal))
             for i, kept in enumerate(options.kept)
         ]
+        # Takes a block of lines while the next one is read; ends before the columns are closed.
+        self._thread = self.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
+        self._adding: Future[None] | None = None
 
     def begin_source(self, name: str, whole: bool = False) -> None:
         """What comes next is from this source, which is one document or many."""
+        self._finish_adding()
         self._sources.append((name, self._n_rows, whole))
 
     def add(self, row: Row, place: str, untyped: bool = False) -> None:
@@ -97,6 +102,15 @@ class RecordBuilder(ExitStack):
 
     def add_lines(self, block: bytes) -> None:
         """Text in which a newline ends a document; a block may end anywhere."""
+        self._finish_adding()
+        self._adding = self._thread.submit(self._add_lines, block)
+
+    def _finish_adding(self) -> None:
+        adding, self._adding = self._adding, None
+        if adding is not None:
+            adding.result()
+
+    def _add_lines(self, block: bytes) -> None:
         data = np.frombuffer(block, np.uint8)
         newlines = np.flatnonzero(data == _NEWLINE)
         ends = np.empty(len(newlines), np.int64)
@@ -114,6 +128,7 @@ class RecordBuilder(ExitStack):
         """Write the table; ids that occur twice are refused."""
         from spherevec.storage.tensors import write_tensors
 
+        self._finish_adding()
         schema: list[dict[str, str]] = []
         tensors: dict[str, NDArray[Any]] = {}
 

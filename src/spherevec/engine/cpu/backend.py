@@ -187,6 +187,9 @@ class CpuBackend:
     def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
         return fit_tables(self._tables["inputs"], self._data, counts, self._config)
 
+    def count_words(self) -> None:
+        """The processor counts them."""
+
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
         corpus = corpus_of(self._data.ids, self._data.offsets[first : last + 1], self._data.refit_sampling)
         fit_documents(corpus, self._tables["inputs"], self._tables["docs"][first:last], plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from spherevec.engine.cuda.build import (
     cupy_with_gpu,
     macros,
 )
+from spherevec.engine.cuda.counting import count_words
 from spherevec.engine.cuda.fit import DeviceSampling, fit_documents
 from spherevec.engine.cuda.fit import DocumentFit as DocumentFit  # a backend offers it
 from spherevec.engine.figures import SLOTS, Sums
@@ -37,7 +38,10 @@ SEGMENT = 256  # tokens that a team takes at a time; few enough that the last on
 RESIDENT_SHARE = 0.8  # of the memory that the vectors leave free which the ids of a corpus may take
 ROWS_ADDED = 1 << 20  # vectors in one go
 ROWS_COPIED = 1 << 16  # between host and device in one go
+COPIED_BYTES = 1 << 24  # from the device by one thread in one go
 COPYING_THREADS = 4  # new memory of the host takes longer than the copy itself
+COUNTING_BYTES = 96  # of the device that counting words takes for each token of the text
+MOST_COUNTED = 1 << 29  # tokens: what is found of them takes 13 bytes of the host each
 ROUNDS = 4  # a launch has so many segments of full length for every team, at least
 WORDS_A_TEAM = 8  # and the vocabulary so many words
 # How far those teams may move the row together, if they agree: the most that learning rate times concentration times
@@ -250,6 +254,23 @@ class CudaBackend:
             rows[start : start + ROWS_COPIED, :width] = self.read("inputs", start, start + ROWS_COPIED)
         return rows
 
+    def count_words(self) -> Callable[[], dict[str, NDArray[Any]]] | None:
+        tokens = len(self._data.ids)
+        free = self._cupy.cuda.runtime.memGetInfo()[0]
+        if not 0 < tokens <= min(MOST_COUNTED, free // COUNTING_BYTES):
+            return None
+        with self._training:
+            ids, _ = self._corpus.documents(0, self._data.documents)
+            counted = count_words(self._cupy, ids, self._offsets, self._sizes["inputs"])
+        self._training.synchronize()
+
+        def fetch() -> dict[str, NDArray[Any]]:
+            on_host = {name: np.empty(array.shape, array.dtype) for name, array in counted.items()}
+            self._copy([(counted[name], array) for name, array in on_host.items()])
+            return on_host
+
+        return fetch
+
     def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
         from spherevec.engine.cpu.word_weights import fit_tables
 
@@ -270,17 +291,27 @@ class CudaBackend:
         width = self._layout.width
         tables: dict[str, Floats] = {name: np.empty((rows, width), np.float32) for name, rows in self._sizes.items()}
 
-        def copy(table: str, start: int) -> None:
-            part, first = tables[table][start : start + ROWS_COPIED], self._starts[table] + start
-            with self._reading:
-                self._cupy.asnumpy(self._vectors[first : first + len(part), :width], out=part)
-
-        places = [(name, start) for name, rows in self._sizes.items() for start in range(0, rows, ROWS_COPIED)]
-        with ThreadPoolExecutor(COPYING_THREADS, thread_name_prefix="spherevec") as pool:
-            for _ in pool.map(copy, *zip(*places, strict=True)):
-                pass
+        starts = self._starts
+        self._copy([(self._vectors[starts[name] :, :width], table) for name, table in tables.items()])
         del self._vectors, self._corpus
+        self._cupy.get_default_memory_pool().free_all_blocks()  # the streams of the next run could not use them
         return tables
+
+    def _copy(self, arrays: Sequence[tuple[Any, NDArray[Any]]]) -> None:
+        """Copy from arrays on the device, which may be longer, to arrays of the host."""
+
+        def copy(source: Any, target: NDArray[Any]) -> None:
+            with self._reading:
+                self._cupy.asnumpy(source[: len(target)], out=target)
+
+        with ThreadPoolExecutor(COPYING_THREADS, thread_name_prefix="spherevec") as pool:
+            jobs = []
+            for source, target in arrays:
+                step = max(1, COPIED_BYTES * len(target) // max(target.nbytes, 1))
+                starts = range(0, len(target), step)
+                jobs += [pool.submit(copy, source[start:], target[start : start + step]) for start in starts]
+            for job in jobs:
+                job.result()
 
     # --- memory ------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spherevec.config import TrainConfig
 from spherevec.engine.base import Floats, Sampling
 from spherevec.engine.cuda.build import Layout, compiled_module, compiler_options, cupy_with_gpu, inference_macros
+from spherevec.engine.cuda.counting import document_words
 from spherevec.engine.fit import FitPlan, FitTables, exponents
 
 
@@ -81,17 +82,10 @@ def _different_words(cupy: Any, ids: Any, offsets: Any, tables: FitTables) -> tu
     Returns:
         Words (M,), offsets (N + 1,) and pulls (M,).
     """
-    first, last = int(offsets[0]), int(offsets[-1])
-    documents = cupy.searchsorted(offsets, cupy.arange(first, last), side="right") - 1
-    pairs = documents << 32 | ids[first:last]
-    pairs.sort()
-    places = cupy.flatnonzero(cupy.concatenate([cupy.ones(1, bool), pairs[1:] != pairs[:-1]])[: len(pairs)])
-    times = cupy.diff(cupy.concatenate([places, cupy.asarray([len(pairs)])])).astype(np.float32)
-    documents, found = pairs[places] >> 32, (pairs[places] & 0xFFFFFFFF).astype(np.int32)
+    starts, documents, words, times = document_words(cupy, ids, offsets)
     damping, sharpening = exponents(cupy.diff(offsets)[documents].astype(np.float32), tables.by_length)
-    pulls = cupy.asarray(tables.weights)[found] ** sharpening * times**damping
-    starts = cupy.searchsorted(documents, cupy.arange(len(offsets)))
-    return found, starts, pulls.astype(np.float32)
+    pulls = cupy.asarray(tables.weights)[words] ** sharpening * times.astype(np.float32) ** damping
+    return words, starts, pulls.astype(np.float32)
 
 
 class DocumentFit:
