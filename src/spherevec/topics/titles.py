@@ -19,8 +19,9 @@ from spherevec.topics.words import TopicContent, said_by_phrase
 _TITLE_WORDS = 3
 # Words that a title is made of where topics are alike in the first three.
 _MOST_WORDS = 6
-# What a document outside the topic costs, in documents inside.
-_COST = 2.0
+# What a document outside the topic costs, in documents inside; and the share of the documents that a word must add, or
+# else a word of the documents that are covered already says more.
+_COST, _LEAST_ADDED = 2.0, 0.05
 _FEWEST_WRITTEN = 2
 _SENTENCE_END = ".!?:;\"'“”«»([{-–—|>*#"
 
@@ -29,7 +30,10 @@ Title = Callable[[TopicContent], str | Sequence[str]]
 
 
 def coverage(topic: TopicContent) -> list[str]:
-    """Words one after another, each by the documents that it adds inside the topic less those outside."""
+    """Words one after another, each by the documents that it adds inside the topic less those outside.
+
+    Where no word adds enough, the next is chosen by all the documents that hold it.
+    """
     if not topic.candidates:
         return topic.words
     n_inside = int(topic.inside.sum())
@@ -40,6 +44,8 @@ def coverage(topic: TopicContent) -> list[str]:
     allowed = ~said_by_phrase(topic.candidates, topic.holds.T @ topic.inside)
     while len(chosen) < _MOST_WORDS and allowed.any():
         worth = topic.holds.T @ (worth_of_document * uncovered)
+        if worth[allowed].max() < _LEAST_ADDED:
+            worth = topic.holds.T @ worth_of_document
         worth = np.where(allowed, worth * np.where(worth > 0, topic.weights, 1), -np.inf)
         best = int(np.argmax(worth))
         if worth[best] <= 0 and len(chosen) >= _TITLE_WORDS:
