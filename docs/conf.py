@@ -28,6 +28,7 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
 default_role = "literal"  # docstrings write `name`, as Markdown does
+smartquotes = False  # `--option` in a text stays as it is typed
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

@@ -102,6 +102,8 @@ def test_topics_are_changed_from_the_command_line(folder: Path) -> None:
     assert changed[2]["size"] == before[2]["size"] == 60
     assert topics("--split", 0, "--drop", 2).keys() == {0, 3}
     assert topics()[2]["title"] == "ice hockey"  # what was not kept changed nothing
+    assert "add --keep to save them" in run("topics", folder / "model", "--drop", 2).stderr
+    assert topics("--seed", 1).keys() != {0, 2}  # found anew
     assert len(topics("--k", 3, "--keep")) == 3
     shown = run("topics", folder / "model", "--levels", "2,3", "--quiet").stdout
     assert "2 broad, 3 finer" in shown

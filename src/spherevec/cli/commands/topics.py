@@ -80,7 +80,7 @@ def topics(
     Prints broad topics with the finer ones below them, one line each. The numbers of topics are chosen by how well two
     halves of the documents agree about them. Topics that were kept with the model are shown again; --k, --levels,
     --names, --titles and --seed find others. Topics are changed in the order --merge, --split, --rename, --drop, and
-    saved with --keep.
+    saved with --keep; to undo changes that were saved, find topics anew: --seed 1 --keep.
     """
     changes = {name: given.pop(name) for name in _CHANGES}
     asked = {name: value for name, value in given.items() if value is not None and value is not False}
@@ -113,6 +113,8 @@ def topics(
         if keep:
             found.keep()
             model.save(folder, overwrite=True)
+        elif any(changes.values()):
+            console.tell("the changes are not saved; add --keep to save them in the model")
     described = {**describe(found), "by": [one.as_dict() for one in breakdowns]}
     console.result(described, lambda: print_topics(found, breakdowns))
 
