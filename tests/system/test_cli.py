@@ -203,6 +203,13 @@ def test_analogy_is_the_models(model):
     )
 
 
+def test_a_file_of_names_beside_exported_vectors_is_named(model, tmp_path):
+    done = succeed("export", model, "--docs", tmp_path / "d.npy", "--words", tmp_path / "w.txt", "--json")
+    names = tmp_path / "d.labels.txt"
+    assert f"docs as npy, their names in {names}\n" in done.stderr and names.is_file()
+    assert [one.get("labels") for one in json.loads(done.stdout)] == [str(names), None]
+
+
 def test_exported_vectors_come_back_by_import(model, tmp_path):
     file, again = tmp_path / "vectors", tmp_path / "again"
     done = succeed("export", model, "--words", file, "--docs", tmp_path / "docs", "--format", "word2vec-bin")

@@ -239,18 +239,34 @@ def test_topics_of_two_levels_are_listed_and_named_on_the_map(browser, data, tmp
         assert one.page.locator("#topics").is_visible()
 
 
-def test_neighbouring_regions_differ_in_colour(browser, data, tmp_path):
+@pytest.mark.parametrize("k", [6, 13, 30])
+def test_neighbouring_regions_differ_in_colour_and_none_comes_twice_before_all_have_come(browser, k, tmp_path):
+    data = small_page(n=2000, k=k, epochs=2)
     rng = np.random.default_rng(3)
     places = rng.standard_normal((len(data.doc_places), 3)).astype(np.float32)
     places /= np.linalg.norm(places, axis=1, keepdims=True)
-    nearest = np.argmax(places @ places[: len(data.topics)].T, axis=1).astype(np.int32)  # regions that fill the globe
-    path = save_page(replace(data, doc_places=places, doc_topics=nearest), tmp_path / "regions.html")
+    nearest = np.argmax(places @ places[:k].T, axis=1).astype(np.int32)  # regions that fill the globe
+    regions = replace(data, doc_places=places, doc_topics=nearest, topic_places=places[:k])
+    path = save_page(regions, tmp_path / "regions.html")
     with visit(browser, path) as one:
         pairs = one.page.evaluate("[...spherevec.world.land.borders.keys()]")
         colours = one.page.evaluate("spherevec.world.topicColours")
     borders = [tuple(map(int, pair.split(","))) for pair in pairs]
     assert len(borders) >= len(data.topics)
     assert not [pair for pair in borders if colours[pair[0]] == colours[pair[1]]]
+    assert len({*map(tuple, colours[:8])}) == min(k, 8)
+
+
+def test_islands_close_together_differ_in_colour(browser, tmp_path):
+    k, data = 16, small_page(n=800, k=16, epochs=2)
+    turns = np.arange(k) % 8 * (np.pi / 4)  # each of the smaller eight lies north of one of the larger
+    places = np.stack([np.cos(turns), np.sin(turns), np.arange(k) // 8 * 0.6], axis=1).astype(np.float32)
+    places /= np.linalg.norm(places, axis=1, keepdims=True)
+    islands = replace(data, doc_places=places[data.doc_topics], topic_places=places)
+    with visit(browser, save_page(islands, tmp_path / "islands.html")) as one:
+        assert not one.page.evaluate("spherevec.world.land.borders.size")
+        colours = one.page.evaluate("spherevec.world.topicColours")
+    assert all(colours[row] != colours[row - 8] for row in range(8, k))
 
 
 def test_the_lasso_gives_words_and_a_file(browser, file, data, tmp_path):

@@ -43,9 +43,12 @@ def test_found_topics_are_printed_and_written(folder: Path) -> None:
     out = folder / "found"
     done = run("topics", folder / "model", "--by", "team", "--by", "created:year", "--out", out, "--k", 3)
     assert done.returncode == 0, done.stderr
-    assert "documents" in done.stdout and "2021" in done.stdout and "█" in done.stdout
+    assert "documents" in done.stdout and "█" in done.stdout
+    assert "2021" not in done.stdout and "4 of 4 without a typical topic are left out" in done.stdout
+    assert "–" not in done.stdout and done.stdout.count("left out") == 1  # both teams have one
     about = json.loads((out / "topics.json").read_text())
     assert [topic["size"] for topic in about["topics"]] == [60, 60, 60]
+    assert [*about["by"][1]["groups"]] == ["2020", "2021", "2022", "2023"]
     assert about["by"][0]["groups"]["a"]["typical"] == [about["by"][0]["groups"]["a"]["typical"][0]]
     rows = list(csv.DictReader((out / "assignments.csv").open(newline="")))
     assert [*rows[0]] == ["id", "topic", "name", "probability", "second", "parent", "parent_name"] and len(rows) == 180

@@ -39,6 +39,7 @@ def test_a_model_grows_on_the_command_line(folder, capsys):
     command = ["update", str(folder / "model"), str(folder / "new.jsonl"), *FIELDS, "--threads", "1"]
     assert main([*command, "--out", str(folder / "second")]) == 0
     told = capsys.readouterr().err
+    assert "fields: team (category)" in told
     assert "40 added; 20 new words" in told and "mean cosine to before" in told and "Train anew" in told
     grown = spherevec.load(folder / "second", verify=True)
     assert len(grown.docs) == 120 and grown.documents.row_of("b3") == 83

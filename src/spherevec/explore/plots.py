@@ -52,7 +52,17 @@ def draw_map(data: PageData, *, axes: Any = None, colour_by: str | None = None, 
         axes.figure.colorbar(drawn, ax=axes, shrink=0.6, label=field.name)
     else:
         codes = data.doc_topics if field is None else np.asarray(field.values)
-        axes.scatter(*points.T, s=size, c=_colours(codes), linewidths=0, alpha=0.8)
+        colours = _colours(codes, field is None)
+        axes.scatter(
+            *points.T, s=size, c=[colours.get(code, OTHER) for code in codes.tolist()], linewidths=0, alpha=0.8
+        )
+        if field is not None:
+            own = {code: colour for code, colour in colours.items() if colour != OTHER}
+            names = [field.labels[code].replace("$", r"\$") for code in own]
+            keys = [patches.Patch(color=colour) for colour in (*own.values(), OTHER)]
+            rest = int(len(colours) > len(own) or (codes < 0).any())
+            legend = axes.legend(keys[: len(own) + rest], [*names, "other"][: len(own) + rest], title=field.name)
+            legend.set(loc="center left", bbox_to_anchor=(1, 0.5))
     halo = [patheffects.withStroke(linewidth=2.5, foreground="white")]
     named = sorted(range(len(data.topics)), key=lambda row: -data.topics[row].size)[:labels]
     for (x, y), row in zip(flatten(data.topic_places[named], centre), named, strict=True):
@@ -105,8 +115,9 @@ def _field(data: PageData, name: str | None) -> Field | None:
     raise ConfigError(f"no field {name!r} to colour by; there is {there}")
 
 
-def _colours(codes: Any) -> list[str]:
-    """The most frequent values have a colour of their own, the rest of a long list share them in turn."""
+def _colours(codes: NDArray[Any], in_turn: bool) -> dict[int, str]:
+    """The colour of each value: the most frequent ones have one of their own, the rest share these in turn, or grey."""
     values, counts = np.unique(codes[codes >= 0], return_counts=True)
-    ranks = {int(value): rank for rank, value in enumerate(values[np.argsort(-counts, kind="stable")])}
-    return [COLOURS[ranks[int(code)] % len(COLOURS)] if code >= 0 else OTHER for code in codes]
+    ranks = enumerate(values[np.argsort(-counts, kind="stable")].tolist())
+    own = len(COLOURS)
+    return {value: COLOURS[rank % own] if in_turn or rank < own else OTHER for rank, value in ranks}

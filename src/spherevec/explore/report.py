@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spherevec.topics.state import Topic
 
 EXAMPLES = 3
+_MOVING = 5  # rising or falling topics that are named
 _LONGEST_TEXT = 160
 _BAR, _COURSE_WIDTH, _COURSE_HEIGHT = 220, 240, 44
 # A course over time has at least so many periods, where a finer unit gives them, and at most so many.
@@ -49,19 +50,22 @@ def report_html(topics: Topics, title: str | None = None) -> str:
     notes = [f"{topics.n_unknown:,} documents without a known word belong to no topic."] if topics.n_unknown else []
     if courses is not None:
         for name, titles in (("Rising", courses.rising()), ("Falling", courses.falling())):
-            notes += [f"{name} over time: {'; '.join(titles[:5])}."] if titles else []
+            some = f" ({_MOVING} of {len(titles)})" if len(titles) > _MOVING else ""
+            notes += [f"{name} over time{some}: {'; '.join(titles[:_MOVING])}."] if titles else []
     broad: dict[str, list[Topic]] = {}
     for topic in topics:
         parent = "" if topic.parent is None else topics.parents[topic.parent].title
         broad.setdefault(parent, []).append(topic)
     groups = [(parent, sorted(own, key=lambda topic: -topic.size)) for parent, own in broad.items()]
     groups.sort(key=lambda group: (-sum(topic.size for topic in group[1]), group[0]))
+    levels = "" if "" in broad or not broad else f" in {len(broad)} broad ones"
+    heading = title or f"{len(topics)} topics{levels}, {len(topics.labels):,} documents"
     style = template("report.css")
     return fill(
         template("report.html"),
         policy=policy("", style),
         generator=html.escape(f"spherevec {topics.model.version}"),
-        title=html.escape(clean_title(title or f"{len(topics)} topics of {len(topics.labels):,} documents")),
+        title=html.escape(clean_title(heading)),
         style=style,
         notes="\n".join(f"<p>{_shown(note)}</p>" for note in notes),
         rows="\n".join(_rows(groups, len(topics.labels))),

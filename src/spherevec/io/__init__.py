@@ -127,9 +127,13 @@ def export_vectors(
     with opened(path, overwrite=overwrite) as target:
         known.write(target, vectors, names, **{name: options[name] for name in known.takes})
         if known.labels:  # both are complete before either gets its name
-            beside = path.with_name(f"{path.stem if path.suffix in known.endings else path.name}.labels.txt")
-            with atomic_file(beside, overwrite=overwrite) as label_file:
+            with atomic_file(labels_path(path, format), overwrite=overwrite) as label_file:
                 label_file.write_bytes("".join([f"{name}\n" for name in names]).encode())
+
+
+def labels_path(path: Path, format: str) -> Path:
+    """The file of names beside the vectors, in formats that have one."""
+    return path.with_name(f"{path.stem if path.suffix in FORMATS[format].endings else path.name}.labels.txt")
 
 
 def export_model(

@@ -252,12 +252,13 @@ def plot_breakdown(found: Breakdown, numbers: Sequence[int] | None = None) -> An
     """A matplotlib figure: shares as lines over time, or as bars by group (extra `plots`).
 
     Args:
-        numbers: of the topics to draw; the first few by default.
+        numbers: of the topics to draw; by default a few: the largest, over time those with the surest trend.
     """
     most = _LINES if found.ordered else _BARS
-    largest = [found.numbers[place] for place in np.argsort(-found.counts.sum(axis=0), kind="stable")[:most]]
-    chosen = [found.numbers.index(number) for number in (largest if numbers is None else numbers)]
-    figure = _figure(8, 4)
+    # Without an order there is no trend, and sizes decide.
+    telling = np.lexsort((-found.counts.sum(axis=0), -np.abs(found.trend), found.p_trend))[:most].tolist()
+    chosen = telling if numbers is None else [found.numbers.index(number) for number in numbers]
+    figure = _figure(9.5, 4)
     panel = figure.subplots()
     steps = np.arange(len(found.groups))
     for order, topic in enumerate(chosen):
@@ -270,7 +271,7 @@ def plot_breakdown(found: Breakdown, numbers: Sequence[int] | None = None) -> An
     panel.set_ylabel("share of documents")
     panel.set_ylim(bottom=0)
     panel.tick_params(axis="x", rotation=60, labelsize=8)
-    panel.legend(fontsize=8)
+    panel.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars and lines
     return figure
 
 

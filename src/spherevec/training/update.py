@@ -226,6 +226,7 @@ def find_update(
         "raw_tokens": new.raw_tokens,
         "new_words": len(words.vocabulary) - words.known,
         "add_only": add_only,
+        "fields": list(corpus.summary.fields),
         "drift": measure_drift(model, new, words).as_dict(),
     }
     return Update(model, corpus, new, words, changes, table, config, record, folder)

@@ -8,6 +8,7 @@ import hashlib
 import html.parser
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -235,8 +236,23 @@ def test_a_picture_for_papers(tmp_path):
     for colour_by in (None, *HOSTILE[2:4], HOSTILE[0]):
         axes = draw_map(data, colour_by=colour_by)
         axes.figure.savefig(tmp_path / "map.png")
+        assert (axes.get_legend() is not None) == (colour_by == HOSTILE[0])
         pyplot.close(axes.figure)
     with pytest.raises(ConfigError, match="no field 'nothing' to colour by"):
         draw_map(data, colour_by="nothing")
     draw_map(small_page(n=1, k=0, epochs=2))
     pyplot.close("all")
+
+
+def test_a_picture_by_categories_names_the_eight_most_frequent_in_a_legend(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    data = small_page(n=66, k=3, epochs=5)
+    codes = np.repeat(np.arange(11), np.arange(11, 0, -1)).astype(np.int32)
+    for values, rest in ((codes, ["other"]), (np.minimum(codes, 7), []), (np.where(codes < 8, codes, -1), ["other"])):
+        field = replace(data.fields[0], values=values, labels=[f"team {code}" for code in range(11)])
+        axes = draw_map(replace(data, fields=[field]), colour_by="team")
+        texts = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert sorted(texts) == [*rest, *(f"team {code}" for code in range(8))]
+        assert len({key.get_facecolor() for key in axes.get_legend().get_patches()}) == len(texts)
+        pyplot.close(axes.figure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -99,6 +100,17 @@ def test_nothing_comes_from_elsewhere():
     assert "default-src 'none'; style-src 'sha256-" in text
     assert "script-src" not in text
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_the_heading_and_what_is_left_out_are_counted():
+    page = read(StandIn([f"topic{n}" for n in range(8)]))
+    assert "8 topics in 8 broad ones, 100 documents" in page.text
+    topics = StandIn(["space", "cars"])
+    topics._all = [replace(topic, parent=None) for topic in topics._all]
+    topics._course = Course([f"group{n}" for n in range(8)], np.ones((8, 2)))
+    page = read(topics)
+    assert "2 topics, 100 documents" in page.text
+    assert "Rising over time (5 of 8): group0; group1; group2; group3; group4." in page.text
 
 
 def test_no_topics():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -366,6 +367,19 @@ def test_pictures(topics: Topics) -> None:
     drawn = topics.plot(), topics.plot_tree(), topics.over("created", "year").plot(), topics.by("team").plot([0, 1])
     assert all(figure.axes for figure in drawn)
     assert len(drawn[3].axes[0].patches) == 4  # two groups, two topics
+    for figure in drawn[2:]:
+        figure.draw_without_rendering()
+        (panel,) = figure.axes
+        assert panel.get_legend().get_window_extent().x0 >= panel.get_window_extent().x1  # beside it, not on it
+
+
+def test_a_picture_over_time_shows_the_topics_with_the_surest_trend(topics: Topics) -> None:
+    pytest.importorskip("matplotlib")
+    years = topics.over("created", "year")
+    sizes = years.counts + 100 * (years.p_trend > 0.05).astype(int)  # the largest have none
+    for found, first in ((years, years.rising() + years.falling()), (replace(years, counts=sizes), years.rising())):
+        drawn = [text.get_text() for text in found.plot().axes[0].get_legend().get_texts()]
+        assert first and drawn[: len(first)] == first
 
 
 def test_a_file_of_names(tmp_path: Path) -> None:

@@ -166,8 +166,11 @@ def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
         display.echo()
         groups = [(found.field, "documents", "typical topics")]
         for group, counts in zip(found.groups, found.counts, strict=True):
-            groups.append((group, f"{counts.sum():,}", "; ".join(found.typical(group)[:_TYPICAL_TOPICS]) or "–"))
+            if typical := found.typical(group):
+                groups.append((group, f"{counts.sum():,}", "; ".join(typical[:_TYPICAL_TOPICS])))
         display.print_table(groups, right=(1,), fitted=True)
+        if left_out := len(found.groups) + 1 - len(groups):
+            display.echo(f"{left_out} of {len(found.groups)} without a typical topic are left out")
         for what, titles in (("rising", found.rising()), ("falling", found.falling())):
             if titles:
                 display.echo(f"{what}: {'; '.join(titles)}")

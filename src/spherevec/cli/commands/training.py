@@ -128,6 +128,8 @@ def _tell_changes(model: Model, grown: Model, console: Console) -> None:
     drift = entry["drift"]
     counts = [f"{entry[name]:,} {name}" for name in ("added", "replaced", "unchanged") if entry[name]]
     console.tell(f"documents: {', '.join(counts)}; {entry['new_words']:,} new words")
+    if entry.get("fields"):
+        console.tell(f"fields: {', '.join(entry['fields'])}")
     console.tell(f"known words: mean cosine to before {entry['mean_cosine']:.4f}")
     for name, words in (("growing", drift["growing"]), ("new", drift["joined"])):
         if words:

@@ -14,7 +14,7 @@ from spherevec.cli.options import choice, flag, force_option, option_group, path
 from spherevec.cli.outputs import load_model, outputs
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.errors import ConfigError
-from spherevec.io import FORMATS, export_model, format_of, import_vectors
+from spherevec.io import FORMATS, export_model, format_of, import_vectors, labels_path
 
 if TYPE_CHECKING:
     from spherevec.corpus.count.summary import CorpusSummary
@@ -147,8 +147,10 @@ def export(
         for name, path in files.items():
             notes = export_model(model, name, path, formats[name], overwrite=force, guard_formulas=guard_formulas)
             count = len(getattr(model, name))
-            written.append({"file": str(path), "vectors": name, "count": count, "format": formats[name]})
-            for note in (f"{path}: {count:,} {name} as {formats[name]}", *notes):
+            beside = {"labels": str(labels_path(path, formats[name]))} if FORMATS[formats[name]].labels else {}
+            written.append({"file": str(path), "vectors": name, "count": count, "format": formats[name], **beside})
+            names = "".join(f", their names in {labels}" for labels in beside.values())
+            for note in (f"{path}: {count:,} {name} as {formats[name]}{names}", *notes):
                 console.tell(note)
     console.result(written, lambda: None)
 

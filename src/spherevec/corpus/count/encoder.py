@@ -135,8 +135,7 @@ def _write(opened: Source, counted: _CountedText, how: EncodeOptions, folder: Pa
     background = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="spherevec"))
     rare_counts = folder / encoded.RARE_COUNTS
     tasks = [background.submit(lambda: RareCounts.left_out(counted.words, numbers).save(rare_counts))]
-    if opened.records:
-        tasks.append(background.submit(opened.records.write, folder / encoded.DOCUMENTS))
+    table = background.submit(opened.records.write, folder / encoded.DOCUMENTS) if opened.records else None
     rare = stack.enter_context(RareWords(folder))
     numbered = counted.numbered(numbers, rare, marks=how.phrases or how.breaks, threads=how.threads)
     looks = background.submit(_looks, counted)
@@ -159,9 +158,11 @@ def _write(opened: Source, counted: _CountedText, how: EncodeOptions, folder: Pa
         rare.write(folder / encoded.RARE)
         for task in tasks:
             task.result()
+        fields, doubts = table.result() if table else ([], [])
     tokenizer = tokenizer_of(how.tokenizer)
     divided = "given" if tokenizer.options is None else tokenizer.options.unspaced
-    summary = summary.with_(warnings=tuple(warnings_about(summary, **looks.result(), divided=divided)))
+    found = warnings_about(summary, **looks.result(), divided=divided)
+    summary = summary.with_(fields=tuple(fields), warnings=(*doubts, *found))
     about = finish_corpus(folder, vocabulary, tokenizer, n_tokens, n_documents, summary)
     return EncodedCorpus(folder, about, vocabulary)  # what was written a moment ago needs no check
 

@@ -25,6 +25,7 @@ class CorpusSummary:
         notes: what was found out about the source.
         warnings: what looks wrong.
         settings: what was chosen because of the text, and why.
+        fields: the kept fields with their kinds.
     """
 
     documents: int
@@ -38,6 +39,7 @@ class CorpusSummary:
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     settings: Sequence[str] = ()
+    fields: Sequence[str] = ()
 
     def with_(self, **changes: Any) -> CorpusSummary:
         """A copy with some parts changed."""
@@ -70,7 +72,12 @@ class CorpusSummary:
         else:
             parts.append(f"{self.dropped_tokens / max(self.tokens, 1):.1%} of the tokens unknown to the model")
         lines = ["; ".join(parts)]
-        lines += [*self.notes, *self.settings, *(f"warning: {warning}" for warning in self.warnings)]
+        lines += [
+            *self.notes,
+            *([f"fields: {', '.join(self.fields)}"] if self.fields else []),
+            *self.settings,
+            *(f"warning: {warning}" for warning in self.warnings),
+        ]
         return "\n".join(lines)
 
 

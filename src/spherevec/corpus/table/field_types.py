@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ MISSING_DATE = int(np.iinfo(np.int64).min)  # NumPy's "not a time"
 # A field holds categories if it has at most so many different values, each twice on average; or few, of which any
 # occurs twice.
 MOST_CATEGORIES, FEW_CATEGORIES = 10_000, 20
+# A few values, at most this share of at least so many, are probably mistakes in a field of numbers or dates.
+MISTAKES, FEWEST_VALUES = 0.05, 20
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?\Z")
 # Numbers whose thousands may be parted, by what stands before the decimals.
@@ -161,6 +165,8 @@ class KindFinder:
         self._example = ""  # a date that may be read in two ways
         self.example_at = ""  # where it stands
         self.whole = True
+        self._misfits: dict[str, str] = {}  # the first value that is no number, or no date, as those before; its place
+        self._n_texts = 0  # values that the source calls texts, whatever they spell
         self._distinct: set[str] | None = set()
         self.n_filled = 0
 
@@ -189,13 +195,17 @@ class KindFinder:
         text = written(value).replace(".", ",") if typed and self._decimal == "," else written(value)
         self.n_filled += 1
         if self.declared is None:
-            self._look(text, typed or untyped or self._decimal is not None)
+            self._look(text, typed or untyped or self._decimal is not None, place)
         if self.declared == "number" and not self._narrow_numbers(text):
-            raise ValueError(f"{text!r:.40} is not a number")
+            way = "" if self._decimal is None else f" with decimal={self._decimal!r}"
+            raise ValueError(f"{text!r:.40} is not a number{way}; correct or empty the cell, or keep the field as text")
         if self.declared == "date" and not self._narrow_dates(text):
             form = self._date_format
             way = "as in 2024-11-30, 30.11.2024 or 30 Nov 2024" if form is None else f"written as {form!r:.40}"
-            raise ValueError(f"{text!r:.40} is not a date {way}; say how dates are written (date_format=X)")
+            raise ValueError(
+                f"{text!r:.40} is not a date {way}; correct or empty the cell, or say how dates are "
+                "written (date_format=X)"
+            )
         if self._example and not self.example_at:
             self.example_at = place
         return text
@@ -216,13 +226,15 @@ class KindFinder:
             self._example = self._example or text
         return bool(self._forms)
 
-    def _look(self, text: str, may_be_number: bool) -> None:
+    def _look(self, text: str, may_be_number: bool, place: str) -> None:
+        self._n_texts += not may_be_number
         if self._decimals and not (may_be_number and self._narrow_numbers(text)):
             self._decimals = set()
+            self._misfits["number"] = f"{text!r:.40} ({place.removesuffix(', ')})"
         if self._forms <= _FOUND_FORMS and _MONTH.match(text):  # a number, or who knows
             self._forms = set()
-        elif self._forms:
-            self._narrow_dates(text)
+        elif self._forms and not self._narrow_dates(text):
+            self._misfits["date"] = f"{text!r:.40} ({place.removesuffix(', ')})"
         if self._distinct is not None:
             self._distinct.add(text)
             if len(self._distinct) > MOST_CATEGORIES:
@@ -244,6 +256,33 @@ class KindFinder:
                 "its commas may part decimals or thousands; say decimal=',' or decimal='.', or keep it as text"
             )
         return kind
+
+    def __str__(self) -> str:
+        """The kind, and how dates or decimals are written where that is not ISO 8601 and a point."""
+        form = min(self._forms) if len(self._forms) == 1 else ISO
+        way = {"date": {ISO: "", DAY_FIRST: "day first", MONTH_FIRST: "month first"}.get(form, form)}
+        way["number"] = "" if "." in self._decimals else "decimal comma"
+        return ", ".join(filter(None, (self.kind, way.get(self.kind))))
+
+    def doubt(self, cells: Iterable[str]) -> str:
+        """What looks wrong with a field that is none of numbers or dates because of a few of its cells; else ''."""
+        if self.n_filled < FEWEST_VALUES or self.kind not in ("text", "category"):
+            return ""
+        forms = _FOUND_FORMS if self._date_format is None else {self._date_format}
+        readings: dict[str, Callable[[str], bool]] = {
+            "number": lambda cell: any(as_number(cell, sign) is not None for sign in ".,"),
+            "date": lambda cell: any(date_as(cell, form) is not None for form in forms),
+        }
+        most = int(MISTAKES * self.n_filled)
+        for kind, misfit in self._misfits.items():
+            fits, few_texts = readings[kind], kind == "date" or self._n_texts <= most
+            odd = sum(1 for _ in islice((cell for cell in cells if cell and not fits(cell)), most + 1))
+            if odd <= most and few_texts:
+                option = "decimal" if kind == "number" else "date_format"
+                remedy = "correct or empty such cells" if odd else f"write all alike, or say how they are ({option}=X)"
+                share = f"{self.n_filled - odd:,} of {self.n_filled:,} values are {kind}s"
+                return f"is kept as {self.kind}: {share}, but {misfit} does not fit; {remedy}, or say that it is text"
+        return ""
 
     def _found_kind(self) -> str:
         if self.n_filled == 0:

@@ -124,8 +124,12 @@ class RecordBuilder(ExitStack):
             column.extend(np.zeros(0, np.uint8), np.zeros(len(ends), np.int64))
         self._n_rows += len(ends)
 
-    def write(self, path: Path) -> None:
-        """Write the table; ids that occur twice are refused."""
+    def write(self, path: Path) -> tuple[list[str], list[str]]:
+        """Write the table; ids that occur twice are refused.
+
+        Returns:
+            The kept fields with their kinds, and what looks wrong with them.
+        """
         from spherevec.storage.tensors import write_tensors
 
         self._finish_adding()
@@ -148,11 +152,16 @@ class RecordBuilder(ExitStack):
                 put(role, self.options.roles.get(role, role), "text", text_arrays(column.column()))
         if self._texts is not None:
             put("text", "text", "text", text_arrays(self._texts.column()))
+        fields, warnings = [], []
         for kept, writer, finder in self._fields:
+            cells = writer.column()
             try:
-                put("field", kept.name, finder.kind, _typed(writer.column(), finder))
+                put("field", kept.name, finder.kind, _typed(cells, finder))
             except ValueError as error:
                 raise CorpusError(f"{finder.example_at}field {kept.name!r}: {error}") from None
+            fields.append(f"{kept.name} ({finder})")
+            doubt = finder.doubt(cells)
+            warnings += [f"field {kept.name!r} {doubt} (keep {kept.name}:text)"] if doubt else []
         kinds = [one["kind"] for one in schema if one["role"] == "field"]
         form = self.options.date_format
         if form is not None and kinds and "date" not in kinds and all(finder.n_filled for *_, finder in self._fields):
@@ -162,6 +171,7 @@ class RecordBuilder(ExitStack):
                 f"which field holds dates (keep='{self.options.kept[0].name}:date')"
             )
         write_tensors(path, {"schema": schema_array(self._n_rows, schema), **tensors})
+        return fields, warnings
 
 
 def schema_array(n_rows: int, columns: Sequence[dict[str, str]]) -> NDArray[np.uint8]:

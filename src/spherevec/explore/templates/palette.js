@@ -19,24 +19,24 @@ function difference(left, right) {
   return Math.hypot(left[0] - right[0], left[1] - right[1], left[2] - right[2]) / 441;
 }
 
-// A colour for each of `count` regions, the largest first: neighbours get colours that differ, as on a map of
-// countries. borders: Map from "a,b", a < b, to the length of the border between two regions.
-export function colourRegions(count, borders) {
-  const beside = Array.from({ length: count }, () => []);
-  for (const [pair, length] of borders) {
-    const [a, b] = pair.split(",").map(Number);
-    beside[a].push([b, length]);
-    beside[b].push([a, length]);
-  }
+// A colour for each region, the largest first: regions that touch or lie close together get colours that differ, as on
+// a map of countries, and no colour comes twice before all have come. places: (n, 3) flat unit rows, their middles.
+// borders: Map whose keys "a,b", a < b, are the regions that touch.
+export function colourRegions(places, borders) {
+  const count = places.length / 3;
+  const closeness = (i, j) => {
+    const cosine = places[3 * i] * places[3 * j] + places[3 * i + 1] * places[3 * j + 1] + places[3 * i + 2] * places[3 * j + 2];
+    return Math.max(0, cosine) ** 4 + (borders.has(`${j},${i}`) ? 1 : 0);
+  };
   const chosen = [];
   const used = new Array(COLOURS.length).fill(0);
   for (let i = 0; i < count; i++) {
-    const whole = beside[i].reduce((sum, [, length]) => sum + length, 1);
+    const close = chosen.map((c, j) => [c, closeness(i, j)]);
     let best = 0, bestCost = Infinity;
     COLOURS.forEach((colour, c) => {
-      let cost = (0.2 * used[c]) / (i + 1);
-      for (const [j, length] of beside[i]) {
-        if (j < i) cost += (0.2 + length / whole) * (1 - difference(colour, COLOURS[chosen[j]])) ** 3;
+      let cost = (i < COLOURS.length ? count : 0.5) * used[c];
+      for (const [other, near] of close) {
+        cost += near * (c === other ? 1 + 9 * (near >= 1) : (1 - difference(colour, COLOURS[other])) ** 3);
       }
       if (cost < bestCost - 1e-9) { bestCost = cost; best = c; }
     });

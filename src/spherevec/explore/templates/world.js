@@ -25,7 +25,7 @@ export class World {
     this.topicPlaces = data.topic_places;
     this.parents = this.#broadTopics(data.parents);
     this.land = landOf(this.places, this.docTopics);
-    this.topicColours = colourRegions(this.topics.length, this.land.borders);
+    this.topicColours = colourRegions(this.topicPlaces, this.land.borders);
     this.words = data.words.names;
     this.wordCounts = data.words.counts;
     this.placeNames = data.words.place_names; // rows of `words` that lie on the map, most telling first

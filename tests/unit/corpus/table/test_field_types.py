@@ -1,5 +1,6 @@
 """What a kept field holds, as people write it."""
 
+import re
 import tempfile
 
 import numpy as np
@@ -27,6 +28,15 @@ def column(cells, tmp_path, keep="d", **options):
     with encode(path, tempfile.mkdtemp(dir=tmp_path), **options) as corpus:
         table = DocumentTable(corpus.document_columns)
         return table.fields["d"], [str(cell) for cell in table.column("d").tolist()]
+
+
+def summary(cells, tmp_path, keep="d", **options):
+    """The kept fields and the warnings of the same file; each text has a word of its own."""
+    path = tmp_path / "t.csv"
+    path.write_text("text;d\n" + "".join(f"word more{row};{cell}\n" for row, cell in enumerate(cells)), "utf-8")
+    options = {"text_field": "text", "keep": [keep], "delimiter": ";", "min_count": 1, **options}
+    with encode(path, tempfile.mkdtemp(dir=tmp_path), **options) as corpus:
+        return corpus.summary
 
 
 DAYS = ["2024-02-25 00:00:00", "2024-03-01 00:00:00"]
@@ -146,6 +156,73 @@ class TestExtremes:
 @pytest.mark.parametrize("text", ["31.02.2024", "99/99/2024", "1 Foo 2024", "2024", "25.02.24", "x", "1/2/3"])
 def test_what_is_no_date(text):
     assert date_as(text, DAY_FIRST) is date_as(text, MONTH_FIRST) is None
+
+
+PRICES = [f"{price},5" for price in range(60)]
+DATES = [f"{1 + day % 28}.02.2024" for day in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "wanted"),
+    [
+        (
+            [*PRICES, "", "n/a", "?"],
+            {},
+            r"text: 60 of 62 values are numbers, but 'n/a' \(.*t.csv, line 63\).* empty such",
+        ),
+        (["-", *PRICES], {}, r"text: 60 of 61 values are numbers, but '-' \(.*line 2\)"),
+        (["1", "2"] * 30 + ["n/a"], {}, r"category: 60 of 61 values are numbers, but 'n/a' \(.*line 62\)"),
+        (
+            PRICES,
+            {"decimal": "."},
+            r"text: 60 of 60 values are numbers, but '0,5' \(.*line 2\) does not fit; .*\(decimal=X\)",
+        ),
+        ([*DATES, "31.02.2024"], {}, r"category: 60 of 61 values are dates, but '31.02.2024' \(.*line 62\)"),
+    ],
+)
+def test_a_few_cells_that_keep_a_field_from_being_numbers_or_dates_are_named(tmp_path, cells, options, wanted):
+    (warning,) = summary(cells, tmp_path, **options).warnings
+    assert re.match(f"field 'd' is kept as {wanted}", warning) and warning.endswith("(keep d:text)")
+    assert not summary(cells, tmp_path, "d:text", **options).warnings
+
+
+@pytest.mark.parametrize(
+    "cells", [[*PRICES, *["n/a"] * 4], [*PRICES[:18], "n/a"], [*PRICES, ""], [f"name {n}" for n in range(60)]]
+)
+def test_many_odd_cells_few_cells_and_empty_ones_are_no_mistake(tmp_path, cells):
+    assert not summary(cells, tmp_path).warnings
+
+
+def test_texts_of_a_source_with_types_are_no_numbers(tmp_path):
+    rows = [{"text": f"word more{n}", "d": f"4{n}"} for n in range(60)]
+    with encode(rows, tmp_path / "c", text_field="text", keep=["d"], min_count=1) as corpus:
+        assert not corpus.summary.warnings
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "kind"),
+    [
+        (PRICES, {}, "number, decimal comma"),
+        (["1.5", "2"], {}, "number"),
+        (DATES, {}, "date, day first"),
+        (["2/25/2024"], {}, "date, month first"),
+        (["2024-02-25"], {}, "date"),
+        (["240225"], {"keep": "d:date", "date_format": "%y%m%d"}, "date, %y%m%d"),
+        (["a", "b"] * 9, {}, "category"),
+    ],
+)
+def test_the_summary_names_the_kinds_of_kept_fields(tmp_path, cells, options, kind):
+    found = summary(cells, tmp_path, **options)
+    assert found.fields == (f"d ({kind})",) and f"fields: d ({kind})" in str(found).splitlines()
+
+
+def test_a_cell_that_is_no_number_is_refused_with_a_remedy(tmp_path):
+    with pytest.raises(
+        CorpusError, match="line 3, field 'd': 'abc' is not a number; correct or empty the cell, or keep"
+    ):
+        column(["1", "abc"], tmp_path, "d:number")
+    with pytest.raises(CorpusError, match=r"line 2, field 'd': '1,5' is not a number with decimal='\.'; correct"):
+        column(["1,5"], tmp_path, "d:number", decimal=".")
 
 
 def test_readings_are_narrowed_by_every_value():
