@@ -2,7 +2,7 @@
 
 The topics of an answer that was not asked for by number are compared with each other. One that has far fewer documents
 than most, or whose documents have far less in common and speak in more general words, does not stand beside the others:
-its parts join the topics beside it that they are nearest to, below the same broad topic.
+its parts join the topics that they are nearest to, below the same broad topic where one of that stays.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SMALL, _LOOSE = 1 / 6, 0.4
 _FEWEST_TOPICS = 6
 
 
-def weak_topics(model: Model, documents: TopicDocuments, components: Components, inside: Labels) -> NDArray[np.bool_]:
-    """Which of the topics (k,) are weak; the largest of each group `inside` (k,) is not, where all of them are."""
+def weak_topics(model: Model, documents: TopicDocuments, components: Components) -> NDArray[np.bool_]:
+    """Which of the topics (k,) are weak; none where all would be."""
     k = components.n_topics
     if k < _FEWEST_TOPICS:
         return np.zeros(k, np.bool_)
@@ -36,11 +36,7 @@ def weak_topics(model: Model, documents: TopicDocuments, components: Components,
     sizes = np.bincount(labels, minlength=k)
     hold = cohesion(rows, labels, k) * _mean_focus(model, documents.rows, labels, k)
     weak = np.asarray((sizes < _SMALL * sizes.mean()) | (hold < _LOOSE * np.median(hold)))
-    for group in np.unique(inside):
-        own = np.flatnonzero(inside == group)
-        if weak[own].all():
-            weak[own[np.argmax(sizes[own])]] = False
-    return weak
+    return weak & ~weak.all()
 
 
 def cohesion(rows: NDArray[np.float32], labels: Labels, k: int) -> NDArray[np.float64]:
