@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -366,6 +367,7 @@ def test_pictures(topics: Topics) -> None:
     drawn = topics.plot(), topics.plot_tree(), topics.over("created", "year").plot(), topics.by("team").plot([0, 1])
     assert all(figure.axes for figure in drawn)
     assert len(drawn[3].axes[0].patches) == 4  # two groups, two topics
+    assert len(topics.plot(1).axes) == 1 and len(topics.by("team").plot(1).axes[0].patches) == 2
 
 
 def test_a_file_of_names(tmp_path: Path) -> None:
@@ -388,6 +390,7 @@ def bare(vectors: np.ndarray) -> Model:
 
 def test_bad_input(model: Model, topics: Topics) -> None:
     alike = np.tile(np.array([1, 0, 0], np.float32), (50, 1))
+    wrong: Any = topics  # what types would not let through
     cases = [
         (lambda: find_topics(model, k=1000), ConfigError, "k is a whole number from 1 to 240"),
         (lambda: find_topics(bare(alike)), CorpusError, "all documents have the same vector"),
@@ -402,6 +405,21 @@ def test_bad_input(model: Model, topics: Topics) -> None:
         (lambda: topics.by("colour"), ConfigError, "no field 'colour'"),
         (lambda: topics.merge(0, 99), ConfigError, "there is no topic 99"),
         (lambda: topics.cut(9), ConfigError, "between 1 and 4 topics, not 9"),
+        (lambda: wrong.cut("3"), ConfigError, "between 1 and 4 topics, not '3'"),
+        (lambda: wrong.split(0, 2.0), ConfigError, "2 parts or more, not 2.0"),
+        (lambda: wrong.drop(None), ConfigError, "there is no topic None"),
+        (lambda: wrong.rename({1: "x"}), ConfigError, "takes a topic and its title, such as"),
+        (lambda: wrong.rename(1, 5), ConfigError, "takes a topic and its title, such as"),
+        (lambda: wrong.rename(1), ConfigError, "the title of a topic is empty"),
+        (lambda: wrong.by(["team"]), ConfigError, "no field"),
+        (lambda: wrong.model.topics(levels=5), ConfigError, r"levels are a list, from broad to fine, .* not 5"),
+        (lambda: topics.predict("bank loan"), CorpusError, "texts must be a list of texts, not a single one"),
+        (lambda: topics.predict_proba("bank loan"), CorpusError, "texts must be a list of texts, not a single one"),
+        (
+            lambda: find_topics(model, names=["bank", "goal"], examples={"bank": "a loan"}),
+            CorpusError,
+            "texts must be a list of texts, not a single one",
+        ),
     ]
     for call, kind, message in cases:
         with pytest.raises(kind, match=message) as caught:
