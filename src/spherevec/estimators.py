@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 
 from spherevec.config import OTHER_NAMES, TrainConfig, describe_settings, hint_for
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
-from spherevec.errors import ConfigError, CorpusError
+from spherevec.errors import ConfigError
 from spherevec.model import Model
+from spherevec.model.inference import refuse_single_text
 from spherevec.process import effective_jobs
 from spherevec.topics.find import find_topics
 from spherevec.topics.names import read_names
@@ -99,7 +100,7 @@ class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type:
         """Learn word and document vectors from texts: an iterable of strings or of lists of words."""
         from spherevec.training import train
 
-        _refuse_single_text(X)
+        refuse_single_text(X, "X")
         self.model_: Model = train(
             X, recipe=self.recipe, tokenizer=self.tokenizer, progress=False, **self._given_settings()
         )
@@ -159,7 +160,7 @@ class _TextTopics(_TakesTexts):
         """Train a model on the texts, or take it from `memory`; returns the texts as a list."""
         from spherevec.training import train
 
-        _refuse_single_text(X)
+        refuse_single_text(X, "X")
         texts = list(X)
         settings = {"seed": self._seed(), "threads": self._threads(), **(self.settings or {})}
         self.model_ = check_memory(self.memory).cache(train)(texts, progress=False, **settings)
@@ -168,7 +169,7 @@ class _TextTopics(_TakesTexts):
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """The probability of each topic for each text, (n, k)."""
         check_is_fitted(self)
-        _refuse_single_text(X)
+        refuse_single_text(X, "X")
         return self.topics_.predict_proba(X, threads=self._threads())
 
     def _seed(self) -> int:
@@ -222,7 +223,7 @@ class SphericalTopics(_TextTopics, TransformerMixin, ClusterMixin, BaseEstimator
     def predict(self, X: Sequence[str]) -> NDArray[np.int64]:
         """The number of the likeliest topic of each text."""
         check_is_fitted(self)
-        _refuse_single_text(X)
+        refuse_single_text(X, "X")
         return self.topics_.predict(X, threads=self._threads())
 
     def transform(self, X: Sequence[str]) -> NDArray[np.float32]:
@@ -294,8 +295,3 @@ class NamedTopics(_TextTopics, ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         chances = self.predict_proba(X)
         return np.where(chances.any(axis=1), self.classes_[chances.argmax(axis=1)], "").astype(object)
-
-
-def _refuse_single_text(texts: Any) -> None:
-    if isinstance(texts, str | bytes):
-        raise CorpusError("X must be a list of texts, not a single one; put it into a list: [text]")

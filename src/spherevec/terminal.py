@@ -22,6 +22,15 @@ def visible(text: str) -> str:
     return _OBEYED.sub(_written_out, text)
 
 
+def times(count: int) -> str:
+    """How often something happens, in words.
+
+    >>> times(1), times(2), times(1000)
+    ('once', 'twice', '1,000 times')
+    """
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
 def visible_json(encoded: str) -> str:
     """JSON that says the same, with all that a terminal would obey inside of strings written as JSON escapes."""
     return _OBEYED.sub(lambda found: found[0] if found[0] == "\n" else _json_escape(found[0]), encoded)

@@ -289,7 +289,11 @@ def bad_inputs():
         "ragged.csv": (b"id,text\n1,a,b\n", ("--text-field", "text"), "line 2: 3 cells, but the header has 2"),
         "table.csv": (b"title,body\nx,a b c\n", ("--text-field", "text"), "'text'"),
         "text.txt": (text, ("--text-field", "text"), "--text-field text needs a table"),
-        "rare.txt": (b"each word occurs once\n", (), "no word occurs 2 times"),
+        "rare.txt": (
+            b"each word occurs once\n",
+            (),
+            "no word occurs twice: there are 4 distinct words and the most frequent occurs once",
+        ),
         "one-word.txt": (b"word " * 10, (), "only one word, 'word'"),
         "spaces.txt": (b" \n" * 10, (), "holds no words"),
         "dimension": (text, ("--vector-size", "1"), "--vector-size"),

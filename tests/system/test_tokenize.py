@@ -18,7 +18,7 @@ def test_counts_and_examples(tmp_path, capsys):
     path.write_text(TEXT, "utf-8")
     assert main(["tokenize", str(path), "--top", "3", "--phrases"]) == 0
     said = capsys.readouterr().out
-    assert "23 documents, 1 of them empty" in said
+    assert "23 documents, 1 of them empty" in said and "of them occur fewer than twice\n" in said
     assert "hyphens: covid-19" in said
     assert "abbreviations: u.s." in said
     assert "21  heart" in said

@@ -165,9 +165,16 @@ class _Column:
             ends = str(value).split("..", 1)
             if len(ends) == 1:
                 return np.asarray(cells == self._number(value))
-            return np.asarray((cells >= self._number(ends[0])) & (cells <= self._number(ends[1])))
+            low = self._number(ends[0]) if ends[0].strip() or not ends[1].strip() else -math.inf
+            high = self._number(ends[1]) if ends[1].strip() else math.inf
+            self._check_order(value, low <= high)
+            return np.asarray((cells >= low) & (cells <= high))
         first, end = self._period(value)
         return np.asarray((cells >= first) & (cells < end))
+
+    def _check_order(self, value: str, ascending: bool) -> None:
+        if not ascending:
+            raise ConfigError(f"the range {value!r:.40} of field {self.name!r} is reversed; write the lower end first")
 
     def _number(self, value: Any) -> Any:
         """What the cells of a number are compared with."""
@@ -183,8 +190,12 @@ class _Column:
         """The first microsecond of a year, a month, a day, a moment or a range, and the first one after it."""
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, str) and ".." in value:
-            first, _, last = value.partition("..")
-            return self._period(first)[0], self._period(last)[1]
+            first, _, last = (end.strip() for end in value.partition(".."))
+            begin = self._period(first)[0] if first or not last else MISSING_DATE + 1
+            end = self._period(last)[1] if last else sys.maxsize
+            self._check_order(value, begin < end)
+            return begin, end
+        value = str(value) if type(value) is int and 1000 <= value <= 9999 else value  # a year
         moment = as_microseconds(value, months=True)
         if moment is None and isinstance(value, str) and (value := iso_date(value) or value):
             moment = as_microseconds(value)
@@ -386,7 +397,7 @@ class DocumentTable:
         return "id" in self._roles
 
     def _field(self, name: str) -> _Column:
-        if name not in self._fields:
+        if not isinstance(name, str) or name not in self._fields:
             there = [*self._fields][:_NAMES_SHOWN]
             listed = ", ".join(map(repr, there)) or "none: train with keep=NAMES"
             raise ConfigError(f"no field {name!r:.60} was kept; there are {listed}")

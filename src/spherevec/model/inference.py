@@ -241,10 +241,15 @@ def reading_for(model: Model, given: ReadOptions, *, with_ids: bool = False) -> 
     return reading if with_ids else replace(reading, id_field=None)
 
 
+def refuse_single_text(texts: Any, name: str = "texts") -> None:
+    """Raise `CorpusError` for a text that would be taken for a list of its characters."""
+    if isinstance(texts, str | bytes):
+        raise CorpusError(f"{name} must be a list of texts, not a single one; put it into a list: [text]")
+
+
 def _batches(texts: Any, reading: ReadOptions) -> Iterator[list[Document]]:
     """Documents in handy numbers; the first decides whether all are texts or lists of words."""
-    if isinstance(texts, str | bytes):
-        raise CorpusError("texts must be a list of texts, not a single one; put it into a list: [text]")
+    refuse_single_text(texts)
     if isinstance(texts, Sized) and not len(texts):
         return
     if reading.fields_optional:

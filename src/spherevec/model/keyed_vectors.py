@@ -97,6 +97,8 @@ class KeyedVectors:
         self._positions: dict[str, int] | None = None
         # How a model's text spells a word; asked for keys that are not found as they stand.
         self.spelling: Callable[[str], str] | None = None
+        # Rows of documents without a known word, which are like nothing.
+        self.wordless: Callable[[], NDArray[np.int64]] = _none
         self._in_bytes: ByteVectors | None = None
         self._spellings: Spellings | None = None
         #: Whether an unknown word is answered with a guess from its spelling instead of an `UnknownKeyError`.
@@ -301,6 +303,10 @@ class KeyedVectors:
         if topn is None:
             return np.asarray(np.clip(self._first(restrict) @ self.unit(total), -1, 1))
         given = self._positions_of(wanted + unwanted)
+        empty = next((row for row in given if row in self.wordless()), None)
+        if empty is not None:
+            name = self.index_to_key[empty]
+            raise ConfigError(f"document {name!r:.60} has no known word, hence no neighbours; choose another")
         looked_at = _CANDIDATES * topn if families else topn
         found = self.similar_by_vector(total, looked_at, exclude=given, restrict=restrict)
         if not families:
@@ -311,9 +317,9 @@ class KeyedVectors:
         self, vector: NDArray[Any], topn: int = 10, *, exclude: Sequence[int] = (), restrict: int | None = None
     ) -> Neighbors:
         """The keys nearest to a vector (dim,) of any length, with their cosines; rows in `exclude` are left out."""
-        query = self.unit(vector)[None, :]
+        query, left_out = self.unit(vector)[None, :], np.append(np.asarray(exclude, np.int64), self.wordless())
         in_bytes = self.in_bytes if restrict is None else None
-        rows, cosines = nearest_neighbors(query, self._first(restrict), topn, [exclude], in_bytes)
+        rows, cosines = nearest_neighbors(query, self._first(restrict), topn, [left_out], in_bytes)
         return self._labelled(rows[0], cosines[0])
 
     @property
@@ -402,6 +408,10 @@ class KeyedVectors:
     def _labelled(self, rows: NDArray[np.int64], scores: NDArray[np.floating[Any]]) -> Neighbors:
         names = self.index_to_key
         return [(names[row], float(score)) for row, score in zip(rows.tolist(), scores, strict=True) if row >= 0]
+
+
+def _none() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
 
 
 def _is_position(key: object) -> bool:

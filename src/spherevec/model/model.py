@@ -109,6 +109,8 @@ class Model:
         for table in (self.words, self.contexts, self.inputs):
             if table is not None:
                 table.spelling = self.tokenizer.normalise_word
+        if self.docs is not None and self.terms is not None:
+            self.docs.wordless = self.terms.wordless
         self._lexical: LexicalIndex | None = None
         self._prepared: tuple[DocumentFitter, Vocabulary] | None = None
 

@@ -127,12 +127,15 @@ class Search(NamedTuple):
         permitted = [_rows_with(self.model, query, rows) for query in queries]
         queries = [query._replace(rows=own) for query, (own, _) in zip(queries, permitted, strict=True)]
         results = []
-        found = ranked(queries, docs.vectors, lexical, "dense" if lexical is None else mode, self.topn, docs.in_bytes)
+        mode = "dense" if lexical is None else mode
+        found = ranked(queries, docs.vectors, lexical, mode, self.topn, docs.in_bytes, docs.wordless())
         for query, ranking, (_, unsure) in zip(queries, found, permitted, strict=True):
             hits = [self._hit(table, query, ranking, place) for place in range(len(ranking.rows))]
-            note = "; ".join(filter(None, [_note(self.model, query, len(hits)), unsure]))
+            note = "; ".join(filter(None, [_note(self.model, query, len(hits), lexical), unsure]))
             if rows is not None and len(rows) == 0:
                 note = _why_no_match(table, self.where or {})
+            elif query.rows is not None and len(query.rows) == 0:
+                note, query = _why_none_holds(query, self.where or {}), query._replace(guessed={})
             results.append(SearchResult(query.text, hits, note, query.guessed))
         return SearchResults(results)
 
@@ -227,25 +230,39 @@ def _texts(query: Any) -> list[str]:
 
 def _why_no_match(table: DocumentTable, where: Mapping[str, Any]) -> str:
     """That no document fulfils conditions, and the values that the categories among them have, to choose another."""
+    known = [name for name in where if table.fields.get(name) == "category"]
+    lists = [f"{name} is one of {listed(table.codes(name)[1])}" for name in known]
+    return f"no document has {_shown(where)}; {'; '.join(lists) or 'give other conditions'}"
+
+
+def _why_none_holds(query: Query, where: Mapping[str, Any]) -> str:
+    """That no document holds the phrases of a query without what it excludes."""
+    among = f" with {_shown(where)}" if where else ""
+    holds = [f"holds the phrase {phrase!r:.60}" for phrase in query.phrases]
+    lacks = [f"is without {phrase!r:.60}" for phrase in query.excluded]
+    return f"no document{among} {' and '.join([*holds, *lacks])}"
+
+
+def _shown(where: Mapping[str, Any]) -> str:
     single = {
         field: value[0] if isinstance(value, list) and len(value) == 1 else value for field, value in where.items()
     }
-    shown = ", ".join(f"{field} {value!r:.60}" for field, value in single.items())
-    known = [name for name in where if table.fields.get(name) == "category"]
-    lists = [f"{name} is one of {listed(table.codes(name)[1])}" for name in known]
-    return f"no document has {shown}; {'; '.join(lists) or 'give other conditions'}"
+    return ", ".join(f"{field} {value!r:.60}" for field, value in single.items())
 
 
-def _note(model: Model, query: Query, answers: int) -> str:
+def _note(model: Model, query: Query, answers: int, lexical: LexicalIndex | None = None) -> str:
     if not query.text.strip():
         return "the text to search for is empty; give some words"
     if query.excluded and not len(query.words) and not query.rare and not query.guessed:
         return f"{query.text!r:.60} only excludes words; add some to search for"
     if answers or not query.rare:
-        missing = ", ".join(map(repr, query.rare[:5]))
+        held = [word for word in query.rare if lexical is not None and len(lexical.holders(word))]
+        lacking = [word for word in query.rare if word not in held]
+        by_keyword, missing = (", ".join(map(repr, words[:5])) for words in (held, lacking))
         guessed = ", ".join(f"{word!r} as {other!r}" for word, other in [*query.guessed.items()][:5])
-        parts = [guessed and f"guessed from spelling: {guessed}", missing and f"without a vector: {missing}"]
-        return "; ".join(filter(None, parts)) or ("" if answers else "nothing found")
+        parts = {"guessed from spelling": guessed, "found by keyword only": by_keyword, "without a vector": missing}
+        told = "; ".join(f"{what}: {words}" for what, words in parts.items() if words)
+        return told or ("" if answers else "nothing found")
     near = model.words.nearest_spellings(query.rare[0]) if len(query.rare) == 1 else []
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "use other words"
     return f"no word of {query.text!r:.60} is known to the model; {hint}"

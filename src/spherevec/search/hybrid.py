@@ -116,6 +116,7 @@ def ranked(
     mode: str,
     topn: int,
     in_bytes: ByteVectors | None = None,
+    wordless: Int64 | Sequence[int] = (),
 ) -> Iterator[Ranking]:
     """The answers to each query.
 
@@ -125,12 +126,14 @@ def ranked(
         vectors: (n, dim) unit rows of the documents.
         lexical: finds documents by their words; None in mode "dense".
         in_bytes: the same vectors in bytes, to be scanned instead.
+        wordless: rows without a word that has a vector, which are answers only by their other words.
     """
+    left_out = np.asarray(wordless, np.int64)
     step = len(queries) if lexical is None else max(1, _SCORES_HELD // max(len(vectors), 1))
     for _, same_rows in groupby(queries, key=lambda query: id(query.rows)):
         group = [*same_rows]
         for first in range(0, len(group), step):
-            yield from _ranked(group[first : first + step], vectors, lexical, mode, topn, in_bytes)
+            yield from _ranked(group[first : first + step], vectors, lexical, mode, topn, in_bytes, left_out)
 
 
 def _ranked(
@@ -140,6 +143,7 @@ def _ranked(
     mode: str,
     topn: int,
     in_bytes: ByteVectors | None,
+    wordless: Int64,
 ) -> Iterator[Ranking]:
     """As `ranked`, for queries with the same permitted rows."""
     rows = queries[0].rows
@@ -155,10 +159,14 @@ def _ranked(
         more = None if extra is None else extra[directed]
         uppers = None if more is None else np.full_like(more, -np.inf)
         most = topn if more is None else max(topn, FEEDBACK)
-        best = best_rows(directions, vectors, most, rows=rows, extra=more, in_bytes=in_bytes, uppers=uppers)
+        left_out = [wordless] * len(directed) if more is None else [wordless[own[wordless] == 0] for own in more]
+        best = best_rows(
+            directions, vectors, most, rows=rows, extra=more, exclude=left_out, in_bytes=in_bytes, uppers=uppers
+        )
         found = dict(zip(directed, best, strict=True))
         if more is not None and uppers is not None:
             for number, place in enumerate(directed):
+                uppers[number, left_out[number]] = -np.inf
                 given = directions[number], found[place][0], more[number], uppers[number]
                 found[place] = _searched_again(*given, vectors, topn, rows, in_bytes)
     for place, own in enumerate(matches):

@@ -62,6 +62,7 @@ class DocumentTerms:
         if not sound or self.starts[0] != 0 or self.starts[-1] != pairs or self.places[-1] != pairs:
             raise FormatError("its arrays do not fit each other; copy it again")
         self._counts: Any = None
+        self._wordless: NDArray[np.int64] | None = None
         self._checked = False
 
     @classmethod
@@ -113,6 +114,12 @@ class DocumentTerms:
                     if not np.array_equal(begin[np.searchsorted(begin, falls)], falls):
                         raise FormatError(f"the words of documents: {name!r} do not ascend; copy the model again")
         self._checked = True
+
+    def wordless(self) -> NDArray[np.int64]:
+        """The rows of documents without a word that has a vector, ascending: their own vectors say nothing."""
+        if self._wordless is None:
+            self._wordless = np.flatnonzero(self.starts[1:] == self.starts[:-1])
+        return self._wordless
 
     @property
     def counts(self) -> Any:

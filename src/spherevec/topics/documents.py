@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from spherevec import process
 from spherevec.corpus import encode_texts
 from spherevec.errors import ConfigError
+from spherevec.model.inference import refuse_single_text
 from spherevec.topics.general_words import general_words, listed_words, pulls
 from spherevec.topics.graph import Labels, Rows
 
@@ -59,6 +60,7 @@ def documents_from(model: Model, texts: Iterable[str], threads: int = 0) -> Topi
     """New texts, fitted as the documents of the model were; a warning tells of texts without a known word."""
     from scipy.sparse import csr_array
 
+    refuse_single_text(texts)
     listed = list(texts)
     vectors, unknown = model.infer(listed, threads=threads, return_unknown=True)
     known = unknown < 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def cut(topics: Topics, k: int) -> Topics:
     """`k` broader topics: those that are most alike merge. They are numbered anew."""
-    if not 1 <= k <= len(topics):
-        raise ConfigError(f"a cut has between 1 and {len(topics)} topics, not {k}; find more with k={k}")
+    if not isinstance(k, int | np.integer) or not 1 <= k <= len(topics):
+        raise ConfigError(f"a cut has between 1 and {len(topics)} topics, not {k!r:.40}; find more with topics(k=…)")
     groups = np.append(merged(topics.components.sums_of_topics(), k), -1)
     sizes = np.bincount(groups[topics.labels][topics.labels >= 0], minlength=k)
     rank = np.full(k + 1, -1)
@@ -65,8 +65,8 @@ def split(topics: Topics, topic: int | str, parts: int = 2) -> Topics:
     place, state = topics.place(topic), topics.state
     components = state.components
     own = np.flatnonzero(components.topic_of == place)
-    if parts < 2:
-        raise ConfigError(f"a topic is split into 2 parts or more, not {parts}")
+    if not isinstance(parts, int | np.integer) or parts < 2:
+        raise ConfigError(f"a topic is split into 2 parts or more, not {parts!r:.40}")
     if parts > len(own):
         most = f"can be split into {len(own)} parts at most, not {parts}"
         if len(own) == 1:
@@ -84,8 +84,12 @@ def split(topics: Topics, topic: int | str, parts: int = 2) -> Topics:
     return topics.with_state(state.with_more_topics(components.regrouped(topic_of), parts - 1, beside=place))
 
 
-def rename(topics: Topics, topic: int | str, title: str) -> Topics:
+def rename(topics: Topics, topic: int | str, title: str = "") -> Topics:
     """The same topics, one of them with another title. A broader topic is given by its title."""
+    if not isinstance(topic, int | str | np.integer) or not isinstance(title, str):
+        raise ConfigError(
+            f"rename takes a topic and its title, such as rename(0, 'money'), not {topic!r:.40}, {title!r:.40}"
+        )
     state = topics.state
     if isinstance(topic, str) and topic not in topics.titles and state.above and topic in topics.parents.titles:
         first, *rest = state.above
@@ -126,7 +130,7 @@ def _flat(chosen: Sequence[Any]) -> list[Any]:
     """Topics given one by one, or in lists."""
     found: list[Any] = []
     for one in chosen:
-        found += [one] if isinstance(one, str | int | np.integer) else list(one)
+        found += [one] if isinstance(one, str) or not isinstance(one, Iterable) else list(one)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
@@ -161,6 +161,8 @@ def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
         raise ConfigError("k is the last of levels; give only one of the two")
     if k is None and levels is None:
         return None
+    if levels is not None and (isinstance(levels, str) or not isinstance(levels, Iterable)):
+        raise ConfigError(f"levels are a list, from broad to fine, such as [6, 40], not {levels!r:.40}")
     counts = [k] if levels is None else list(levels)
     for count in counts:
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= n:

@@ -207,9 +207,9 @@ def _table(header: list[str], rows: list[list[str]], caption: str) -> str:
     return f"<table>{title}<thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
 
 
-def plot_words(topics: Topics, numbers: Sequence[int] | None = None, topn: int = 8) -> Any:
+def plot_words(topics: Topics, numbers: int | Sequence[int] | None = None, topn: int = 8) -> Any:
     """A matplotlib figure: bars of the best words of each topic (extra `plots`)."""
-    chosen = (topics.numbers if numbers is None else list(numbers))[:_MOST_PANELS]
+    chosen = (topics.numbers if numbers is None else _listed(numbers))[:_MOST_PANELS]
     columns = min(_PANELS_A_ROW, len(chosen))
     rows = -(-len(chosen) // columns)
     figure = _figure(3.2 * columns, 2.2 * rows)
@@ -248,7 +248,7 @@ def plot_tree(topics: Topics) -> Any:
     return figure
 
 
-def plot_breakdown(found: Breakdown, numbers: Sequence[int] | None = None) -> Any:
+def plot_breakdown(found: Breakdown, numbers: int | Sequence[int] | None = None) -> Any:
     """A matplotlib figure: shares as lines over time, or as bars by group (extra `plots`).
 
     Args:
@@ -257,7 +257,7 @@ def plot_breakdown(found: Breakdown, numbers: Sequence[int] | None = None) -> An
     most = _LINES if found.ordered else _BARS
     # Without an order there is no trend, and sizes decide.
     telling = np.lexsort((-found.counts.sum(axis=0), -np.abs(found.trend), found.p_trend))[:most].tolist()
-    chosen = telling if numbers is None else [found.numbers.index(number) for number in numbers]
+    chosen = telling if numbers is None else [found.numbers.index(number) for number in _listed(numbers)]
     figure = _figure(9.5, 4)
     panel = figure.subplots()
     steps = np.arange(len(found.groups))
@@ -273,6 +273,11 @@ def plot_breakdown(found: Breakdown, numbers: Sequence[int] | None = None) -> An
     panel.tick_params(axis="x", rotation=60, labelsize=8)
     panel.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars and lines
     return figure
+
+
+def _listed(numbers: Any) -> list[Any]:
+    """One topic, or several, as a list."""
+    return [numbers] if isinstance(numbers, str | int | np.integer) else list(numbers)
 
 
 def _figure(width: float, height: float) -> Any:

@@ -178,20 +178,24 @@ def measure_drift(model: Model, new: EncodedCorpus, words: VocabularyUpdate) -> 
     """Compare new documents, in the words of the grown vocabulary, with those of a model."""
     known, names = words.known, words.vocabulary.words
     unknown = 1 - float(words.new[:known].sum()) / max(new.raw_tokens, 1)
-    growing = tuple(names[row] for row in _growing(words.before[:known], words.new[:known]))
+    weights = np.ones(known) if model.word_weights is None else model.word_weights
+    growing = tuple(names[row] for row in _growing(words.before[:known], words.new[:known], weights))
     joined = tuple(names[known : known + GROWING_WORDS])
     return Drift(round(unknown, 4), round(_expected_unknown(model), 4), _distance(model, new, known), growing, joined)
 
 
-def _growing(before: NDArray[np.int64], new: NDArray[np.int64]) -> list[int]:
-    """The words whose share has grown most beyond chance: by the signed root of the log-likelihood ratio."""
+def _growing(before: NDArray[np.int64], new: NDArray[np.int64], weights: NDArray[np.floating[Any]]) -> list[int]:
+    """The words whose share has grown most beyond chance: by the signed root of the log-likelihood ratio.
+
+    Words that say less of a document than its words do on average (weights below 1), such as "the", are left out.
+    """
     if not before.sum() or not new.sum():
         return []
     share = new.sum() / (before.sum() + new.sum())
     expected = (before + new) * share
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = 2 * (new * np.log(new / expected) + before * np.log(before / ((before + new) * (1 - share))))
-    score = np.where((new > expected) & (new >= _FEWEST) & (before > 0), gain, 0.0)
+    score = np.where((new > expected) & (new >= _FEWEST) & (before > 0) & (weights >= 1), gain, 0.0)
     order = np.lexsort((np.arange(len(score)), -score))[:GROWING_WORDS]
     return [int(row) for row in order if score[row] > 10]
 

@@ -68,9 +68,10 @@ def slow_scores(model, query, mode):
     words = bm25(model, query)
     if mode == "lexical":
         return words
+    blank = np.array([-np.inf if text == "" else 0 for text in TEXTS])
     if mode == "dense":
-        return documents @ vector
-    lifted = lexical_part(model, query)
+        return documents @ vector + blank
+    lifted = lexical_part(model, query) + blank
     first = np.argsort(-(documents @ vector + lifted), kind="stable")[:5]
     mean = documents[first].mean(axis=0)
     moved = 0.7 * vector + 0.3 * mean / np.linalg.norm(mean)
@@ -109,6 +110,50 @@ def test_rare_words_and_codes_are_found(threads):
         assert model.search("login qx77", mode=mode, topn=1)[0].row == len(TEXTS)
     assert len(model.search("zebra9", mode="dense")) == 0
     assert model.terms.lengths.tolist() == [len(text.split()) for text in texts]
+
+
+def test_documents_without_a_known_word_are_no_answer(model, monkeypatch):
+    """Nor neighbours: their vectors say nothing. Those of rare words alone are found by these."""
+    blank = {row for row, text in enumerate(TEXTS) if not text}
+    for rows_in_bytes in (1 << 20, 1):
+        monkeypatch.setattr("spherevec.model.keyed_vectors.BYTES_FROM_ROWS", rows_in_bytes)
+        for mode in ("hybrid", "dense"):
+            found = model.search(["refund order", "phone -broken"], mode=mode, topn=30)
+            assert [len(result) for result in found] == [21, 15]
+            assert not blank & {hit.row for result in found for hit in result}
+            assert not len(model.search("refund", mode=mode, where={"team": "none"}))
+        assert len(model.search(model.docs.vectors[0], topn=30)) == 21
+        near = model.docs.most_similar("T-3", topn=30)
+        assert len(near) == 20 and not blank & {int(key[2:]) for key, _ in near}
+    model.docs._in_bytes = None
+    with pytest.raises(ConfigError, match="document 'T-5' has no known word, hence no neighbours"):
+        model.docs.most_similar("T-5")
+    rare = spherevec.train([*TEXTS, "zebra9 alone"], min_count=2, vector_size=8, epochs=1, threads=1)
+    assert len(TEXTS) in {hit.row for hit in rare.search("zebra9 order", topn=30)}
+    assert len(TEXTS) not in {hit.row for hit in rare.search("refund order", topn=30)}
+    bare = model.replace(terms=None, docs=KeyedVectors(model.docs.names, model.docs.vectors))
+    assert len(bare.search("refund", topn=30)) == len(TEXTS)
+
+
+def test_a_phrase_that_no_document_holds_is_named(model):
+    """Its words are exact: none is guessed from its spelling."""
+    notes = {
+        '"refund refunt"': "no document holds the phrase 'refund refunt'",
+        '"refund login"': "no document holds the phrase 'refund login'",
+        'order "not received" -refund': "no document holds the phrase 'not received' and is without 'refund'",
+    }
+    for query, note in notes.items():
+        found = model.search(query)
+        assert (len(found), found.note, found.guessed) == (0, note, {})
+    found = model.search('"not received"', where={"team": "login"})
+    assert found.note == "no document with team 'login' holds the phrase 'not received'"
+
+
+def test_words_found_by_keyword_are_told_from_unknown_ones():
+    rare = spherevec.train([*TEXTS, "zebra9 alone"], min_count=2, vector_size=8, epochs=1, threads=1)
+    query = "refund zebra9 qqq"
+    assert rare.search(query, subwords=False).note == "found by keyword only: 'zebra9'; without a vector: 'qqq'"
+    assert rare.search(query, subwords=False, mode="dense").note == "without a vector: 'zebra9', 'qqq'"
 
 
 def test_words_that_the_tokenizer_splits_alone_are_found():
@@ -178,9 +223,12 @@ def test_the_command(model, tmp_path):
     done = run("search", tmp_path / "m", "-", "--top", 1, "--mode", "lexical", input="refund\n\nlogin phone\n")
     assert done.stdout.splitlines()[0] == "refund" and len(done.stdout.splitlines()) == 5
     done = run("search", tmp_path / "m", "login", "--where", "size>=3", "--where", "size<8", "--top", 9, "--json")
-    assert {one["fields"]["size"] for one in json.loads(done.stdout)[0]["answers"]} == {3, 4, 5, 6, 7}
+    assert {one["fields"]["size"] for one in json.loads(done.stdout)[0]["answers"]} == {3, 4, 6, 7}
     done = run("search", tmp_path / "m", "login", "--where", "size")
     assert done.exit_code == 2 and "--where 'size' is not a condition" in done.output
+    done = run("search", tmp_path / "m", "login", "--where", "size>=3", "size < 8")
+    assert done.exit_code == 2 and "'size < 8' stands where a text does; repeat --where" in done.output
+    assert run("search", tmp_path / "m", "login", "size<8").exit_code == 0
 
 
 def test_shells_complete_commands_and_options(monkeypatch, capsys):

@@ -6,6 +6,7 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -371,6 +372,7 @@ def test_pictures(topics: Topics) -> None:
         figure.draw_without_rendering()
         (panel,) = figure.axes
         assert panel.get_legend().get_window_extent().x0 >= panel.get_window_extent().x1  # beside it, not on it
+    assert len(topics.plot(1).axes) == 1 and len(topics.by("team").plot(1).axes[0].patches) == 2
 
 
 def test_a_picture_over_time_shows_the_topics_with_the_surest_trend(topics: Topics) -> None:
@@ -402,6 +404,7 @@ def bare(vectors: np.ndarray) -> Model:
 
 def test_bad_input(model: Model, topics: Topics) -> None:
     alike = np.tile(np.array([1, 0, 0], np.float32), (50, 1))
+    wrong: Any = topics  # what types would not let through
     cases = [
         (lambda: find_topics(model, k=1000), ConfigError, "k is a whole number from 1 to 240"),
         (lambda: find_topics(bare(alike)), CorpusError, "all documents have the same vector"),
@@ -416,6 +419,21 @@ def test_bad_input(model: Model, topics: Topics) -> None:
         (lambda: topics.by("colour"), ConfigError, "no field 'colour'"),
         (lambda: topics.merge(0, 99), ConfigError, "there is no topic 99"),
         (lambda: topics.cut(9), ConfigError, "between 1 and 4 topics, not 9"),
+        (lambda: wrong.cut("3"), ConfigError, "between 1 and 4 topics, not '3'"),
+        (lambda: wrong.split(0, 2.0), ConfigError, "2 parts or more, not 2.0"),
+        (lambda: wrong.drop(None), ConfigError, "there is no topic None"),
+        (lambda: wrong.rename({1: "x"}), ConfigError, "takes a topic and its title, such as"),
+        (lambda: wrong.rename(1, 5), ConfigError, "takes a topic and its title, such as"),
+        (lambda: wrong.rename(1), ConfigError, "the title of a topic is empty"),
+        (lambda: wrong.by(["team"]), ConfigError, "no field"),
+        (lambda: wrong.model.topics(levels=5), ConfigError, r"levels are a list, from broad to fine, .* not 5"),
+        (lambda: topics.predict("bank loan"), CorpusError, "texts must be a list of texts, not a single one"),
+        (lambda: topics.predict_proba("bank loan"), CorpusError, "texts must be a list of texts, not a single one"),
+        (
+            lambda: find_topics(model, names=["bank", "goal"], examples={"bank": "a loan"}),
+            CorpusError,
+            "texts must be a list of texts, not a single one",
+        ),
     ]
     for call, kind, message in cases:
         with pytest.raises(kind, match=message) as caught:

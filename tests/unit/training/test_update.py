@@ -225,6 +225,21 @@ def test_drift_is_told_from_none(model):
     assert drift_of(model, texts(10, [0], 9), add_only=True)["distance"] is None
 
 
+def test_words_that_say_little_are_not_called_growing():
+    rng = np.random.default_rng(6)
+    old = [f"the {rng.choice(['', 'was'])} {text}" for text in texts(80, [0, 1], 1, 8)]
+    start = spherevec.train(named("a", old), ids=True, **SMALL)
+    assert max(start.word_weights[start.words.position(word)] for word in ("the", "was")) < 1
+    growing = drift_of(start, ["the the was was sky1 sky1 sky2"] * 40, add_only=True)["growing"]
+    assert growing and all(word.startswith("sky") for word in growing)
+
+
+def test_how_often_is_said_in_words():
+    for count, often in ((1, "once"), (2, "twice"), (3, "3 times")):
+        model = spherevec.train(["a b c"] * 9, min_count=count, vector_size=4, epochs=1, threads=1)
+        assert any(f"words that occur {often} or more" in line for line in model.provenance["summary"]["settings"])
+
+
 def test_rare_words_are_expected_in_new_text():
     """Of words that occur a few times each, a new document brings more unknown ones than the old text seems to hold."""
     rng = np.random.default_rng(3)

@@ -52,8 +52,14 @@ def search(folder: Path, texts: tuple[str, ...], console: Console, **options: An
     --where takes =, !=, <, <=, >, >= and may be given several times, all of which must hold; values of one field
     separated by | stand for any of them: --where 'team=billing|sales' --where 'created>=2024-01-01'.
     """
+    model = load_model(folder)
+    fields = model.documents.fields if options["conditions"] and model.documents is not None else {}
+    for text in texts:
+        found = _CONDITION.fullmatch(text)
+        if found is not None and found[1].strip() in fields:
+            raise click.UsageError(f"{text!r:.60} stands where a text does; repeat --where for each condition")
     queries = [query for text in texts for query in (_from_standard_input() if text == "-" else [text])]
-    results = find(load_model(folder), queries, **options)
+    results = find(model, queries, **options)
     console.result([result.as_dict() for result in results], lambda: display.print_hits(results))
     for result in results if not console.as_json else ():
         if result.note:

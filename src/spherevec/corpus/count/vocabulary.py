@@ -27,6 +27,7 @@ from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.files import SpillFile
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn
+from spherevec.terminal import times
 from spherevec.threads import in_order
 
 if TYPE_CHECKING:
@@ -182,13 +183,13 @@ def choose_words(
     kept = np.flatnonzero(counts >= min_count)
     if not len(kept):
         raise CorpusError(
-            f"no word occurs {min_count} times: there are {len(counts)} distinct words and the most frequent occurs "
-            f"{counts.max()} times; lower min_count (--min-count)"
+            f"no word occurs {times(min_count)}: there are {len(counts)} distinct words and the most frequent occurs "
+            f"{times(int(counts.max()))}; lower min_count (--min-count)"
         )
     chosen = counted.ranked(kept)[:max_vocab]
     if len(chosen) == 1:
         raise CorpusError(
-            f"only one word, {counted.at(chosen)[0]!r}, occurs {min_count} times or more: nothing to compare it with; "
+            f"only one word, {counted.at(chosen)[0]!r}, occurs {times(min_count)} or more: nothing to compare it with; "
             "give more text or lower min_count (--min-count)"
         )
     numbers = np.full(len(counts), -1, np.int32)

@@ -127,7 +127,9 @@ class ReadOptions:
             if choices and value not in choices and value != spec.default:
                 raise ConfigError(f"{spec.name} must be one of {', '.join(choices)}, not {value!r:.40}")
         if isinstance(self.keep, str):
-            raise ConfigError(f"keep must be a list of field names, not {self.keep!r:.60}; write keep=[{self.keep!r}]")
+            raise ConfigError(
+                f"keep must be a list of field names, not {self.keep!r:.60}; write keep={_split(self.keep)!r}"
+            )
         if not isinstance(self.keep_text, int) or isinstance(self.keep_text, bool) or self.keep_text < 0:
             raise ConfigError(f"keep_text must be a number of characters, 0 for none, not {self.keep_text!r:.40}")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):

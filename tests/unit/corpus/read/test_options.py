@@ -63,3 +63,8 @@ def test_a_role_is_one_field(tmp_path, monkeypatch):
     assert table.record(0) == {"id": "a", "title": "one two", "author": "Ida"}
     again = documents.DocumentTable.concatenate([table, table.with_ids(["c", "d"])])
     assert [again.record(row)["author"] for row in range(4)] == ["Ida", "", "Ida", ""]
+
+
+def test_a_text_of_several_names_is_answered_with_the_list():
+    with pytest.raises(ConfigError, match=r"write keep=\['team', 'price'\]"):
+        ReadOptions(keep="team, price")

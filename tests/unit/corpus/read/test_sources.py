@@ -313,7 +313,7 @@ class TestNothingToLearnFrom:
         assert "lower min_count (--min-count)" in message
 
     def test_one_word(self, tmp_path):
-        assert "only one word, 'b', occurs 2 times or more" in fails(["a b b c"], tmp_path, min_count=2)
+        assert "only one word, 'b', occurs twice or more" in fails(["a b b c"], tmp_path, min_count=2)
 
 
 class TestBadFolders:
