@@ -76,6 +76,17 @@ _SYNONYMS = {
 # What other libraries call our settings.
 OTHER_NAMES = MappingProxyType({other: ours for ours, others in _SYNONYMS.items() for other in others.split()})
 
+# What is no setting here, though it is one elsewhere, and what to do instead.
+_INSTEAD = {
+    "text_col text_column": "train takes text_field='body', the column of the text",
+    "id_col id_column": "train takes id_field='id', the column of the ids",
+    "verbose show_progress progress_bar": "train takes progress=True for a bar, progress=False for silence",
+    "nr_topics n_topics num_topics": "topics are found after training: model.topics(k=20)",
+    "stop_words stopwords": "it is not needed: common words count little",
+    "language lang": "it is not needed: words of any language are learned from the text",
+    "sg dm hs": "it is not needed: words and documents are learned together, with negative samples (negative=5)",
+}
+
 
 def hint_for(name: str) -> str:
     """What to say to somebody who gave a setting that does not exist."""
@@ -83,6 +94,9 @@ def hint_for(name: str) -> str:
     plain = name.replace("-", "_")
     if plain in known or plain in OTHER_NAMES:
         return f"here it is called {OTHER_NAMES.get(plain, plain)!r}"
+    instead = next((text for names, text in _INSTEAD.items() if plain in names.split()), None)
+    if instead is not None:
+        return instead
     near = get_close_matches(plain, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(known)}"
 

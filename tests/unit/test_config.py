@@ -114,6 +114,16 @@ def test_the_name_of_another_library_is_answered_with_ours(other, ours):
         TrainConfig.from_mapping({other: 1})
 
 
+@pytest.mark.parametrize(
+    ("other", "instead"),
+    [("text_col", "text_field='body'"), ("verbose", "progress=True"), ("nr_topics", r"topics\(k=20\)"),
+     ("stop_words", "not needed"), ("language", "not needed"), ("sg", "not needed"), ("hs", "not needed")],
+)  # fmt: skip
+def test_what_is_no_setting_here_is_answered_with_what_to_do(other, instead):
+    with pytest.raises(ConfigError, match=f"^unknown setting '{other}'; .*{instead}"):
+        TrainConfig.from_mapping({other: 1})
+
+
 @pytest.mark.parametrize(("wrong", "right"), [("vector_sise", "vector_size"), ("epchs", "epochs"), ("windo", "window")])
 def test_a_misspelt_name_gets_a_suggestion(wrong, right):
     with pytest.raises(ConfigError, match=f"unknown setting '{wrong}'; did you mean '{right}'"):
