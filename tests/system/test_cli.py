@@ -292,7 +292,7 @@ def bad_inputs():
         "rare.txt": (
             b"each word occurs once\n",
             (),
-            "no word occurs twice: there are 4 distinct words and the most frequent occurs once",
+            "no word occurs twice: the most frequent of 4 distinct words occurs once",
         ),
         "one-word.txt": (b"word " * 10, (), "only one word, 'word'"),
         "spaces.txt": (b" \n" * 10, (), "holds no words"),

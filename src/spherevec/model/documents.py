@@ -34,7 +34,7 @@ Rows = NDArray[np.int64]
 TITLE_LENGTH = 80
 _NAMES_SHOWN = 20
 _MANY_ROWS = 1000
-_PERIODS = {4: "Y", 7: "M", 10: "D"}  # by the length of a date: 2024, 2024-11, 2024-11-30
+_PERIODS = {4: "Y", 6: "Y", 7: "M", 10: "D"}  # by the length of a date: 2024, 2024.0, 2024-11, 2024-11-30
 # The arrays of each kind of column, and their types; the first has the rows.
 _ARRAYS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "text": {"offsets": ("<i8",), "bytes": ("u1",)},
@@ -343,7 +343,9 @@ class DocumentTable:
                 A date without a day or a month is that whole year or month; `2024-01..2024-03` and `10..20` are ranges.
         """
         if not isinstance(conditions, Mapping):
-            raise ConfigError(f"conditions come as a dict such as {{'team': 'billing'}}, not {conditions!r:.60}")
+            raise ConfigError(
+                "conditions come as a dict such as {'team': 'billing'}, not " + " ".join(repr(conditions).split())[:60]
+            )
         chosen = np.ones(len(self), np.bool_)
         for key, value in conditions.items():
             sign = "" if key in self._fields else next((sign for sign in _COMPARISONS if key.endswith(sign)), "")

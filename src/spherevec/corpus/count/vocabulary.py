@@ -182,8 +182,9 @@ def choose_words(
         raise CorpusError("the text holds no words; check that it is the right file and the right tokenizer")
     kept = np.flatnonzero(counts >= min_count)
     if not len(kept):
+        words = len(counts)
         raise CorpusError(
-            f"no word occurs {times(min_count)}: there are {len(counts)} distinct words and the most frequent occurs "
+            f"no word occurs {times(min_count)}: the most frequent of {words} distinct word{'s' * (words != 1)} occurs "
             f"{times(int(counts.max()))}; lower min_count (--min-count)"
         )
     chosen = counted.ranked(kept)[:max_vocab]

@@ -28,7 +28,7 @@ _GROUPED = {
     ",": re.compile(r"[+-]?(0|[1-9][0-9]{0,2}(\.[0-9]{3})+|[1-9][0-9]*)(,[0-9]+)?\Z"),
 }
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?\Z", re.DOTALL)
-_MONTH = re.compile(r"[12][0-9]{3}(-[0-9]{2})?\Z")
+_MONTH = re.compile(r"[12][0-9]{3}(-[0-9]{2}|\.0)?\Z")  # 2008.0 is a year of a column that has gaps
 # What a day looks like where it is not ISO 8601: 25.02.2024, 2/25/2024, 25 Feb 2024, February 25, 2024; then a time.
 _TIME = r"(?:,?\s+(\d{1,2})(:\d{2}(?::\d{2})?)(?:\s?([AaPp])\.?[Mm]\.?)?)?\Z"
 _DIGITS = re.compile(r"(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4})" + _TIME)
@@ -73,7 +73,7 @@ def as_microseconds(value: Any, *, months: bool = False) -> int | None:
     if isinstance(value, str):
         text = value.strip()
         if months and _MONTH.match(text):
-            text = f"{text}-01-01" if len(text) == 4 else f"{text}-01"
+            text = f"{text}-01" if "-" in text else f"{text[:4]}-01-01"
         if not _DATE.match(text):
             return None
         try:

@@ -85,8 +85,8 @@ class Tokenizer:
             return self.function
         if self.name == TOKENS:
             raise ConfigError(
-                "the model was trained on lists of words: give lists of words, or say how to split the text "
-                "(tokenizer='whitespace', --pretokenized)"
+                "the model was trained on lists of words: give lists of words, ['the', 'war']; infer and "
+                "search also take texts with tokenizer='whitespace' (--pretokenized)"
             )
         which = f"your function {self.function_name}" if self.function_name else "a function of yours"
         raise ConfigError(

@@ -309,7 +309,8 @@ class TestNothingToLearnFrom:
 
     def test_no_word_reaches_min_count(self, tmp_path):
         message = fails(["a b b c c c"], tmp_path, min_count=4)
-        assert "no word occurs 4 times: there are 3 distinct words and the most frequent occurs 3 times" in message
+        assert "1 distinct word occurs once;" in fails(["a"], tmp_path, min_count=2)
+        assert "no word occurs 4 times: the most frequent of 3 distinct words occurs 3 times" in message
         assert "lower min_count (--min-count)" in message
 
     def test_one_word(self, tmp_path):

@@ -6,6 +6,7 @@ import tempfile
 import numpy as np
 import pytest
 
+from benchmarks.tables import made_table
 from spherevec.corpus import encode
 from spherevec.corpus.table.field_types import (
     DAY_FIRST,
@@ -232,3 +233,16 @@ def test_readings_are_narrowed_by_every_value():
     assert finder.kind == "date"
     assert finder.date("02/03/2024") == date_as("2024-03-02", ISO)
     assert np.datetime64(finder.date("02/03/2024"), "us") == np.datetime64("2024-03-02")
+
+
+def test_a_year_of_a_column_with_gaps_is_a_year(tmp_path):
+    """pandas writes whole numbers as 2008.0 where others are missing."""
+    assert column(["2008.0", "", "2009"], tmp_path, "d:date")[1] == [
+        "2008-01-01 00:00:00",
+        "None",
+        "2009-01-01 00:00:00",
+    ]
+    assert column(["2008.0", "", "2009.0"], tmp_path)[0] == "number"
+    with pytest.raises(CorpusError, match=r"'2008.5' is not a date"):
+        column(["2008.5"], tmp_path, "d:date")
+    assert made_table(2, fields={"day": ["2008-05-01", "2009-01-01"]}).rows_where({"day": "2008.0"}).tolist() == [0]
