@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, Transform
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from spherevec.config import OTHER_NAMES, TrainConfig, describe_settings, hint_for
+from spherevec.corpus.read.readers import is_frame
+from spherevec.corpus.table.field_types import is_missing
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
-from spherevec.errors import ConfigError
+from spherevec.errors import ConfigError, CorpusError
 from spherevec.model import Model
 from spherevec.model.inference import refuse_single_text
 from spherevec.process import effective_jobs
@@ -100,7 +102,7 @@ class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type:
         """Learn word and document vectors from texts: an iterable of strings or of lists of words."""
         from spherevec.training import train
 
-        refuse_single_text(X, "X")
+        _check_texts(X)
         self.model_: Model = train(
             X, recipe=self.recipe, tokenizer=self.tokenizer, progress=False, **self._given_settings()
         )
@@ -113,9 +115,7 @@ class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type:
         given = {name: value for name, value in values.items() if value is not None}
         if "threads" in given:
             given["threads"] = effective_jobs(given["threads"])
-        if isinstance(given.get("seed"), np.random.RandomState):
-            given["seed"] = int(given["seed"].randint(2**31 - 1))
-        return given
+        return given | ({"seed": _seed_of(given["seed"])} if "seed" in given else {})
 
     def fit_transform(self, X: Texts, y: Any = None) -> NDArray[np.float32]:
         """Learn, and return the trained document vectors, (n, vector_size).
@@ -128,6 +128,7 @@ class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type:
     def transform(self, X: Texts) -> NDArray[np.float32]:
         """Vectors of new texts, (n, vector_size), inferred with the words fixed; see `Model.infer`."""
         check_is_fitted(self)
+        _check_texts(X)
         own = self.tokenizer if callable(self.tokenizer) else None
         return self.model_.infer(X, threads=self._given_settings().get("threads", 0), tokenizer=own)
 
@@ -160,7 +161,7 @@ class _TextTopics(_TakesTexts):
         """Train a model on the texts, or take it from `memory`; returns the texts as a list."""
         from spherevec.training import train
 
-        refuse_single_text(X, "X")
+        _check_texts(X)
         texts = list(X)
         settings = {"seed": self._seed(), "threads": self._threads(), **(self.settings or {})}
         self.model_ = check_memory(self.memory).cache(train)(texts, progress=False, **settings)
@@ -169,11 +170,11 @@ class _TextTopics(_TakesTexts):
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """The probability of each topic for each text, (n, k)."""
         check_is_fitted(self)
-        refuse_single_text(X, "X")
+        _check_texts(X)
         return self.topics_.predict_proba(X, threads=self._threads())
 
     def _seed(self) -> int:
-        return 1 if self.random_state is None else int(self.random_state)
+        return 1 if self.random_state is None else int(_seed_of(self.random_state))
 
     def _threads(self) -> int:
         return 0 if self.n_jobs is None else effective_jobs(self.n_jobs)
@@ -223,7 +224,7 @@ class SphericalTopics(_TextTopics, TransformerMixin, ClusterMixin, BaseEstimator
     def predict(self, X: Sequence[str]) -> NDArray[np.int64]:
         """The number of the likeliest topic of each text."""
         check_is_fitted(self)
-        refuse_single_text(X, "X")
+        _check_texts(X)
         return self.topics_.predict(X, threads=self._threads())
 
     def transform(self, X: Sequence[str]) -> NDArray[np.float32]:
@@ -272,7 +273,7 @@ class NamedTopics(_TextTopics, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Train a model on the texts and sort them by the names.
 
         Args:
-            y: the names of those texts for which they are known, None for the others; None if no name is known.
+            y: the names of those texts for which they are known, None or NaN for the others; None if no name is known.
         """
         names = read_names(self.names)
         texts = self._trained(X)
@@ -281,7 +282,7 @@ class NamedTopics(_TextTopics, ClassifierMixin, BaseEstimator):  # type: ignore[
             if len(y) != len(texts):
                 raise ConfigError(f"y has {len(y)} names for {len(texts)} texts; give one each, None where unknown")
             for text, title in zip(texts, y, strict=True):
-                if title is not None:
+                if not is_missing(title):
                     examples.setdefault(str(title), []).append(text)
         self.topics_ = find_topics(
             self.model_, names=names, only_names=True, examples=examples, seed=self._seed(), threads=self._threads()
@@ -295,3 +296,15 @@ class NamedTopics(_TextTopics, ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         chances = self.predict_proba(X)
         return np.where(chances.any(axis=1), self.classes_[chances.argmax(axis=1)], "").astype(object)
+
+
+def _seed_of(random_state: Any) -> Any:
+    """A seed as it is given, or drawn from a random state."""
+    drawn = isinstance(random_state, np.random.RandomState)
+    return int(random_state.randint(2**31 - 1)) if drawn else random_state
+
+
+def _check_texts(texts: Any) -> None:
+    refuse_single_text(texts, "X")
+    if is_frame(texts):
+        raise CorpusError('X must be a list of texts, not a data frame; give the column of the text: df["text"]')
