@@ -90,6 +90,10 @@ def titles_of(
     >>> titles_of([["hockey", "team", "nhl", "game"], ["nhl", "team", "hockey", "cup"], ["car"]], [0, 1, 2])
     ['hockey, team, nhl, game', 'nhl, team, hockey, cup', 'car']
     """
+    for one, number in zip(topics, numbers, strict=True):
+        words = [one] if isinstance(one, str) else one
+        if not isinstance(words, Sequence) or not all(isinstance(word, str) for word in words):
+            raise ConfigError(f"titles= must return a text or a list of words, not {one!r:.40} (topic {number})")
     listed = [[one.strip()] if isinstance(one, str) else [spell(word) for word in one] for one in topics]
     lengths = [min(_TITLE_WORDS, len(words)) for words in listed]
     while True:

@@ -43,6 +43,8 @@ _BLOCK = 1 << 16
 # A phrase takes the place of its parts where it is worth this share of them.
 _PHRASE = 0.7
 
+Mask = NDArray[np.bool_]
+
 
 @dataclass(frozen=True)
 class TopicContent:
@@ -68,9 +70,9 @@ class TopicContent:
     examples: list[str]
     candidates: list[str]
     holds: csc_array
-    inside: NDArray[np.bool_]
+    inside: Mask
     weights: NDArray[np.float32]
-    forms: NDArray[np.bool_]
+    forms: Mask
 
 
 class TopicWords:
@@ -162,8 +164,9 @@ class TopicWords:
 
     def texts_with(self, word: str) -> Iterator[str]:
         """Beginnings of some documents that hold a word."""
-        if self._model.terms is not None:
-            rows, _ = self._model.terms.postings(self._model.words.key_to_index[word])
+        row = self._model.words.key_to_index.get(word)
+        if self._model.terms is not None and row is not None:
+            rows, _ = self._model.terms.postings(row)
             first = word.split(" ")[0]
             texts = map(self._beginning, rows[:: max(len(rows) // _MOST_LOOKED_AT, 1)].tolist())
             yield from islice((text for text in texts if first in text.lower()), _TEXTS_A_WORD)

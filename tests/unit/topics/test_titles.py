@@ -11,6 +11,7 @@ from scipy.sparse import csc_array
 import spherevec
 from spherevec import Model
 from spherevec.corpus.tokenize.function_words import same_word
+from spherevec.errors import ConfigError
 from spherevec.topics import find_topics
 from spherevec.topics.titles import TITLES, coverage, usual_spelling
 from spherevec.topics.words import TopicContent, forms_of
@@ -108,3 +109,11 @@ def test_phrases_and_underscores_are_told_apart() -> None:
 def test_titles_that_a_function_repeats_are_told_apart(model: Model, title: str) -> None:
     titles = find_topics(model, k=3, titles=lambda topic: title, threads=1).titles
     assert len(set(titles)) == 3
+
+
+def test_a_function_may_title_by_any_text_and_by_nothing_else(model: Model) -> None:
+    titles = find_topics(model, k=4, titles=lambda topic: ["no", f"such word {topic.number}"], threads=1).titles
+    assert sorted(titles) == [f"no, such word {number}" for number in range(4)]
+    for wrong in (None, 7, [1]):
+        with pytest.raises(ConfigError, match=r"must return a text or a list of words, not .* \(topic 0\)"):
+            _ = find_topics(model, k=4, titles=lambda topic, wrong=wrong: wrong, threads=1).titles  # type: ignore[misc]
