@@ -75,7 +75,7 @@ def report_html(topics: Topics, title: str | None = None) -> str:
 
 def _example(topics: Topics, row: int) -> tuple[str, str, str]:
     """Id and title of a document, and the beginning of its text where that says more."""
-    id_, title, *_ = topics.document(row)
+    id_, title, *_ = topics.document_in(row)
     table = topics.model.documents
     text = "" if table is None else table.snippet(row, _LONGEST_TEXT)
     return id_, title, "" if text.startswith(title.rstrip(" …")) else text

@@ -219,6 +219,12 @@ def infer_batches(
         yield Inferred(vectors, known, unknown)
 
 
+def texts_of(model: Model, source: Any) -> list[Document]:
+    """The new documents that `Model.infer` finds in a source: a data frame, records, texts or lists of words."""
+    batches = _batches(source, reading_for(model, ReadOptions()))
+    return [document for batch in batches for document in batch]
+
+
 def vocabulary_of(model: Model) -> Vocabulary:
     words = model.words
     counts = np.ones(len(words), np.int64) if words.counts is None else words.counts

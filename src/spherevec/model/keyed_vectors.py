@@ -33,6 +33,7 @@ _ROWS_PER_CHECK = 1 << 10
 _SPELLINGS_COMPARED = 5_000
 _CANCELLED = 1e-7  # a sum of so little length for each of its parts is rounding alone
 _RANK_TOLERANCE = 1e-6  # cosines in float32 that differ by less are equal
+_NAMES_OF_TOPN = ("top", "top_k", "k", "n", "limit", "size")
 _CANDIDATES = 5  # looked through for each family that is asked for
 
 
@@ -195,14 +196,24 @@ class KeyedVectors:
         return isinstance(key, str) and self.named and key not in self
 
     def position(self, key: Key) -> int:
-        """The row of `key`."""
+        """The row of `key`; `ConfigError` for a number that is one row and the name of another."""
+        if not isinstance(key, str) and not _is_position(key):
+            raise UnknownKeyError(key, self)
+        named = self._find(str(key))
         if isinstance(key, str):
-            position = self._find(key)
-            if position is not None:
-                return position
-        elif _is_position(key) and 0 <= key < len(self):
-            return int(key)
-        raise UnknownKeyError(key, self)
+            if named is None:
+                raise UnknownKeyError(key, self)
+            return named
+        if not 0 <= key < len(self):
+            raise UnknownKeyError(
+                key, self if named is None else f"there is no row {key}; names are text: write {str(key)!r}"
+            )
+        if named not in (None, key):
+            raise ConfigError(
+                f"{key} may mean {str(key)!r} or row {key}, which is {self.index_to_key[key]!r}; give the one you mean "
+                f"as text: {str(key)!r}, or names[{key}] for the row"
+            )
+        return int(key)
 
     def _find(self, name: str) -> int | None:
         """The position of a name, as it stands or as the model's text spells it."""
@@ -285,6 +296,7 @@ class KeyedVectors:
         topn: int | None = 10,
         restrict: int | None = None,
         families: bool = False,
+        **other_names: Any,
     ) -> Neighbors | list[Family] | Floats:
         """The keys nearest to the mean direction of `positive` minus `negative`, with their cosines.
 
@@ -296,6 +308,7 @@ class KeyedVectors:
             families: count the forms of one word as one answer, with the others beside it, and leave out the forms of
                 the words given: a list of `Family` (key, cosine, forms).
         """
+        refuse_arguments("most_similar", other_names, "one of positive, negative, topn, restrict and families")
         wanted, unwanted = _as_list(positive), _as_list(negative)
         if not wanted and not unwanted:
             raise ConfigError("most_similar needs at least one word, position or vector")
@@ -398,6 +411,10 @@ class KeyedVectors:
         """The direction (dim,) of a key, a position or a vector, which may have any length."""
         if not isinstance(query, np.ndarray):
             return self.get_vector(query)
+        if query.dtype.kind in "USO" and any(isinstance(one, str) for one in query.flat):
+            raise ConfigError(
+                f"a query vector holds numbers, not {str(query.flat[0])!r:.40}; give texts as a str or a list"
+            )
         if query.shape != (self.vector_size,):
             raise ConfigError(f"a query vector must have shape ({self.vector_size},), not {query.shape}")
         try:
@@ -412,6 +429,12 @@ class KeyedVectors:
 
 def _none() -> NDArray[np.int64]:
     return np.zeros(0, np.int64)
+
+
+def refuse_arguments(function: str, others: Iterable[str], known: str) -> None:
+    """Refuse arguments by other names than ours, with the right name where there is one."""
+    for name in others:
+        raise ConfigError(f"{function} has no argument {name!r:.40}; use {'topn' if name in _NAMES_OF_TOPN else known}")
 
 
 def _is_position(key: object) -> bool:

@@ -14,6 +14,7 @@ from spherevec.errors import ConfigError, FormatError
 from spherevec.model import folder as folders
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.keyed_vectors import KeyedVectors, UnknownKeyError
+from spherevec.model.other_names import OtherNames
 from spherevec.model.parts import PARTS
 from spherevec.model.verbs import verb
 from spherevec.search.lexical import LexicalIndex
@@ -57,7 +58,7 @@ class InferArguments(TypedDict, total=False):
     subwords: bool
 
 
-class Model:
+class Model(OtherNames):
     """Words and documents on one sphere.
 
     Args:

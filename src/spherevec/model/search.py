@@ -14,6 +14,7 @@ from spherevec.corpus.read.options import listed
 from spherevec.corpus.tokenize import tokenize
 from spherevec.corpus.tokenize.tokenizer import TokenizerLike
 from spherevec.errors import ConfigError
+from spherevec.model.keyed_vectors import refuse_arguments
 from spherevec.model.verbs import verb
 from spherevec.search.hybrid import MODES, Query, Ranking, parse_query, ranked
 from spherevec.search.lexical import LexicalIndex
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from spherevec.model.model import Model
 
 AMONG = ("docs", "words", "topics")
-_NAMES_OF_TOPN = ("top", "top_k", "k", "n", "limit", "size")
 
 
 class Search(NamedTuple):
@@ -42,9 +42,8 @@ class Search(NamedTuple):
 
     def answer(self, query: Any, other_names: Mapping[str, Any]) -> SearchResult | SearchResults:
         """What `Model.search` answers; arguments of other names are refused, with the right name where there is one."""
-        for name in other_names:
-            right = "one of among, topn, where, mode, tokenizer, subwords and explain"
-            raise ConfigError(f"search has no argument {name!r:.40}; use {'topn' if name in _NAMES_OF_TOPN else right}")
+        known = "one of among, topn, where, mode, tokenizer, subwords and explain"
+        refuse_arguments("search", other_names, known)
         if self.among not in AMONG:
             raise ConfigError(f"among must be one of {', '.join(AMONG)}, not {self.among!r:.40}")
         if self.mode not in MODES:
@@ -120,7 +119,8 @@ class Search(NamedTuple):
             raise ConfigError(
                 "this model has no documents; train it with documents, import their vectors, or search among words"
             )
-        rows = table.rows_where(self.where) if self.where else None
+        where = {} if self.where is None else self.where
+        rows = None if isinstance(where, dict) and not where else table.rows_where(where)
         lexical = None if mode == "dense" else self.model.lexical_index()
         if lexical is None and mode == "lexical":
             raise ConfigError("this model does not keep the words of its documents; train again, or use mode='dense'")
@@ -133,9 +133,9 @@ class Search(NamedTuple):
             hits = [self._hit(table, query, ranking, place) for place in range(len(ranking.rows))]
             note = "; ".join(filter(None, [_note(self.model, query, len(hits), lexical), unsure]))
             if rows is not None and len(rows) == 0:
-                note = _why_no_match(table, self.where or {})
+                note = _why_no_match(table, where)
             elif query.rows is not None and len(query.rows) == 0:
-                note, query = _why_none_holds(query, self.where or {}), query._replace(guessed={})
+                note, query = _why_none_holds(query, where), query._replace(guessed={})
             results.append(SearchResult(query.text, hits, note, query.guessed))
         return SearchResults(results)
 

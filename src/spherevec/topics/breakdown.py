@@ -167,7 +167,8 @@ def periods(field: str, values: NDArray[Any], unit: str) -> NDArray[Any]:
     if np.asarray(values).dtype.kind != "M":
         shown = str(values[0])[:40] if len(values) else ""
         raise ConfigError(
-            f"field {field!r} holds no dates, such as {shown!r}; train with {field}:date, or give no unit of time"
+            f"field {field!r} holds no dates, such as {shown!r}; use by({field!r}) (--by {field}), or train with "
+            f"{field}:date"
         )
     days = values.astype("datetime64[D]")
     if unit == "week":

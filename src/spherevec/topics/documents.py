@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spherevec import process
 from spherevec.corpus import encode_texts
 from spherevec.errors import ConfigError
-from spherevec.model.inference import refuse_single_text
+from spherevec.model.inference import texts_of
 from spherevec.topics.general_words import general_words, listed_words, pulls
 from spherevec.topics.graph import Labels, Rows
 
@@ -56,12 +56,11 @@ def documents_of(model: Model, threads: int = 0) -> TopicDocuments:
     return TopicDocuments(vectors, known, _says_something(model, counts))
 
 
-def documents_from(model: Model, texts: Iterable[str], threads: int = 0) -> TopicDocuments:
+def documents_from(model: Model, texts: Iterable[Any], threads: int = 0) -> TopicDocuments:
     """New texts, fitted as the documents of the model were; a warning tells of texts without a known word."""
     from scipy.sparse import csr_array
 
-    refuse_single_text(texts)
-    listed = list(texts)
+    listed = texts_of(model, texts)
     vectors, unknown = model.infer(listed, threads=threads, return_unknown=True)
     known = unknown < 1
     if not known.all():

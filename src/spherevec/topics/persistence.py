@@ -222,7 +222,7 @@ def describe(topics: Topics) -> dict[str, Any]:
     """The topics ready for JSON: titles, sizes, words, examples, the tree, and how their number was chosen."""
     listed = []
     for topic in topics:
-        examples = [topics.document(row) for row in topics.examples(topic.number)]
+        examples = [topics.document_in(row) for row in topics.examples(topic.number)]
         listed.append(
             {
                 **asdict(topic),

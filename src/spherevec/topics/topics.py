@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from spherevec.corpus.read.options import listed
 from spherevec.errors import ConfigError
+from spherevec.model.other_names import OtherNames
 from spherevec.topics import edits, views
 from spherevec.topics.breakdown import Breakdown, break_down, groups_of, periods
 from spherevec.topics.components import Assignment
@@ -30,7 +31,7 @@ OTHER = "other"
 EXAMPLES_KEPT = 3
 
 
-class Topics:
+class Topics(OtherNames):
     """Topics found or named in a model's documents; `spherevec.topics.find_topics` makes them.
 
     Topics are numbered from 0 by size, the largest first; after changes by hand the others keep their numbers. All
@@ -272,12 +273,15 @@ class Topics:
         return [int(row) for row in sure[np.argsort(-nearness, kind="stable")[:topn]]]
 
     def document(self, document: int | str) -> DocumentTopic:
-        """A document of the model, given by its row or its id, with its topic."""
+        """A document of the model, given by its id or its row, with its topic."""
+        table, docs = self.model.documents, self.model.docs
+        assert table is not None and docs is not None
+        return self.document_in(table.row_of(document) if isinstance(document, str) else docs.position(document))
+
+    def document_in(self, row: int) -> DocumentTopic:
+        """The document in a row of the model, such as one of `examples`, with its topic."""
         table = self.model.documents
         assert table is not None
-        row = table.row_of(document) if isinstance(document, str) else int(document)
-        if not 0 <= row < len(self.labels):
-            raise ConfigError(f"there is no document in row {row}; rows are 0 to {len(self.labels) - 1:,}")
         label = int(self.labels[row])
         id_, title, chance = str(table.ids[row]), table.title(row), float(self.probability[row])
         if label < 0:

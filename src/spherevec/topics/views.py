@@ -86,7 +86,7 @@ def further_words(topic: Topic, topn: int) -> list[str]:
 
 def _example(topics: Topics, number: int) -> str:
     """The title of a typical document."""
-    return "".join(topics.document(row).title for row in topics.examples(number, 1))
+    return "".join(topics.document_in(row).title for row in topics.examples(number, 1))
 
 
 def topics_html(topics: Topics) -> str:

@@ -68,7 +68,7 @@ class StandIn:
     def examples(self, number, count):
         return [number] * count
 
-    def document(self, row):
+    def document_in(self, row):
         return self._all[row].title, "a title", 1.0
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from functools import partial
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import spherevec
 from spherevec.cli import cli
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, UnknownKeyError
+from spherevec.model.other_names import HERE, OtherNames
 from spherevec.model.verbs import VERBS, verb
 
 WORDS = ["cat", "dog", "horse", "king", "queen", "man", "woman", "Paris", "naïve", "don't"]
@@ -293,3 +296,49 @@ def test_vectors_cannot_be_changed_behind_the_back_of_a_search(copied):
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_is_found_in_its_room(name):
     assert callable(verb(name))
+
+
+def test_a_number_that_is_a_row_and_the_name_of_another_is_refused():
+    docs = KeyedVectors([str(10 + row) for row in range(30)], unit(30))
+    for ask in (docs.position, docs.get_vector, docs.most_similar, lambda key: docs[[key]]):
+        with pytest.raises(ConfigError, match=r"20 may mean '20' or row 20, which is '30'; .*'20', or names\[20\]"):
+            ask(20)
+    with pytest.raises(UnknownKeyError, match="there is no row 35; names are text: write '35'"):
+        docs[np.int64(35)]
+    with pytest.raises(UnknownKeyError, match="no vector for 99; there are 30"):
+        docs[99]
+    assert docs.position(5) == 5 and docs.position("20") == 10 and docs.position(docs.names[20]) == 20
+    assert KeyedVectors(["0", "1"], unit(2)).position(1) == 1  # both mean the same
+
+
+def test_names_of_other_libraries_are_answered_with_ours(model):
+    with pytest.raises(AttributeError, match=r"'Model' object has no attribute 'wv'; use model\.words$"):
+        model.wv["cat"]
+    with pytest.raises(AttributeError, match=r"use model.topics\(\).to_pandas\(\)$"):
+        model.get_topic_info()
+    with pytest.raises(AttributeError, match=r"^'Model' object has no attribute 'no_such'$"):
+        _ = model.no_such
+    assert not any(hasattr(model, name) for name in (*HERE, "__array__", "_ipython_canary_method_should_not_exist_"))
+    for same in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert same.words.index_to_key == WORDS
+    with pytest.raises(ConfigError, match="most_similar has no argument 'top_k'; use topn"):
+        model.words.most_similar("cat", top_k=3)
+
+
+def test_the_error_of_a_property_is_not_hidden():
+    class Broken(OtherNames):
+        @property
+        def found(self):
+            return None.nothing
+
+    with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'nothing'"):
+        _ = Broken().found
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_what_is_advised_exists(name):
+    from spherevec.topics import Topics
+
+    for owner, method in re.findall(r"(model|topics|spherevec)\.(\w+)", HERE[name]):
+        there = {"model": [Model, *Model.__annotations__], "topics": [Topics], "spherevec": [spherevec]}[owner]
+        assert method in there or hasattr(there[0], method), HERE[name]

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 
 import numpy as np
+import pandas
 import pytest
 from click.testing import CliRunner
 
@@ -326,3 +327,12 @@ def test_many_documents_are_scanned_as_bytes_with_the_same_answers(model, monkey
     *scanned, in_bytes = answers()
     assert none is None and in_bytes is not None and scanned == plain
     model.docs._in_bytes = None
+
+
+def test_conditions_and_queries_of_other_kinds_are_refused_in_one_line(model):
+    mask = pandas.Series([True, False] * 30)
+    with pytest.raises(ConfigError, match=r"conditions come as a dict such as .*, not 0 True 1 False") as caught:
+        model.search("cat", where=mask)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ConfigError, match="a query vector holds numbers, not 'tax'; give texts as a str or a list"):
+        model.search(np.array(["tax"]))

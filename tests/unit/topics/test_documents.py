@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import spherevec
+from spherevec.cli import cli
+from spherevec.errors import ConfigError
 from spherevec.explore.from_model import TopicTable
+from spherevec.explore.report import report_html
 from spherevec.sphere import normalize
 from spherevec.topics import find_topics, load_topics
 from spherevec.topics.general_words import focus, general_words, listed_words
+from spherevec.topics.persistence import describe
 
 SUBJECTS = (
     "goal match team league coach striker stadium penalty",
@@ -179,3 +186,33 @@ def test_names_beside_an_address_belong_to_writers() -> None:
     found = {word for word, listed in zip(words.words.names or [], listed_words(words), strict=True) if listed}
     assert {"jane", "miller", "cs.pitt.edu", "example.org"} <= found
     assert not found & set(" ".join(subjects).split())
+
+
+def test_integer_ids_are_not_taken_for_rows(tmp_path: Path) -> None:
+    ids = [str(10 + row) for row in range(120)]
+    model = spherevec.train(zip(ids, texts()[:120], strict=True), ids=True, **SMALL)
+    topics = find_topics(model, k=3, threads=1)
+    with pytest.raises(ConfigError, match="20 may mean '20' or row 20, which is '30'"):
+        topics.document(20)
+    assert topics.document("20").id == topics.document_in(10).id == "20"
+    assert topics._repr_html_() and describe(topics) and report_html(topics)  # which show examples by their rows
+    model.save(tmp_path / "m")
+    assert model.docs is not None
+    run = CliRunner().invoke(cli, ["neighbors", str(tmp_path / "m"), "--doc", "20", "--top", "1", "--json"])
+    assert json.loads(run.stdout)[0]["neighbors"][0]["key"] == model.docs.most_similar("20", topn=1)[0][0]
+
+
+def test_a_data_frame_is_predicted_row_by_row() -> None:
+    frame = pandas.DataFrame({"title": ["x"] * 120, "body": texts()[:120]})
+    topics = find_topics(spherevec.train(frame, text_field="body", **SMALL), k=3, threads=1)
+    assert topics.predict(frame).tolist() == topics.predict(frame["body"]).tolist()
+    assert topics.predict_proba(frame).shape == (120, 3)
+    assert topics.predict(frame.to_dict("records")[:2]).tolist() == topics.predict(frame[:2]).tolist()
+
+
+def test_texts_for_a_model_of_lists_of_words_are_refused_with_what_works() -> None:
+    model = spherevec.train([text.split() for text in texts()[:120]], **SMALL)
+    topics = find_topics(model, k=3, threads=1)
+    with pytest.raises(ConfigError, match=r"give lists of words, \['the', 'war'\]; infer and search also take"):
+        topics.predict(["goal match"])
+    assert topics.predict([["goal", "match"]]).shape == (1,)  # type: ignore[list-item]

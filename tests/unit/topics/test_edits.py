@@ -10,6 +10,7 @@ import pytest
 import spherevec
 from spherevec import Model
 from spherevec.errors import ConfigError
+from spherevec.model import UnknownKeyError
 from spherevec.topics import Topics, find_topics, load_topics
 from spherevec.topics.persistence import restored, stored
 
@@ -158,7 +159,7 @@ def test_views_of_documents(topics: Topics) -> None:
     assert list(frame) == ["id", "title", "topic", "name", "parent", "probability"] and len(frame) == 270
     assert set(frame["parent"]) == set(topics.parents.titles)
     assert topics.to_pandas()["size"].sum() == 270 and len(topics.parents.to_pandas()) == 3
-    with pytest.raises(ConfigError, match="no document in row 270"):
+    with pytest.raises(UnknownKeyError, match="no vector for 270; there are 270, counted from 0"):
         topics.document(270)
 
 

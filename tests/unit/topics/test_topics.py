@@ -414,7 +414,8 @@ def test_bad_input(model: Model, topics: Topics) -> None:
         (lambda: find_topics(model, names={"galaxies": [], "x": []}), ConfigError, "near words: 'galaxy', "),
         (lambda: find_topics(model, names={}), ConfigError, "holds no name"),
         (lambda: find_topics(model, only_names=True), ConfigError, "need names"),
-        (lambda: topics.over("team", "month"), ConfigError, "'team' holds no dates"),
+        (lambda: topics.over("team", "month"), ConfigError, r"'team' holds no dates.*use by\('team'\)"),
+        (lambda: topics.get_topic_info(), AttributeError, r"use topics.to_pandas\(\)$"),  # type: ignore[attr-defined]
         (lambda: topics.over("created", "decade"), ConfigError, "unit must be one of"),
         (lambda: topics.by("colour"), ConfigError, "no field 'colour'"),
         (lambda: topics.merge(0, 99), ConfigError, "there is no topic 99"),

@@ -194,7 +194,7 @@ def _words_like(model: Model, word: str, top: int, spellings: bool) -> dict[str,
 def _documents_like(model: Model, folder: Path, identifier: str, top: int) -> dict[str, Any]:
     docs, table = documents_of(model, folder), model.documents
     assert table is not None
-    found = _found(identifier, docs.most_similar(table.row_of(identifier), topn=top))
+    found = _found(identifier, docs.most_similar(docs.index_to_key[table.row_of(identifier)], topn=top))
     for answer in found["neighbors"]:
         answer["title"] = table.title(table.row_of(str(answer["key"])))
     return found
