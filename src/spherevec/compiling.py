@@ -29,7 +29,10 @@ try:
     # Numba takes settings from a file in the working directory, if it can read YAML: such a file could point the cache,
     # which holds pickled code, at somebody else's folder.
     sys.modules["yaml"] = None  # type: ignore[assignment]
-    import numba
+    with warnings.catch_warnings():
+        # Of a value that it cannot read, Numba says so with a traceback.
+        warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
+        import numba
     from numba import _dynfunc
     from numba.core.caching import FunctionCache, IndexDataCacheFile
     from numba.core.codegen import CPUCodeLibrary
@@ -38,9 +41,10 @@ try:
     from numba.core.typing import Context
 
     numba.config.CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")  # where Numba was imported before
-except (ValueError, RuntimeError) as error:
+except (ValueError, RuntimeError, RuntimeWarning) as error:
     # Numba reads its settings from the environment when it is imported.
-    raise ConfigError(f"Numba cannot start ({error}); check the NUMBA_ variables of the environment") from None
+    cause = str(error).partition("\n")[0]
+    raise ConfigError(f"Numba cannot start ({cause}); check the NUMBA_ variables of the environment") from None
 finally:
     del sys.modules["yaml"]
     if _yaml is not None:

@@ -111,11 +111,14 @@ print("scipy.linalg" in sys.modules, numba.njit(lambda x: np.dot(x, x))(np.arang
     assert done.stdout.split() == ["False", "14.0", "True"], done.stderr
 
 
-@pytest.mark.parametrize(("name", "value"), [("NUMBA_NUM_THREADS", "0"), ("NUMBA_NUM_THREADS", "-3")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("NUMBA_NUM_THREADS", "0"), ("NUMBA_NUM_THREADS", "x"), ("NUMBA_OPT", "99")]
+)
 def test_settings_that_numba_refuses_are_told_in_one_line(name, value):
     code = "import spherevec.compiling"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, name: value})
     last = done.stderr.strip().splitlines()[-1]
+    assert done.stderr.count("Traceback") == 1  # that of the error itself
     assert done.returncode == 1 and "ConfigError: Numba cannot start" in last and "check the NUMBA_ variables" in last
 
 

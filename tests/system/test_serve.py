@@ -23,6 +23,7 @@ import httpx
 import pytest
 
 import spherevec
+from spherevec.cli import main
 from spherevec.cli.commands.serve import LARGEST_BODY, MOST_ANSWERS, Service
 from warm import run_command
 
@@ -230,6 +231,33 @@ def test_other_machines_need_a_token(model: Path) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1"):
         done = run_command("serve", model, "--host", host)
         assert done.returncode == 2 and "give a --token" in done.stderr
+
+
+def test_an_empty_token_is_refused(
+    service: str, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = ["serve", str(model), "--port", service.rpartition(":")[2]]
+    assert main([*taken, "--token", ""]) == 2
+    monkeypatch.setenv("SPHEREVEC_TOKEN", "")
+    assert main(taken) == 2
+    assert capsys.readouterr().err.count("the token is empty") == 2
+
+
+def test_a_defect_is_told_in_one_line(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(self: Any) -> None:
+        raise RecursionError("too\ndeep")
+
+    monkeypatch.setattr(spherevec.Model, "describe", broken)
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app=Service(model).app())
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.get("/info")
+
+    answer, line = asyncio.run(ask()), "a defect, please report it: /info: RecursionError: too deep"
+    assert (answer.status_code, answer.json(), capsys.readouterr().err) == (500, {"error": line}, f"{line}\n")
 
 
 def test_a_port_that_is_taken(service: str, model: Path) -> None:

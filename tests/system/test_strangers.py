@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 import spherevec
+from helpers import grows
 from spherevec.cli import main
+from spherevec.cli.exit import _BOTH_SPELLINGS
 from spherevec.corpus import read_documents
 from spherevec.corpus.read.streams import Meter, open_stream
 from spherevec.errors import CorpusError, FormatError
@@ -205,6 +207,12 @@ def test_a_description_of_megabytes_is_refused(tmp_path):
     [
         {"record": [{"a": 1}, {"b": 2}]},
         {"record": [{"a": 1}, {}]},
+        {"record": [{}, {}]},
+        {"parameters": {"document_bias": None}},
+        {"provenance": {"tokens": ["a"]}},
+        {"provenance": {"reading": []}},
+        {"provenance": {"summary": {}}},
+        {"provenance": {"updates": [3]}},
         {"parameters": {"document_bias": "x"}},
         {"parameters": {"document_bias": [1]}},
         {"provenance": {"documents": {"a": [[[[[[[[[[[[1]]]]]]]]]]]]}}},
@@ -219,6 +227,10 @@ def test_a_crafted_description_is_refused_in_one_line(tmp_path, capsys, damage):
     assert main(["info", str(tmp_path / "m")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "model.json: " in error
+
+
+def test_a_long_word_in_a_message_is_looked_at_once():
+    assert grows(lambda text: _BOTH_SPELLINGS.sub("", text), lambda n: "q" * n, 4000) < 24
 
 
 def test_a_folder_of_a_thousand_levels_is_read_or_refused(tmp_path):

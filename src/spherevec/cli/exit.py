@@ -33,7 +33,7 @@ _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't 
 
 # Python's spelling in a message: resume=True (--resume), which is --resume here; and with options of the same name
 # text_field=NAME, ragged='skip', keep ['team'], alpha must be.
-_BOTH_SPELLINGS = re.compile(r"[\w=']+ \((--[^()]+)\)")
+_BOTH_SPELLINGS = re.compile(r"(?<![\w='])[\w=']++ \((--[^()]+)\)")
 _NAMES = "|".join([*SETTINGS, *(spec.name for spec in READING)])
 _OPTION = re.compile(rf"\b({_NAMES})(?:[= ]('[^']*'|\[[^]]*\])|=(?=NAMES?\b|X\b)| (?=must |names '))")
 

@@ -34,6 +34,7 @@ Rows = NDArray[np.int64]
 TITLE_LENGTH = 80
 _NAMES_SHOWN = 20
 _MANY_ROWS = 1000
+_TOO_LONG = 10**1000  # Python itself writes no number of over 4,300 digits
 _PERIODS = {4: "Y", 6: "Y", 7: "M", 10: "D"}  # by the length of a date: 2024, 2024.0, 2024-11, 2024-11-30
 # The arrays of each kind of column, and their types; the first has the rows.
 _ARRAYS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -189,7 +190,7 @@ class _Column:
     def _period(self, value: Any) -> tuple[int, int]:
         """The first microsecond of a year, a month, a day, a moment or a range, and the first one after it."""
         value = value.item() if isinstance(value, np.generic) else value
-        if isinstance(value, str) and ".." in value:
+        if isinstance(value, str) and value.count("..") == 1:
             first, _, last = (end.strip() for end in value.partition(".."))
             begin = self._period(first)[0] if first or not last else MISSING_DATE + 1
             end = self._period(last)[1] if last else sys.maxsize
@@ -348,6 +349,10 @@ class DocumentTable:
             )
         chosen = np.ones(len(self), np.bool_)
         for key, value in conditions.items():
+            if not isinstance(key, str):
+                raise ConfigError(f"conditions name fields, such as {{'team': 'billing'}}, not {type(key).__name__}")
+            if any(isinstance(one, int) and abs(one) >= _TOO_LONG for one in _as_list(value)):
+                raise ConfigError(f"the number for field {key!r:.60} has over 1,000 digits; give another")
             sign = "" if key in self._fields else next((sign for sign in _COMPARISONS if key.endswith(sign)), "")
             name = key.removesuffix(sign).strip() if sign else key
             if name == "id" and name not in self._fields:
@@ -401,7 +406,7 @@ class DocumentTable:
     def _field(self, name: str) -> _Column:
         if not isinstance(name, str) or name not in self._fields:
             there = [*self._fields][:_NAMES_SHOWN]
-            listed = ", ".join(map(repr, there)) or "none: train with keep=NAMES"
+            listed = ", ".join(f"{one!r:.60}" for one in there) or "none: train with keep=NAMES"
             raise ConfigError(f"no field {name!r:.60} was kept; there are {listed}")
         return self._fields[name]
 

@@ -30,7 +30,7 @@ NORM_TOLERANCE = 1e-5
 # Rows looked at together when every row is checked.
 _ROWS_PER_CHECK = 1 << 10
 # Words that are compared letter by letter for a suggestion; the most frequent come first.
-_SPELLINGS_COMPARED = 5_000
+_SPELLINGS_COMPARED, _LONGEST_COMPARED = 5_000, 100
 _CANCELLED = 1e-7  # a sum of so little length for each of its parts is rounding alone
 _RANK_TOLERANCE = 1e-6  # cosines in float32 that differ by less are equal
 _NAMES_OF_TOPN = ("top", "top_k", "k", "n", "limit", "size")
@@ -62,9 +62,9 @@ class UnknownKeyError(SpherevecError, KeyError):
             return self._known
         if isinstance(self.key, str) and self._known.named:
             near = self._known.nearest_spellings(self.key)
-            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            return f"no vector for {self.key!r}{hint}"
-        return f"no vector for {self.key!r}; there are {len(self._known)}, counted from 0"
+            hint = f"; did you mean {' or '.join(f'{one!r:.60}' for one in near)}?" if near else ""
+            return f"no vector for {self.key!r:.60}{hint}"
+        return f"no vector for {self.key!r:.60}; there are {len(self._known)}, counted from 0"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (UnknownKeyError, (self.key, str(self)))
@@ -231,7 +231,7 @@ class KeyedVectors:
             for name in (self.names if self.names is not None else ())
             if len(name) in lengths and (name[:1].lower() == first or name[-2:] == last)
         )
-        near = get_close_matches(word, islice(alike, _SPELLINGS_COMPARED), n=n, cutoff=0.7)
+        near = get_close_matches(word[:_LONGEST_COMPARED], islice(alike, _SPELLINGS_COMPARED), n=n, cutoff=0.7)
         return list(dict.fromkeys(same_but_case + near))[:n]
 
     def similarity(self, a: Query, b: Query) -> float:

@@ -314,14 +314,30 @@ def _rare_counts(arrays: Mapping[str, NDArray[Any]]) -> RareCounts:
 
 
 _MAP = schema.map_of(schema.plain)
+_TEXTS, _COUNT = schema.list_of(schema.text), schema.whole()
+_SUMMARY = schema.record(
+    dict.fromkeys(("documents", "empty", "unknown_documents", "tokens", "dropped_tokens"), _COUNT),
+    {
+        **dict.fromkeys(("distinct_words", "kept_words", "min_count"), schema.optional(_COUNT)),
+        **dict.fromkeys(("notes", "fields", "warnings", "settings"), _TEXTS),
+    },
+    others=True,
+)
+# What commands make use of; the user may say anything else.
+_PROVENANCE = {
+    **dict.fromkeys(("tokens", "raw_tokens", "next_id"), _COUNT),
+    "reading": schema.record({}, {"columns": _TEXTS}, others=schema.plain),
+    "summary": _SUMMARY,
+    "updates": schema.list_of(_MAP),
+}
 # A part may look at those above it when it is opened or edited.
 PARTS: dict[str, Part] = {
     part.name: part
     for part in (
         _Tokenizer("tokenizer", _MAP, lambda value: tokenizer_of("words" if value is None else value)),
         _Config("config", schema.optional(_MAP), lambda value: None if value is None else dict(value)),
-        _Entry("parameters", schema.map_of(schema.optional(schema.number)), lambda value: dict(value or {})),
-        _Entry("provenance", _MAP, _provenance),
+        _Entry("parameters", schema.map_of(schema.number), lambda value: dict(value or {})),
+        _Entry("provenance", schema.record({}, _PROVENANCE, others=schema.plain), _provenance),
         _Entry("record", schema.table, lambda value: [dict(epoch) for epoch in value or ()]),
         _Words(),
         _WordVectors("contexts", "contexts"),

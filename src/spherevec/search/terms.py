@@ -113,6 +113,8 @@ class DocumentTerms:
                     falls = low + 1 + np.flatnonzero(np.diff(numbers[low : low + _CHECKED_AT_ONCE + 1]) <= 0)
                     if not np.array_equal(begin[np.searchsorted(begin, falls)], falls):
                         raise FormatError(f"the words of documents: {name!r} do not ascend; copy the model again")
+        if self.tensors["counts"].min(initial=1) < 1:
+            raise FormatError("the words of documents: a count is below 1; copy the model again")
         self._checked = True
 
     def wordless(self) -> NDArray[np.int64]:

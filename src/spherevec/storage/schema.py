@@ -76,6 +76,15 @@ def optional(inner: Check) -> Check:
     return lambda value, where: None if value is None else inner(value, where)
 
 
+def list_of(inner: Check) -> Check:
+    def check(value: Any, where: str) -> None:
+        _list(value, where)
+        for place, one in enumerate(value):
+            inner(one, f"{where}[{place}]")
+
+    return check
+
+
 def map_of(inner: Check) -> Check:
     return record({}, others=inner)
 
@@ -103,8 +112,6 @@ def record(
 
 def table(value: Any, where: str) -> None:
     """A list of objects that all have the same names."""
-    _list(value, where)
-    for place, row in enumerate(value):
-        map_of(plain)(row, f"{where}[{place}]")
-    if len({tuple(row) for row in value}) > 1:
-        raise ValueError(f"{where} has rows with different names")
+    list_of(map_of(plain))(value, where)
+    if len({tuple(row) for row in value}) > 1 or {} in value:
+        raise ValueError(f"{where} has rows with different names, or without any")

@@ -31,7 +31,7 @@ _FEWEST_DOCUMENTS = 4
 # What other libraries call k.
 _OTHER_NAMES = ("n_topics", "nr_topics", "num_topics", "n_components", "n_clusters")
 # For a word that the text lacks: how like another is spelled to stand for it, and neighbours of that.
-_ALIKE, _NEIGHBORS = 0.6, 4
+_ALIKE, _NEIGHBORS, _LONGEST_COMPARED = 0.6, 4, 100
 
 
 def find_topics(
@@ -196,7 +196,7 @@ def _directions(
 
     def near_words(word: str) -> list[str]:
         """For a word that the model lacks the one spelled most like it, and its neighbours on the sphere."""
-        alike = get_close_matches(word, vocabulary, n=1, cutoff=_ALIKE)
+        alike = get_close_matches(word[:_LONGEST_COMPARED], vocabulary, n=1, cutoff=_ALIKE)
         return [*alike, *(str(key) for one in alike for key, _ in model.words.most_similar(one, topn=_NEIGHBORS))]
 
     return naming.name_directions(names, vocabulary, inputs, often, known, near_words)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _PUSH, _LEAN = 0.5, 0.25
 _SUGGESTIONS = 5
 _LONGEST_FILE = 1 << 24
+_MOST_NAMES, _MOST_WORDS = 1000, 10_000
+_COMPARED_AT_ONCE = 1 << 10
 _WORD = re.compile(r"[^\W_]+")
 _CONCENTRATION = 10.0
 # Few, since a component that goes on drifts to what is common near its word.
@@ -130,12 +132,17 @@ def _name(title: str, words: Any, parent: str = "") -> Name:
 def _checked(names: list[Name], source: str = "names") -> list[Name]:
     if not names:
         raise ConfigError(f"{source}: holds no name; write one name a line: name: word, phrase, -not")
+    n_words = sum(len(word.split()) for name in names for word in (*name.words, *name.without))
+    if len(names) > _MOST_NAMES or n_words > _MOST_WORDS:
+        raise ConfigError(
+            f"{source}: {len(names):,} names with {n_words:,} words; give at most {_MOST_NAMES:,} with {_MOST_WORDS:,}"
+        )
     seen: set[str] = set()
     for name in names:
         if not name.title:
             raise ConfigError(f"{source}: a name is empty; write the name before the colon")
         if name.title in seen:
-            raise ConfigError(f"{source}: {name.title!r} is given twice; put its words into one line")
+            raise ConfigError(f"{source}: {name.title!r:.60} is given twice; put its words into one line")
         seen.add(name.title)
     return names
 
@@ -211,7 +218,7 @@ def _summed(words: Iterable[str], vocabulary: Mapping[str, int], inputs: Rows) -
 def _rows_of(word: str, vocabulary: Mapping[str, int]) -> list[int]:
     """The rows of the words of the model that a word or phrase stands for."""
     whole = [vocabulary[one] for one in (word, " ".join(word.split())) if one in vocabulary]
-    return whole[:1] or [vocabulary[part] for part in _WORD.findall(word) if part in vocabulary]
+    return whole[:1] or [vocabulary[part] for part in dict.fromkeys(_WORD.findall(word)) if part in vocabulary]
 
 
 def spelled_as_known(names: Sequence[Name], known: KeyedVectors) -> list[Name]:
@@ -332,8 +339,7 @@ def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64
     The weights stay at `prior` (c,), so that no name swallows the others. A component that has come nearer to a word of
     another name than to its own returns to its word.
     """
-    foreign = owners[:, None] != owners
-    directions = starts
+    directions, lost = starts, np.zeros(len(starts), np.bool_)
     for _ in range(_ITERATIONS):
         logs = _CONCENTRATION * (rows @ directions.T) + np.log(prior)
         chances = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -341,8 +347,11 @@ def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64
         sizes = chances.sum(axis=0)
         moved = (chances.T @ rows) / np.maximum(sizes, 1)[:, None] + _PULL * starts
         directions = np.asarray(unit(moved), np.float32)
-        nearness = directions @ starts.T
-        lost = np.where(foreign, nearness, -1).max(axis=1) > np.diagonal(nearness)
+        for low in range(0, len(starts), _COMPARED_AT_ONCE):
+            part = slice(low, low + _COMPARED_AT_ONCE)
+            nearness = directions[part] @ starts.T
+            foreign = np.where(owners[part, None] != owners, nearness, -1)
+            lost[part] = foreign.max(axis=1) > np.diagonal(nearness, low)
         directions[lost] = starts[lost]
     return np.asarray(chances, np.float64)
 

@@ -92,6 +92,8 @@ def restored(model: Model, kept: StoredTopics, source: str) -> Topics:
             if len(group_of) != len(numbers) or not np.array_equal(np.unique(group_of), np.arange(len(listed))):
                 raise ValueError("the broader topics do not fit the others")
             above.append(Grouping(group_of, *_read(listed)))
+        for level in about["levels"]:
+            schema.map_of(schema.number)(level, "levels")
         levels = tuple(Level(**level) for level in about["levels"])
         title_method = str(about["titles"])
         title_function(title_method)

@@ -121,10 +121,10 @@ def usual_spelling(word: str, texts: Iterable[str]) -> str:
     The start of a sentence and headlines do not count, where every word may begin with a capital.
     """
     spaced = re.escape(word).replace(chr(92) + " ", r"[ -]")
-    pattern = re.compile(rf"(\S+)\s+(?<!\w)({spaced})(?!\w)", re.IGNORECASE)
+    pattern = re.compile(rf"(\S)\s+(?<!\w)({spaced})(?!\w)", re.IGNORECASE)
     written: Counter[str] = Counter()
     for text in filter(_is_prose, texts):
-        written.update(found for before, found in pattern.findall(text) if before[-1] not in _SENTENCE_END)
+        written.update(found for before, found in pattern.findall(text) if before not in _SENTENCE_END)
     best, count = max(written.items(), key=lambda item: (item[1], item[0] == word, item[0]), default=(word, 0))
     return best if count >= _FEWEST_WRITTEN and 2 * count > written.total() else word
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 WORDS_KEPT = 10
 # Words of each topic that a title is chosen from; beginnings of documents that show how a word is written; documents
-# whose beginnings are looked at for it, at most.
-_TITLE_CHOICE, _TEXTS_A_WORD, _MOST_LOOKED_AT = 60, 50, 1000
+# whose beginnings are looked at for it, and characters of each, at most.
+_TITLE_CHOICE, _TEXTS_A_WORD, _MOST_LOOKED_AT, _MOST_CHARACTERS = 60, 50, 1000, 2000
 
 # A word of a topic stands in at least so many of its documents, and in this share of them.
 _FEWEST_DOCUMENTS, _SMALLEST_SHARE = 3, 0.005
@@ -168,7 +168,8 @@ class TopicWords:
         if self._model.terms is not None and row is not None:
             rows, _ = self._model.terms.postings(row)
             first = word.split(" ")[0]
-            texts = map(self._beginning, rows[:: max(len(rows) // _MOST_LOOKED_AT, 1)].tolist())
+            some = rows[:: max(len(rows) // _MOST_LOOKED_AT, 1)].tolist()
+            texts = (self._beginning(row)[:_MOST_CHARACTERS] for row in some)
             yield from islice((text for text in texts if first in text.lower()), _TEXTS_A_WORD)
 
     def _beginning(self, row: int) -> str:

@@ -88,6 +88,9 @@ def update(
     for kept in (model.words, model.docs):
         if kept is not None:
             check_finite(kept.vectors)
+    for part in (model.documents, model.terms):
+        if part is not None:
+            part.check()  # rather than after hours of training
 
     def complete(grown: Model) -> bool:
         """Called with the finished model before any interruption is let through."""

@@ -97,6 +97,9 @@ def test_filters(table, where, rows):
         ({"day": 24}, "field 'day' holds dates, and 24 is not one"),
         ({"day>": "yesterday"}, "field 'day' holds dates, and 'yesterday' is not one"),
         ({"day": "1/2/2024"}, "'1/2/2024' is not one, or may be read in two ways: write 2024-11-30"),
+        ({"day": "..".join(["2024"] * 1200)}, "field 'day' holds dates, and '2024..2024"),
+        ({"size": 10**5000}, "the number for field 'size' has over 1,000 digits"),
+        ({1: 2}, "conditions name fields, such as {'team': 'billing'}, not int"),
         ({"team>": "x"}, "field 'team' is a category, which > cannot compare"),
         ("team=x", "conditions come as a dict such as {'team': 'billing'}, not 'team=x'"),
         ({"id<": "x"}, "ids are compared with = and !="),
@@ -106,6 +109,12 @@ def test_filters_that_make_no_sense(table, where, message):
     with pytest.raises(ConfigError) as caught:
         table.rows_where(where)
     assert message in str(caught.value)
+
+
+def test_long_names_of_fields_are_cut():
+    with pytest.raises(ConfigError) as caught:
+        made_table(2, fields={"q" * 10_000: ["a", "b"]}).rows_where({"team": "x"})
+    assert len(str(caught.value)) < 120
 
 
 def test_an_unknown_id(table):

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import spherevec
+from helpers import grows
 from spherevec.cli import cli
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, UnknownKeyError
@@ -126,6 +127,15 @@ def test_unknown_word_suggests_spellings(words):
         words["xylophone"]
     assert str(caught.value) == "no vector for 'xylophone'"
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_long_words_are_cut_in_messages_and_not_compared():
+    def message(word):
+        with pytest.raises(KeyError) as caught:
+            KeyedVectors([word[:-1]], unit(1, 2))[word]
+        assert len(str(caught.value)) < 100
+
+    assert grows(message, lambda n: "".join(chr(0x4E00 + i * i % 499) for i in range(n)), 2000) < 24
 
 
 def test_spellings_are_looked_up_when_the_message_is_read_not_when_the_error_is_raised(monkeypatch):

@@ -42,7 +42,7 @@ def test_what_does_not_is_told_by_its_place(bad, says):
 
 def test_tables_are_even():
     schema.table([{"a": 1}, {"a": None}], "record")
-    for uneven in ([{"a": 1}, {"b": 1}], [{"a": 1}, {}], [1], {"a": 1}):
+    for uneven in ([{"a": 1}, {"b": 1}], [{"a": 1}, {}], [{}], [1], {"a": 1}):
         with pytest.raises(ValueError, match="record"):
             schema.table(uneven, "record")
 

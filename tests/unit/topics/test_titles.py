@@ -9,12 +9,13 @@ import pytest
 from scipy.sparse import csc_array
 
 import spherevec
+from helpers import grows
 from spherevec import Model
 from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.errors import ConfigError
 from spherevec.topics import find_topics
 from spherevec.topics.titles import TITLES, coverage, usual_spelling
-from spherevec.topics.words import TopicContent, forms_of
+from spherevec.topics.words import TopicContent, TopicWords, forms_of
 
 
 def content(holds: list[list[int]], inside: list[int], words: list[str]) -> TopicContent:
@@ -86,6 +87,18 @@ def test_words_are_written_as_in_the_text() -> None:
     assert usual_spelling("nasa", texts) == "NASA" and usual_spelling("iraq", texts) == "Iraq"
     for word in ("launch", "rocket"):  # headlines and starts of sentences
         assert usual_spelling(word, texts) == word
+
+
+def test_a_long_run_of_letters_is_read_once() -> None:
+    assert grows(lambda text: usual_spelling("quick", [text]), lambda n: f"the quick brown {'a' * n}", 4000) < 24
+
+
+def test_only_the_beginnings_of_long_texts_are_looked_at() -> None:
+    texts = [f"the {('heron', 'boat')[i % 2]} {i} {'waits ' * 500}" for i in range(20)]
+    model = spherevec.train(texts, keep_text=10_000, min_count=1, vector_size=4, epochs=1, threads=1, progress=False)
+    topics = find_topics(model, k=2, threads=1)
+    found = list(TopicWords(model, topics.components, topics.labels).texts_with("heron"))
+    assert len(found) == 10 and {len(text) for text in found} == {2000}
 
 
 def test_phrases_and_underscores_are_told_apart() -> None:

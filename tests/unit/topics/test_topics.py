@@ -20,6 +20,7 @@ from spherevec.model import KeyedVectors
 from spherevec.model.parts import StoredTopics
 from spherevec.sphere import normalize
 from spherevec.topics import Name, Topics, find_topics, load_topics, read_names
+from spherevec.topics import names as naming
 from spherevec.topics.breakdown import break_down, groups_of, holm, periods
 from spherevec.topics.components import centered
 from spherevec.topics.documents import shuffled_documents
@@ -260,7 +261,10 @@ def test_kept_with_the_model(model: Model, topics: Topics, tmp_path: Path) -> No
         # A file that says something else is told, in one line.
         kept = loaded.kept_topics
         assert kept is not None
-        for about in ({**kept.about, "format": 1}, {**kept.about, "topics": []}, {"format": 2}):
+        worded = [dict.fromkeys(Level.__dataclass_fields__, "x")]
+        changes: list[dict[str, Any]] = [{"format": 1}, {"topics": []}, {"levels": worded}]
+        for change in changes:
+            about = {**kept.about, **change}
             loaded.kept_topics = StoredTopics(about, kept.arrays)
             with pytest.raises(FormatError, match="topics kept with the model: not the topics of a model"):
                 loaded.topics()
@@ -395,6 +399,25 @@ def test_a_file_of_names(tmp_path: Path) -> None:
         read_names(path)
     with pytest.raises(ConfigError, match="no such file of names"):
         read_names(tmp_path / "none.txt")
+    for many in ([f"n{i}" for i in range(1001)], {"a": ["w " * 10_001]}):
+        with pytest.raises(ConfigError, match=r"names: .* words; give at most 1,000 with 10,000"):
+            read_names(many)
+
+
+def test_a_word_that_a_name_repeats_counts_once() -> None:
+    found = name_directions([Name("a", ("w w x w",))], {"w": 0, "x": 1}, np.eye(2, dtype=np.float32), np.ones(2), {})
+    assert found.directions.tolist() == [[1, 0], [0, 1]]
+
+
+def test_words_are_compared_with_other_names_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    rows, starts = (normalize(random.standard_normal((n, 5))).astype(np.float32) for n in (300, 40))
+    owners = np.sort(random.integers(0, 6, 40))
+    found = []
+    for at_once in (1 << 10, 7):
+        monkeypatch.setattr(naming, "_COMPARED_AT_ONCE", at_once)
+        found.append(naming._mixture(rows, starts, owners, np.full(40, 1 / 40)))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-3)
 
 
 def bare(vectors: np.ndarray) -> Model:

@@ -12,6 +12,8 @@ from spherevec import KeyedVectors, Model
 from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, Vocabulary
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
+from spherevec.model.documents import DocumentTable
+from spherevec.search.terms import DocumentTerms
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.changes import add_words
 from spherevec.training.finishing import SpellingSmoother, directions_of_sums
@@ -45,6 +47,19 @@ def model(old_texts):
 @pytest.fixture(scope="module")
 def grown(model):
     return model.update(named("b", texts(60, [1, 2], 2)), ids=True, threads=1)
+
+
+def test_damaged_documents_are_found_before_any_text_is_read(old_texts):
+    rows = [{"text": text, "team": "xy"[i % 2]} for i, text in enumerate(old_texts)]
+    model = spherevec.train(rows, text_field="text", keep=["team"], **SMALL)
+    codes = next(name for name in model.documents.tensors if name.endswith(".codes"))
+    table = DocumentTable({**model.documents.tensors, codes: np.full(len(rows), 9, np.int32)})
+    terms = DocumentTerms({**model.terms.tensors, "counts": -model.terms.tensors["counts"]})
+    for damaged in ({"documents": table}, {"terms": terms}):
+        new = iter(rows)
+        with pytest.raises(FormatError, match="copy the model again"):
+            model.replace(**damaged).update(new, threads=1)
+        assert len(list(new)) == len(rows)
 
 
 def test_add_only_keeps_every_old_bit_and_fits_as_infer_does(model):

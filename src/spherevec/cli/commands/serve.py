@@ -8,10 +8,11 @@ import hmac
 import ipaddress
 import json
 import logging
+import os
 import re
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
@@ -64,10 +65,10 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
     page of `explore`; /openapi.json describes them. A model that is replaced meanwhile is loaded again. Other machines
     are answered only with --host and --token.
     """
+    if token == "" or (token is None and "SPHEREVEC_TOKEN" in os.environ):  # which click takes for unset where empty
+        raise click.UsageError("the token is empty; give --token or SPHEREVEC_TOKEN a value, or unset the latter")
     if token is None and not _is_loopback(host):
         raise click.UsageError(f"--host {host} can be reached by other machines; give a --token, or SPHEREVEC_TOKEN")
-    if token == "":
-        raise click.UsageError("the token is empty")
     uvicorn = import_extra("uvicorn", "serving a model", "serve")
     app = Service(folder, token).app()
     # h11 bounds the length of headers, which a client sends before it shows its token.
@@ -103,7 +104,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class Refused(Exception):
-    """A request that is answered with a status of 4xx and one line."""
+    """A request that is answered with a status of 4xx, or 500, and one line."""
 
     def __init__(self, status_code: int, detail: str) -> None:
         super().__init__(detail)
@@ -221,8 +222,23 @@ class Service:
                     line = f"{path} does not take {request.method}; use {'GET' if path in ENDPOINTS else 'POST'}"
             return _response({"error": _AS_OPTION.sub(r"\1", line)}, status, getattr(error, "headers", None))
 
-        routes = [Route(path, self._get) for path in ENDPOINTS]
-        routes.append(Route("/infer", self._post, methods=["POST"]))
+        def guarded(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+            """A defect is one line as well; Starlette would print a traceback."""
+
+            async def answered(request: Request) -> Response:
+                try:
+                    return await answer(request)
+                except kinds:
+                    raise
+                except Exception as error:
+                    cause = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
+                    tell(line := f"a defect, please report it: {request.scope['path']}: {cause}")
+                    raise Refused(500, line) from None
+
+            return answered
+
+        routes = [Route(path, guarded(self._get)) for path in ENDPOINTS]
+        routes.append(Route("/infer", guarded(self._post), methods=["POST"]))
         kinds = (HTTPException, ClientDisconnect, Refused, click.UsageError, SpherevecError)
         return Starlette(routes=routes, exception_handlers=dict.fromkeys(kinds, refused))
 
