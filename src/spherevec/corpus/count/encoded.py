@@ -361,7 +361,9 @@ def finish_corpus(
         "summary": summary.as_dict(),
     }
     with explain_os_errors(writing=folder, kind=CorpusError):
-        (folder / WORDS).write_text(json.dumps(vocabulary.words, ensure_ascii=False), "utf-8")
+        # Half a surrogate pair is escaped as JSON escapes it.
+        words = json.dumps(vocabulary.words, ensure_ascii=False)
+        (folder / WORDS).write_text(words, "utf-8", "backslashreplace")
         (folder / COUNTS).write_bytes(vocabulary.counts.astype(OFFSET_TYPE).tobytes())
         (folder / ABOUT).write_text(json.dumps(about, indent=1), "utf-8")
     return about

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import binascii
 import codecs
 import email
-import email.policy
 import html
 import re
 from collections.abc import Iterator
@@ -34,11 +34,17 @@ _MARKUP = re.compile(r"<(?:(?P<end>/?)(?P<name>[A-Za-z][^\s/>]*)|(?P<comment>!--
 _TAG_END = re.compile(r">|=[ \t\n\r\f]*([\"'])")
 _LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
 
-# Python's parser of headers takes time that grows with the square of their length, and recurses into comments.
+# Python's parsers of headers take time that grows with the square of their length, and recurse into comments; the one
+# of addresses is not used at all.
 _LONGEST_HEADER = 2000  # bytes
 _MOST_HEADERS = 10_000
 _MOST_PARTS = 100  # that are looked at: the text of a mail is among the first
 _HEADER = re.compile(rb"^[^\s:]+:[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
+# RFC 2047; the space between two of them is none.
+_WORD = r"=\?([^?\s*]+)[^?\s]*\?([BbQq])\?([^?]*)\?="
+_ENCODED_WORD = re.compile(rf"{_WORD}(?:\s+(?={_WORD}))?")
+# Of addresses: the quotes of "Ann Lee" <ann@site.org>, the brackets of <ann@site.org>.
+_NEEDLESS_SIGNS = re.compile(r'(?:^|(?<=, ))(?:"([^".,:;@<>()\[\]\\]+)"(?= *<)|<([^<>\s,]+)>(?=,|$))')
 
 
 class _PageText:
@@ -249,11 +255,20 @@ def _row(
 
 def _header(message: Message, name: str) -> str | None:
     raw = next((value for key, value in message.raw_items() if key.lower() == name), None)
-    try:
-        value = None if raw is None else email.policy.default.header_fetch_parse(name, raw)
-    except Exception:  # the library's parser of addresses fails on some broken ones
+    if raw is None:
         return None
-    return None if value is None else " ".join(str(value).split())
+    text = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    value = " ".join(_ENCODED_WORD.sub(_decoded_word, text).split())
+    return _NEEDLESS_SIGNS.sub(r"\1\2", value) if name in ("from", "to", "cc") else value
+
+
+def _decoded_word(word: re.Match[str]) -> str:
+    charset, kind, text = word.group(1, 2, 3)
+    try:
+        content = binascii.a2b_base64(text + "===") if kind in "Bb" else binascii.a2b_qp(text, header=True)
+        return _decoded(content, charset, "replace")
+    except ValueError:
+        return word[0]
 
 
 def _content(mail: bytes) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from inspect import Parameter, signature
 from textwrap import fill, indent
@@ -134,8 +136,8 @@ class ReadOptions:
             raise ConfigError(f"keep_text must be a number of characters, 0 for none, not {self.keep_text!r:.40}")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
             raise ConfigError(f"delimiter must be one character such as ';' or a tab, not {self.delimiter!r:.40}")
-        if self.date_format is not None and "%" not in self.date_format and self.date_format != EXCEL:
-            raise ConfigError(f"date_format must look like '%d/%m/%Y', or 'excel', not {self.date_format!r:.40}")
+        if self.date_format is not None and self.date_format != EXCEL:
+            _check_date_format(self.date_format)
         if self.id_field is not None and self.has_ids:
             raise ConfigError("id_field and ids both say where ids come from; give one of them")
         names = [kept.name for kept in self.kept]
@@ -260,6 +262,19 @@ def takes_options(*specs: Field[Any]) -> Callable[[Verb], Verb]:
         return verb
 
     return shown
+
+
+def _check_date_format(form: str) -> None:
+    """Raise `ConfigError` unless a date that is written so can be read again."""
+    if "%" not in form:
+        raise ConfigError(f"date_format must look like '%d/%m/%Y', or 'excel', not {form!r:.40}")
+    try:
+        datetime.strptime(datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC).strftime(form), form)
+    except (re.error, ValueError) as error:
+        raise ConfigError(
+            f"date_format {form!r:.40} fits no date ({' '.join(str(error).split())[:100]}); name each part once, as "
+            "in '%d/%m/%Y'"
+        ) from None
 
 
 def check_kind(kind: str | None) -> None:

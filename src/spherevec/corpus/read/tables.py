@@ -19,12 +19,12 @@ from dataclasses import replace
 from datetime import datetime
 from importlib.util import find_spec
 from inspect import getsource
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
-from spherevec.corpus.read.streams import DecompressionLimit, InputFile, UnreadableError, unchanged
+from spherevec.corpus.read.streams import DecompressionLimit, InputFile, UnreadableError, newlines_in, unchanged
 from spherevec.corpus.table.field_types import is_missing, written
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError, import_extra
@@ -34,14 +34,16 @@ LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be m
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SEPARATOR_LINE = re.compile(rb'"?sep=([^\r\n])"?\r?\n')  # what Excel may write before the header
 _SPACE = re.compile(r"[ \t\n\r]*")
-_ROWS = 32  # of Parquet at a time: a few bytes of a file can stand for a long text in each
+# Of Parquet, where a few bytes of a file can stand for a long value in each row: rows at a time, how often a batch of
+# them may hold the bytes of the file, and what a batch of a small file may hold.
+_ROWS, _MOST_UNPACKED, _SMALL_BATCH = 32, 512, 1 << 25
 
 
-def jsonl_rows(file: InputFile) -> Iterator[Row]:
-    """JSON lines: one object a line; blank lines are left out."""
+def jsonl_rows(file: InputFile, first: int = 1) -> Iterator[Row]:
+    """JSON lines: one object a line; blank lines are left out. `first` is the number of the first line."""
 
     def records() -> Iterator[tuple[int, Any]]:
-        for number, line in enumerate(file.lines(LONGEST_RECORD), 1):
+        for number, line in enumerate(file.lines(LONGEST_RECORD), first):
             if line.strip():
                 try:
                     yield number, json.loads(line)
@@ -59,12 +61,13 @@ def _reason(error: Exception) -> str:
 def json_rows(file: InputFile) -> Iterator[Row]:
     """A .json file: an array of objects or of texts, or JSON lines under another name."""
     path, source = file.path, file.text()
-    begun = b""
-    while not begun.strip():
-        piece = next(source, None)
-        if piece is None:
-            return iter(())
-        begun += piece
+    line = 1
+    for begun in source:
+        if begun.strip():
+            break
+        line += newlines_in(begun)
+    else:
+        return iter(())
     whole = chain([begun], source)
     if begun.lstrip().startswith(b"["):
         return _array_rows(iterdecode(whole, "utf-8"), path, file.options)
@@ -77,7 +80,7 @@ def json_rows(file: InputFile) -> Iterator[Row]:
                 f"{path}: neither an array of records [{{…}}, …] nor one record a line; write one of the two"
             ) from None
     file.notes.append(f"{path}: read as JSON lines, one record a line")
-    return jsonl_rows(replace(file, begun=whole))
+    return jsonl_rows(replace(file, begun=whole), line)
 
 
 def _array_rows(chunks: Iterable[str], path: Path, options: ReadOptions) -> Iterator[Row]:
@@ -234,16 +237,17 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
             header = next(rows, [])
             options.check_fields(header, str(path))
             places, begun = [(name, header.index(name)) for name in options.names], number() + 1
+            empty = dict.fromkeys(options.names, "")
             blank = odd = 0  # lines since the last row, which are rows only where others follow; rows of another length
             for row in rows:
-                long_cells.close()
                 held, begun = 0, number() + 1
                 if not row and len(header) > 1:
                     blank += 1
                     continue
-                for _ in range(blank):
-                    yield make_row(options, dict.fromkeys(options.names, ""), f"{path}, line ", number())
-                blank = 0
+                long_cells.close()
+                if blank:
+                    yield from repeat(make_row(options, empty, f"{path}, line ", number()), blank)
+                    blank = 0
                 if len(row) != len(header) and (row or len(header) > 1) and any(row[len(header) :] or [True]):
                     odd += 1
                     if options.ragged == "error":
@@ -272,7 +276,8 @@ def _found_delimiter(header: str, file: InputFile) -> str:
     usual = "\t" if ".tsv" in endings or ".tab" in endings else ","
     wanted = set(file.options.names)
     try:
-        headers = {one: next(csv.reader([header], delimiter=one), []) for one in DELIMITERS}
+        with long_csv_cells():  # where another delimiter is meant, the line is one cell
+            headers = {one: next(csv.reader([header], delimiter=one), []) for one in DELIMITERS}
     except csv.Error as error:
         raise CorpusError(f"{path}, line 1: not CSV ({error}); correct the line") from None
     several = [one for one in DELIMITERS if len(headers[one]) > 1]
@@ -295,20 +300,40 @@ def parquet_rows(file: InputFile) -> Iterator[Row]:
     try:
         with unchanged(path), parquet.ParquetFile(path) as table:
             options.check_fields(table.schema_arrow.names, str(path))
+            _check_time_zones(table.schema_arrow, options.names, path)
             size, limit = path.stat().st_size, DecompressionLimit(path)
-            groups = range(table.metadata.num_row_groups)
-            DecompressionLimit(path).add(sum(table.metadata.row_group(i).total_byte_size for i in groups), size)
-            for batch in table.iter_batches(batch_size=_ROWS, columns=options.names):
+            groups = [table.metadata.row_group(i).total_byte_size for i in range(table.metadata.num_row_groups)]
+            DecompressionLimit(path).add(sum(groups), size)
+            # A value is no longer than its group.
+            rows = min(_ROWS, max(1, max(_SMALL_BATCH, _MOST_UNPACKED * size) // max(1, *groups)))
+            for batch in table.iter_batches(batch_size=rows, columns=options.names):
+                # A column that is a dictionary holds each value once.
+                full = (one.dictionary_decode() if hasattr(one, "dictionary_decode") else one for one in batch.columns)
+                limit.add(sum(one.nbytes for one in full), size)
                 for cells in batch.to_pylist():
                     number += 1
                     row = make_row(options, cells, f"{path}, row ", number)
                     if len(row.text) > LONGEST_RECORD:
                         raise CorpusError(f"{path}, row {number}: longer than {LONGEST_RECORD >> 20} MB; split it")
-                    limit.add(len(row.text), size)
                     yield row
                 meter.done = before + size * number // max(table.metadata.num_rows, 1)
     except OSError as error:  # what pyarrow raises of damaged files, too
         raise ValueError(error) from None
+
+
+def _check_time_zones(schema: Any, names: Iterable[str], path: Path) -> None:
+    """Refuse a column whose time zone is not known here: which zones are known depends on the machine."""
+    import pyarrow
+
+    for name, kind in ((name, schema.field(name).type) for name in names):
+        if zone := getattr(kind, "tz", None):
+            try:
+                pyarrow.array([0], kind).to_pylist()
+            except Exception:  # of several kinds, by what is installed
+                raise CorpusError(
+                    f"{path}, field {name!r:.60}: the time zone {zone!r:.60} is not known here; install tzdata (pip "
+                    "install tzdata), or convert the column to UTC"
+                ) from None
 
 
 def sheet_rows(file: InputFile) -> Iterator[Row]:

@@ -88,9 +88,9 @@ def as_microseconds(value: Any, *, months: bool = False) -> int | None:
         try:
             value = value.astimezone(UTC)
         except OverflowError:  # at the ends of the calendar, as .NET writes "no date"
-            clipped = datetime.min if value.year == 1 else datetime.max
-            warnings.warn(f"date {value} is not between the years 1 and 9999 in UTC; {clipped} is kept", stacklevel=2)
-            value = clipped
+            value = datetime.min if value.year == 1 else datetime.max
+            # The same words for all such dates: by default Python shows them once.
+            warnings.warn(f"dates that are not between the years 1 and 9999 in UTC become {value}", stacklevel=1)
     return int((value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from spherevec import config
 from spherevec.corpus import EncodedCorpus, Vocabulary, encode, encode_texts, read_documents
+from spherevec.corpus.count.encoded import Part, rewrite
 from spherevec.corpus.tokenize import tokenize
 from spherevec.errors import ConfigError, CorpusError
 
@@ -176,6 +177,13 @@ def test_half_a_surrogate_pair_is_replaced(tmp_path):
     text = encode(["a\ud83d b", "a b"], tmp_path / "text", min_count=1, tokenizer="whitespace")
     tokens = encode([["a\ud83d", "b"], ["a", "b"]], tmp_path / "tokens", min_count=1)
     assert text.vocabulary.words == tokens.vocabulary.words == ["b", "a", "a\ufffd"]
+
+
+def test_half_a_surrogate_pair_in_the_words_of_a_model_is_kept(tmp_path):
+    corpus = encode(["a b", "b a"], tmp_path / "text", min_count=1)
+    words = Vocabulary(["a\ud800", '"\udcff'], corpus.vocabulary.counts)
+    rewrite([Part(corpus, np.array([0, 1], np.int32), np.arange(2))], words, tmp_path / "again")
+    assert EncodedCorpus.open(tmp_path / "again").vocabulary.words == ["a\ud800", '"\udcff']
 
 
 def test_a_generator_is_read_once_and_in_this_thread(tmp_path):

@@ -1,11 +1,17 @@
 """Tables as an attacker would write them: one line or documents, in time that grows with their size and no faster."""
 
 import json
+import warnings
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers import grows
-from spherevec.corpus import read_documents
+from spherevec.corpus import encode, read_documents
+from spherevec.corpus.read import streams, tables
+from spherevec.corpus.read.options import ReadOptions
+from spherevec.corpus.read.readers import open_source
 from spherevec.errors import CorpusError
 
 CSV = {
@@ -79,6 +85,53 @@ def test_records_have_a_longest_length(tmp_path, monkeypatch):
             list(read_documents(tmp_path / name, text_field="text"))
 
 
+def test_white_space_before_json_is_not_held(tmp_path):
+    path, options = tmp_path / "t.json", ReadOptions(text_field="text")
+
+    def read(text):
+        path.write_text(text)
+        return list(open_source(path, options, size=64).texts())
+
+    assert read(" \n" * 500 + '[{"text":"a"}]') == ["a"]
+    assert grows(read, lambda n: " " * n + '[{"text":"a"}]', 50_000) < 24
+    with pytest.raises(CorpusError, match="line 502: not JSON"):  # counted from the beginning of the file
+        read("\n" * 500 + '{"text":"a"}\n{"text":\n')
+
+
+def test_a_header_longer_than_a_cell_may_be_for_python(tmp_path):
+    names = ",".join(f"measurement_{number:05}" for number in range(9000))
+    (tmp_path / "t.csv").write_text(f"text,{names}\na b{',1' * 9000}\n")
+    assert list(read_documents(tmp_path / "t.csv", text_field="text")) == ["a b"]
+
+
+def test_rows_without_cells_cost_little(tmp_path, monkeypatch):
+    """They are documents without text: their cells are looked up once, and nothing of one goes through NumPy."""
+    path, calls = tmp_path / "t.csv", []
+
+    def counted(of):
+        return lambda *given: calls.append(of) or of(*given)
+
+    monkeypatch.setattr(tables, "make_row", counted(tables.make_row))
+    monkeypatch.setattr(streams.np, "frombuffer", counted(streams.np.frombuffer))
+    path.write_text("text,id\n" + "\n" * 3000 + "a,b\n\n")
+    assert list(read_documents(path, text_field="text")) == [""] * 3000 + ["a"]
+    assert len(calls) < 10
+
+
+@given(st.lists(st.text("a\n", max_size=5), max_size=6), st.integers(1, 5), st.integers(1, 5))
+def test_documents_are_counted_as_lines_are(pieces, most, most_empty):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPHEREVEC_MAX_DOCUMENTS", str(most))
+        patch.setenv("SPHEREVEC_MAX_EMPTY_DOCUMENTS", str(most_empty))
+        lines = "".join(pieces).split("\n")[:-1]
+        try:
+            list(streams.bounded((piece.encode() for piece in pieces), "t"))
+            refused = False
+        except CorpusError:
+            refused = True
+    assert refused == (len(lines) > most or lines.count("") > most_empty)
+
+
 class TestParquet:
     @pytest.fixture
     def path(self, tmp_path):
@@ -134,6 +187,51 @@ class TestParquet:
         monkeypatch.setenv("SPHEREVEC_MAX_EXPANSION", "1000000")
         assert next(iter(read_documents(path, text_field="text"))).startswith("a b ")
 
+    @pytest.mark.parametrize("dictionary", [False, True])
+    def test_a_few_bytes_that_stand_for_gigabytes_beside_the_text(self, path, tmp_path, dictionary, monkeypatch):
+        import pyarrow
+        from pyarrow import parquet
+
+        column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 100), pyarrow.array(["lorem " * 200_000]))
+        kept = column if dictionary else column.cast(pyarrow.string())
+        table = pyarrow.table({"text": ["a b"] * 100, "x": kept})
+        parquet.write_table(table, path, compression="zstd", dictionary_pagesize_limit=1 << 30)
+        added = []
+        add = streams.DecompressionLimit.add
+        monkeypatch.setattr(
+            streams.DecompressionLimit, "add", lambda self, size, packed: added.append(size) or add(self, size, packed)
+        )
+        with pytest.raises(CorpusError, match=r"t\.parquet: [\d,]+ bytes expand to .* and more"):
+            encode(path, tmp_path / "c", min_count=1, text_field="text", keep=["x:text"])
+        assert max(added) < 1 << 25  # at once
+
+    def test_a_column_of_few_values_is_as_large_as_its_cells(self, path, tmp_path):
+        """Each batch of rows brings all values of such a column."""
+        import pyarrow
+        from pyarrow import parquet
+
+        values = pyarrow.array([f"category {number} " * 10 for number in range(2000)])
+        column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([i % 2000 for i in range(20_000)]), values)
+        texts = [f"text {number * 7919 % 20_000}" for number in range(20_000)]
+        parquet.write_table(pyarrow.table({"text": texts, "c": column}), path, compression="zstd")
+        corpus = encode(path, tmp_path / "c", min_count=1, text_field="text", keep=["c"])
+        assert corpus.n_documents == 20_000
+
+    def test_time_zones_that_are_not_known_here(self, path, tmp_path):
+        import pyarrow
+        from pyarrow import parquet
+
+        for zone in ("UTC", "+01:00", "Mars/Phobos"):
+            days = pyarrow.array([0, None], pyarrow.timestamp("us", zone))
+            parquet.write_table(pyarrow.table({"text": ["a b", "b a"], "day": days}), path)
+            assert self.outcome(path) == 2
+            if zone != "Mars/Phobos":
+                encode(path, tmp_path / zone, min_count=1, text_field="text", keep=["day"])
+        with pytest.raises(
+            CorpusError, match=r"field 'day': the time zone 'Mars/Phobos' is not known here; install tz"
+        ):
+            encode(path, tmp_path / "c", min_count=1, text_field="text", keep=["day"])
+
     def test_a_thousand_columns(self, tmp_path):
         pyarrow = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
@@ -144,7 +242,6 @@ class TestParquet:
 
 def test_values_at_the_edges_are_kept_or_refused(tmp_path):
     """Dates at the ends of the calendar, 400 digits, half a surrogate: see the table of documents."""
-    from spherevec.corpus import encode
     from spherevec.model.documents import DocumentTable
 
     rows = [
@@ -160,3 +257,14 @@ def test_values_at_the_edges_are_kept_or_refused(tmp_path):
         (tmp_path / "u.csv").write_text(f"text,n\none,1\ntwo,{value}\n")
         with pytest.raises(CorpusError, match=r"u\.csv, line 3, field 'n': .* is not a number"):
             encode(tmp_path / "u.csv", tmp_path / "d", min_count=1, text_field="text", keep=["n:number"])
+
+
+def test_dates_at_the_end_of_the_calendar_are_one_warning(tmp_path):
+    rows = "".join(f"a b,0001-01-01T00:00:00.{number:06}+01:00\n" for number in range(100))
+    (tmp_path / "t.csv").write_text(f"text,day\n{rows}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        encode(tmp_path / "t.csv", tmp_path / "c", min_count=1, text_field="text", keep=["day"])
+    assert [str(one.message) for one in caught] == [
+        "dates that are not between the years 1 and 9999 in UTC become 0001-01-01 00:00:00"
+    ]

@@ -2,6 +2,9 @@
 
 import email
 import email.policy
+import time
+from email.header import Header
+from email.utils import formataddr
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -159,6 +162,52 @@ def test_pages_take_time_in_proportion_to_their_size(piece):
 @pytest.mark.parametrize("make", MAILS.values(), ids=list(MAILS))
 def test_mails_take_time_in_proportion_to_their_size(make):
     assert grows(parsed, make, 4_000) < 24
+
+
+HEADERS = ['"', ",", "a ", "a.", "=?utf-8?q?a?= ", "=?utf-8?q?a?=", "\\", "<", "(", "@", '"a" ', '"a" <', ", <", ', "',
+           "a@b.c, ", "a:;", "[", "=?", "=?a?q?", "=?a?b?a?="]  # fmt: skip
+
+
+def test_headers_take_the_time_of_plain_ones():
+    def seconds(piece):
+        value = (piece * 2000)[:1980]
+        mail = (
+            "".join(f"{name}: {value}\n" for name in ("Subject", "From", "To", "Cc", "Date", "Message-ID")) + "\nbody"
+        )
+        start = time.process_time()
+        for _ in range(20):
+            assert len(parsed(mail)) == 1
+        return time.process_time() - start
+
+    plain = min(seconds("a") for _ in range(3))
+    assert {piece for piece in HEADERS if min(seconds(piece) for _ in range(3)) > 20 * plain} == set()
+
+
+NAMES = st.lists(st.text("aöß漢", min_size=1, max_size=40), min_size=1, max_size=3).map(" ".join)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=3), st.sampled_from(["utf-8", "utf-16", "ascii"]))
+def test_headers_say_what_pythons_parser_finds(names, charset):
+    addresses = ", ".join(formataddr((name, "a@site.org")) for name in names)
+    raw = f"To: {addresses}\nFrom: <b@site.org>\nSubject: {Header(names[0], charset).encode()}\n\n"
+    message = email.message_from_bytes(raw.encode())
+    for name, value in message.raw_items():
+        assert markup._header(message, name.lower()) == str(email.policy.default.header_fetch_parse(name, value))
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ('"Lee, Ann" <a@b.c>, "Bo" <d@e.f>', '"Lee, Ann" <a@b.c>, Bo <d@e.f>'),
+        (r'"Ann \"A\"" <a@b.c>', r'"Ann \"A\"" <a@b.c>'),
+        ('"=?utf-8?q?J=C3=B6rg?=" <a@b.c>', "Jörg <a@b.c>"),
+        ("=?utf-8*en?q?a_b?=\n =?UTF-8?B?Yw?= d", "a bc d"),
+        ("=?utf-8?b?w?= =?x?q?a?= =?punycode?q?a-b?= =?\0?q?b?=", "=?utf-8?b?w?= aa-b=?\0?q?b?="),
+        ('"' * 9, '"' * 9),
+    ],
+)
+def test_odd_headers(header, text):
+    assert markup._header(email.message_from_bytes(f"From: {header}\n\n".encode()), "from") == text
 
 
 def hostile_mails(folder):

@@ -48,6 +48,27 @@ def test_choices_are_checked(spec):
         ReadOptions(**{spec.name: "odd"})
 
 
+@pytest.mark.parametrize("form", ["%Y%Y", "%z%z", "%Q", "100%", "%G-W%V", "%Q\n", "%Y\ud800", "Y-m-d"])
+def test_formats_that_fit_no_date_are_refused(form):
+    with pytest.raises(ConfigError, match=r"^date_format [^\n]*'%d/%m/%Y'[^\n]*$"):
+        ReadOptions(date_format=form)
+
+
+def test_formats_of_dates():
+    for form in (
+        "excel",
+        "%d/%m/%Y",
+        "%c",
+        "%x %X",
+        "%b %d",
+        "%I:%M %p %j",
+        "%Y-%m-%dT%H:%M:%S.%f%z",
+        "%Z%%",
+        "%G %V %u",
+    ):
+        assert ReadOptions(date_format=form).date_format == form
+
+
 def test_a_role_is_one_field(tmp_path, monkeypatch):
     @dataclass(frozen=True)
     class WithAuthors(ReadOptions):
