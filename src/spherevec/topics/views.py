@@ -4,7 +4,9 @@ matplotlib (extra `plots`). Most of these functions are methods of `Topics` and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -281,4 +283,14 @@ def _listed(numbers: Any) -> list[Any]:
 
 
 def _figure(width: float, height: float) -> Any:
-    return import_extra("matplotlib.figure", "plot()", "plots").Figure(figsize=(width, height), layout="constrained")
+    """A figure that a notebook shows without pyplot."""
+    module = import_extra("matplotlib.figure", "plot()", "plots")
+    figure = module.Figure(figsize=(width, height), layout="constrained")
+    figure._repr_png_ = partial(_png, figure)
+    return figure
+
+
+def _png(figure: Any) -> bytes:
+    written = BytesIO()
+    figure.savefig(written, format="png")
+    return written.getvalue()
