@@ -100,7 +100,7 @@ def find_topics(
             components, above = found.components, found.above
             if counts is None:
                 inside = above[0] if above else np.zeros(components.n_topics, np.int64)
-                weak = weak_topics(model, documents, components)
+                weak = weak_topics(model, documents, components, inside)
                 components, above = components.joined(weak, inside), [group_of[~weak] for group_of in above]
             more: dict[str, Any] = {"levels": tuple(found.levels), "title_method": titles}
             return _by_size(model, documents, components, above, **more)

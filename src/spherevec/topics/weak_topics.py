@@ -26,8 +26,11 @@ _SMALL, _LOOSE = 1 / 6, 0.4
 _FEWEST_TOPICS = 6
 
 
-def weak_topics(model: Model, documents: TopicDocuments, components: Components) -> NDArray[np.bool_]:
-    """Which of the topics (k,) are weak; none where all would be."""
+def weak_topics(model: Model, documents: TopicDocuments, components: Components, inside: Labels) -> NDArray[np.bool_]:
+    """Which of the topics (k,) are weak.
+
+    Where all of a broader topic `inside` (k,) are, its largest is not, unless the broader one is small among its like.
+    """
     k = components.n_topics
     if k < _FEWEST_TOPICS:
         return np.zeros(k, np.bool_)
@@ -36,7 +39,12 @@ def weak_topics(model: Model, documents: TopicDocuments, components: Components)
     sizes = np.bincount(labels, minlength=k)
     hold = cohesion(rows, labels, k) * _mean_focus(model, documents.rows, labels, k)
     weak = np.asarray((sizes < _SMALL * sizes.mean()) | (hold < _LOOSE * np.median(hold)))
-    return weak & ~weak.all()
+    broader = np.bincount(inside, sizes)
+    for group in np.flatnonzero(broader >= _SMALL * broader.mean()):
+        own = np.flatnonzero(inside == group)
+        if weak[own].all():
+            weak[own[np.argmax(sizes[own])]] = False
+    return weak
 
 
 def cohesion(rows: NDArray[np.float32], labels: Labels, k: int) -> NDArray[np.float64]:
