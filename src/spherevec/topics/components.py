@@ -122,12 +122,11 @@ class Components:
     def joined(self, topics: NDArray[np.bool_], inside: Labels) -> Components:
         """The components without some of the topics (k,): each component of these joins the topic of the nearest other.
 
-        Topics join those of their own group `inside` (k,), or any where none of it stays. The topics left are numbered
-        anew, in their order.
+        Topics join those of their own group `inside` (k,), of which one stays. The topics left are numbered anew, in
+        their order.
         """
         leaving, group = topics[self.topic_of], inside[self.topic_of]
-        elsewhere = (group[:, None] != group) & np.isin(group, group[~leaving])[:, None]
-        cosines = np.where(leaving | elsewhere, -np.inf, self.directions @ self.directions.T)
+        cosines = np.where(leaving | (group[:, None] != group), -np.inf, self.directions @ self.directions.T)
         nearest = np.where(leaving, np.argmax(cosines, axis=1), np.arange(len(group)))
         return replace(self, topic_of=(np.cumsum(~topics) - 1)[self.topic_of[nearest]])
 

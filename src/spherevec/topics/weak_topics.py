@@ -2,7 +2,7 @@
 
 The topics of an answer that was not asked for by number are compared with each other. One that has far fewer documents
 than most, or whose documents have far less in common and speak in more general words, does not stand beside the others:
-its parts join the topics that they are nearest to, below the same broad topic where one of that stays.
+its parts join the topics that they are nearest to, below the same broad topic.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ _FEWEST_TOPICS = 6
 
 
 def weak_topics(model: Model, documents: TopicDocuments, components: Components, inside: Labels) -> NDArray[np.bool_]:
-    """Which of the topics (k,) are weak.
-
-    Where all of a broader topic `inside` (k,) are, its largest is not, unless the broader one is small among its like.
-    """
+    """Which of the topics (k,) are weak; the largest of a broader topic `inside` (k,) is not, where all of it are."""
     k = components.n_topics
     if k < _FEWEST_TOPICS:
         return np.zeros(k, np.bool_)
@@ -39,8 +36,7 @@ def weak_topics(model: Model, documents: TopicDocuments, components: Components,
     sizes = np.bincount(labels, minlength=k)
     hold = cohesion(rows, labels, k) * _mean_focus(model, documents.rows, labels, k)
     weak = np.asarray((sizes < _SMALL * sizes.mean()) | (hold < _LOOSE * np.median(hold)))
-    broader = np.bincount(inside, sizes)
-    for group in np.flatnonzero(broader >= _SMALL * broader.mean()):
+    for group in np.unique(inside):
         own = np.flatnonzero(inside == group)
         if weak[own].all():
             weak[own[np.argmax(sizes[own])]] = False
