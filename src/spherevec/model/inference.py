@@ -7,7 +7,7 @@ of threads: what is random about a document is a hash of its words, and no sum r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -234,6 +234,8 @@ def vocabulary_of(model: Model) -> Vocabulary:
 def reading_like(model: Model, given: ReadOptions) -> ReadOptions:
     """How a text like that of the model is read: in the same way, but for what is given."""
     before = {name: value for name, value in model.provenance.get("reading", {}).items() if name != "columns"}
+    for unknown in before.keys() - {field.name for field in fields(ReadOptions)}:
+        raise FormatError(f"the model's text was read with {unknown!r:.60}, unknown to this version; train it again")
     if given.has_ids:
         before.pop("id_field", None)
     return ReadOptions(**{**before, **given.given, "fields_optional": not given.names})

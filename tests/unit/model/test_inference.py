@@ -22,7 +22,7 @@ from spherevec.engine.base import Sampling, TrainingData
 from spherevec.engine.cpu import backend as cpu
 from spherevec.engine.fit import BY_LENGTH, FitPlan, FitTables, exponents, fit_document, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
-from spherevec.errors import ConfigError, CorpusError, SpherevecError
+from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, inference
 from spherevec.model.inference import DocumentFitter, infer_batches
 from spherevec.objectives import OBJECTIVES
@@ -532,3 +532,6 @@ def test_records_are_read_from_the_fields_of_the_model(tmp_path):
     np.testing.assert_array_equal(model.infer(new, text_field="body"), model.infer(["blue green", "red"]))
     with pytest.raises(CorpusError, match="no field 'body'"):
         model.infer([{"text": "blue"}])
+    model.provenance["reading"]["colour"] = "red"  # of a later version, or made up
+    with pytest.raises(FormatError, match="'colour', unknown to this version"):
+        model.infer(new)
