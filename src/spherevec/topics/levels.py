@@ -126,7 +126,7 @@ def choose_counts(
 
 
 def _broad_count(counts: NDArray[np.int64], sureness: NDArray[np.float64]) -> int:
-    """The fewest topics that halves agree about nearly as surely as about the best number.
+    """The fewest topics that halves agree about nearly as surely as about the best; if few, the nearest of `_FEW`.
 
     `sureness` (n,) tells how surely halves agree about each of the `counts` (n,) of the levels, from coarse to fine.
     """

@@ -19,8 +19,8 @@ from spherevec.topics.words import TopicContent, said_by_phrase
 _TITLE_WORDS = 3
 # Words that a title is made of where topics are alike in the first three.
 _MOST_WORDS = 6
-# What a document outside the topic costs, in documents inside; and the share of the documents that a word must add, or
-# else a word of the documents that are covered already says more.
+# What a document outside the topic costs, in documents inside; the share of the topic's documents that a word must add,
+# or else a frequent word takes its place.
 _COST, _LEAST_ADDED = 2.0, 0.05
 _FEWEST_WRITTEN = 2
 _SENTENCE_END = ".!?:;\"'“”«»([{-–—|>*#"
