@@ -49,6 +49,8 @@ from spherevec.objectives import NEGATIVE_RULES, OBJECTIVES
 _OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": set(FASTMATH), "error_model": "numpy", "_nrt": False}
 compiled = njit(cache=True, **_OPTIONS)
 inner = njit(inner=True, **_OPTIONS)
+# What runs for each batch: where LLVM would call it, each call passes a hundred fields of the scratch on the stack.
+inlined = njit(inner=True, forceinline=True, **_OPTIONS)
 
 
 # Objectives and rules, as the kernels see them.
@@ -371,7 +373,7 @@ def set_concentration(kappas, biases, first, last, kappa, bias):
         biases[cell] = bias
 
 
-@inner
+@inlined
 def weigh_vmf(scratch, word, used, alpha):
     """Steps of the von Mises–Fisher likelihood: alpha * kappa * (real - probability of being real)."""
     targets = scratch.targets.size
@@ -383,7 +385,7 @@ def weigh_vmf(scratch, word, used, alpha):
                 scratch.pull[a * targets + t] = 0
 
 
-@inner
+@inlined
 def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
     """Steps of one hinge for each anchor and negative, scaled to the strength of two negatives."""
     targets = scratch.targets.size
@@ -409,7 +411,7 @@ def softplus(x):
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@inner
+@inlined
 def measure_batch(scratch, word, rows, document_row, sums, objective, gap):
     """Add the loss of a batch, how many negatives come too close and their cosines to the sums."""
     targets = scratch.targets.size
@@ -432,7 +434,7 @@ def measure_batch(scratch, word, rows, document_row, sums, objective, gap):
                 sums[LOSS] += max(np.float32(0.0), gap - f + h)
 
 
-@inner
+@inlined
 def move_batch(scratch, word, rows, used, stride, geodesic):
     """Let every vector of the batch take its step and return to the sphere."""
     anchors, targets = scratch.anchors, scratch.targets
