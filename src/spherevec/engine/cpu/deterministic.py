@@ -13,8 +13,7 @@ from spherevec.engine.base import PIECE, SETTLING, Block, Floats, TrainingData
 from spherevec.engine.cpu import rounds as loop
 from spherevec.engine.cpu.backend import CpuBackend, CpuTraining
 from spherevec.engine.cpu.kernels import PEERS
-from spherevec.engine.cpu.overlay_ops import SEVERAL
-from spherevec.engine.cpu.rounds import CELL, COMMON, SHARDS
+from spherevec.engine.cpu.rounds import CELL, COMMON, SEVERAL, SHARDS
 from spherevec.engine.cpu.vector_ops import padded_rows
 from spherevec.engine.figures import SLOTS, Sums
 from spherevec.storage.memory import touch_sparsely
@@ -88,7 +87,7 @@ class DeterministicCpuBackend(CpuBackend):
         touch_sparsely(copied)  # a shard needs a part of its room: how much is not known before
         return loop.Copies(
             table=self._tables[table],
-            slots=np.full((self.workers, length) if of_words else (0, 0), -1, np.int32),
+            slots=np.zeros((self.workers, length) if of_words else (0, 0), np.int32),
             touched=np.zeros(shards * rows, np.int32),
             moves=np.zeros(shards * rows, np.int32),
             rows=copied,

@@ -105,9 +105,8 @@ def visited_unit(position, count, key):
 def sample_negative(random, corpus):
     """One word from the alias table: the upper half of `random` picks the slot, the lower half decides within it."""
     slot = np.int64(((random >> np.uint64(32)) * np.uint64(corpus.alias_word.size)) >> np.uint64(32))
-    if (random & np.uint64(0xFFFFFFFF)) < np.uint64(corpus.alias_probability[slot]):
-        return slot
-    return np.int64(corpus.alias_word[slot])
+    other = np.int64(corpus.alias_word[slot])  # read in any case: a branch that cannot be foreseen takes longer
+    return slot if (random & np.uint64(0xFFFFFFFF)) < np.uint64(corpus.alias_probability[slot]) else other
 
 
 @inner

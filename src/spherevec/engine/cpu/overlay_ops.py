@@ -18,22 +18,19 @@ from spherevec.engine.cpu.vector_ops import INT, operation
 
 _SHORT = ir.IntType(32)
 COPIES_AHEAD = 4  # from asking for the room of a copy to needing it
-SEVERAL = 255  # mark of a row that several shards of a round may touch
+# What a slot says of a row without a copy: a shard that may touch it has it for itself, or copies it before it moves.
+IN_PLACE, SHARED = -1, -2
 
 
 class Overlay(NamedTuple):
-    """A table of R rows as one shard of a round sees it: some rows are its own, of others it makes copies, C at most.
-
-    It copies rows whose mark is SEVERAL before it moves them. It trains in place the others that it touches.
-    """
+    """A table of R rows as one shard of a round sees it: some rows are its own, of others it makes copies, C at most."""
 
     table: NDArray[np.float32]  # (R, stride)
     copies: NDArray[np.float32]  # (C, stride)
     moves: NDArray[np.int32]  # (C,) steps that each copy has taken
-    slots: NDArray[np.int32]  # (R,) place of the copy, -1 where there is none
+    slots: NDArray[np.int32]  # (R,) place of the copy, IN_PLACE, or SHARED
     touched: NDArray[np.int32]  # (C,) row behind each copy
     used: NDArray[np.int64]  # (1,) copies so far
-    marks: NDArray[np.uint8]  # (R,)
 
 
 class OwnRows(NamedTuple):
@@ -85,9 +82,7 @@ def _place(code, view, row, stride):
 
 def _is_fresh(code, view, row):
     """Whether a shard has to copy a row before it moves it."""
-    builder, mark = code.builder, code.builder.load(code.at(view.marks, row))
-    shared = builder.icmp_unsigned("==", mark, ir.Constant(ir.IntType(8), SEVERAL))
-    return builder.and_(builder.not_(_copy_of(code, view, row)[1]), shared)
+    return code.builder.icmp_signed("==", code.builder.load(code.at(view.slots, row)), ir.Constant(_SHORT, SHARED))
 
 
 def _copy_row(code, view, row, stride):

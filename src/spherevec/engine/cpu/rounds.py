@@ -48,7 +48,7 @@ from spherevec.engine.cpu.kernels import (
     unit_at,
     unit_random,
 )
-from spherevec.engine.cpu.overlay_ops import SEVERAL, Overlay
+from spherevec.engine.cpu.overlay_ops import IN_PLACE, SHARED, Overlay
 from spherevec.engine.cpu.vector_ops import (
     add_difference,
     blend_rows,
@@ -61,7 +61,9 @@ from spherevec.engine.cpu.vector_ops import (
 SHARDS = PEERS  # of a round: how many threads can work on it, and part of what the bits depend on
 COMMON = 256  # the most frequent words: every shard draws them many times, so that each has copies of them
 MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are merged
-NOBODY = 0  # mark of a word that no shard has in its text; one that a shard has for itself has its number plus 1
+# Marks of a word that no shard has in its text, and of one that several shards may touch; one that a shard has for
+# itself has its number plus 1.
+NOBODY, SEVERAL = 0, 255
 
 OWN_STEPS = 16  # of a free thread's copy of a frequent row, between two visits to the table
 
@@ -81,7 +83,7 @@ class Copies(NamedTuple):
     """
 
     table: NDArray[np.float32]  # (R, stride)
-    slots: NDArray[np.int32]  # (workers, R), -1 throughout between two shards; see `Overlay`
+    slots: NDArray[np.int32]  # (workers, R), without copies between two shards; see `Overlay`
     touched: NDArray[np.int32]  # (S * C,)
     moves: NDArray[np.int32]  # (S * C,)
     rows: NDArray[np.float32]  # (S * C, stride)
@@ -290,10 +292,17 @@ def claim_word(marks, places, word, shard):
 
 
 @inner
+def empty_slots(slots, worker, marks):
+    """Make a worker's slots ready for a round."""
+    for row in range(marks.size):
+        slots[worker, row] = SHARED if marks[row] == SEVERAL else IN_PLACE
+
+
+@inner
 def forget_touched(slots, worker, touched, begin, end):
     """Make a worker's slots ready for another shard; the copies of the last one stay."""
     for copy in range(begin, end):
-        slots[worker, touched[copy]] = -1
+        slots[worker, touched[copy]] = SHARED
 
 
 @inner
@@ -441,6 +450,8 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
             mark_words(marks, round_.places, kept, units, edges, turn)
             set_to(cells, NEXT, 0)
             part(cells)
+        empty_slots(inputs.slots, worker, round_.input_marks)
+        empty_slots(contexts.slots, worker, marks)
         last_word = marks.size & -PEERS if plan.peers else 0
         shard = add_to(cells, NEXT, 1)
         while shard < SHARDS:
@@ -448,12 +459,11 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
             inputs.used[shard, 0], contexts.used[shard, 0] = first_input, first_context
             vectors = Vectors(
                 Overlay(
-                    inputs.table, inputs.rows, inputs.moves, inputs.slots[worker], inputs.touched, inputs.used[shard],
-                    round_.input_marks,
+                    inputs.table, inputs.rows, inputs.moves, inputs.slots[worker], inputs.touched, inputs.used[shard]
                 ),
                 Overlay(
                     contexts.table, contexts.rows, contexts.moves, contexts.slots[worker], contexts.touched,
-                    contexts.used[shard], marks,
+                    contexts.used[shard],
                 ),
             )  # fmt: skip
             train_shard(
