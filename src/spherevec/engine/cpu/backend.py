@@ -137,7 +137,7 @@ class CpuBackend:
 
     def begin(self, blocks: Sequence[Block]) -> CpuTraining:
         plan, cells, threads = self._plan(blocks), np.zeros(loop.CELLS, np.int64), min(self.workers, len(blocks))
-        places = np.zeros(0, np.uint8)  # every thread draws every word
+        places = np.zeros(1, np.uint8)  # every thread draws every word
 
         def train(worker: int) -> None:
             loop.train_freely(

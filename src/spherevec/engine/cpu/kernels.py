@@ -117,10 +117,10 @@ def draw_negative(random, corpus, peers):
     of them belongs to one shard, which takes it in place of all the others.
     """
     word = sample_negative(random, corpus)
-    if peers.first <= word < peers.last:
-        group = word & -PEERS
-        return group + peers.places[group + peers.shard]
-    return word
+    has_peers = (peers.first <= word) & (word < peers.last)
+    group = word & -PEERS if has_peers else 0
+    place = np.int64(peers.places[group + peers.shard])
+    return group + place if has_peers else word
 
 
 @inner
