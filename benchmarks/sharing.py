@@ -128,7 +128,7 @@ class Experiment:
         stop = threading.Event()
         barrier = threading.Barrier(threads + 1)
         alpha = config.alpha / 2
-        none = np.zeros((0, self.width), np.float32)
+        none, places = np.zeros((0, self.width), np.float32), np.zeros(1, np.uint8)
 
         def work(t: int) -> None:
             corpus, tables = shares[t]
@@ -144,7 +144,7 @@ class Experiment:
                 plan = rounds.Plan(edges, alphas, units, np.uint64(1), np.uint64(5), 0.0, False)
                 cells, own_sums = np.zeros(rounds.CELLS, np.int64), sums[t, : len(SLOTS)]
                 rounds.train_freely(
-                    1, cells, biases, own_sums, vectors, docs, corpus, scratch, plan, settings, SETTLING
+                    1, cells, biases, places, own_sums, vectors, docs, corpus, scratch, plan, settings, SETTLING
                 )  # fmt: skip
 
             train(0, 0)
