@@ -136,7 +136,7 @@ class Experiment:
             scratch = scratch_of(config).make(
                 self.width, config.window, config.negative, batch, config.objective_info.code
             )
-            inputs = OwnRows(tables["inputs"], self._padded(none), np.zeros(0, np.int32), self._padded(none), 0)
+            inputs = OwnRows(tables["inputs"], self._padded(none), np.zeros(1, np.int32), self._padded(none), 0)
             vectors, docs = kernel.Vectors(inputs, tables["contexts"]), tables["docs"]
 
             def train(first: int, last: int) -> None:

@@ -37,7 +37,7 @@ def bring_together(rows, least, share):
 
 
 def own_rows(table):
-    rows = OwnRows(table, padded_rows(OWN, DIM), np.zeros(OWN, np.int32), padded_rows(OWN, DIM), OWN)
+    rows = OwnRows(table, padded_rows(OWN, DIM), np.zeros(OWN + 1, np.int32), padded_rows(OWN, DIM), OWN)
     bring_together(rows, 0, np.float32(0.0))
     return rows
 

@@ -10,30 +10,39 @@ import pytest
 from numba import njit
 
 from spherevec.engine.cpu import vector_ops as ops
+from spherevec.engine.cpu.kernels import cell_of
 
 WIDTHS = (2, 3, 15, 16, 17, 100, 300)
 
 
 # Not cached: a cache would not notice edits of the operations.
 @njit
-def scores_and_steps(anchors, targets, scores, keep_anchor, keep_target, pull, push, new_anchors, new_targets, squares):
+def scores_and_steps(anchors, targets, scores, pull, push, keep_anchor, keep_target, new_anchors, new_targets, squares):
     stride = new_anchors.shape[1]
-    width = targets.size
-    for a in range(0, anchors.size, ops.ANCHOR_TILE):
-        for t in range(0, width, ops.TARGET_TILE):
-            ops.tile_scores(anchors, a, targets, t, scores, width, stride)
-        ops.combine_anchors(anchors, a, keep_anchor, targets, width, pull, width, 1, new_anchors, squares[0], stride)
-    every = anchors.size
-    for t in range(0, width, ops.TARGET_TILE):
-        ops.combine_targets(targets, t, keep_target, anchors, every, push, 1, width, new_targets, squares[1], stride)
+    sides = anchors.size // ops.ANCHOR_TILE, targets.size // ops.TARGET_TILE
+    for a in range(sides[0]):
+        first, cells = a * ops.ANCHOR_TILE, a * sides[1]
+        for t in range(sides[1]):
+            ops.tile_scores(anchors, first, targets, t * ops.TARGET_TILE, scores, cells + t, stride)
+        ops.keep_anchors(scores, pull, cells, 1, sides[1], keep_anchor, first)
+        ops.combine_anchors(
+            anchors, first, keep_anchor, targets, sides[1], pull, cells, 1, new_anchors, squares[0], stride
+        )
+    for t in range(sides[1]):
+        first = t * ops.TARGET_TILE
+        ops.keep_targets(scores, push, t, sides[1], sides[0], keep_target, first)
+        ops.combine_targets(
+            targets, first, keep_target, anchors, sides[0], push, t, sides[1], new_targets, squares[1], stride
+        )
 
 
 @njit
-def row_scores_and_step(anchor, targets, scores, keep, pull, new, squares):
-    stride = new.shape[1]
-    for t in range(0, targets.size, ops.TARGET_TILE):
-        ops.row_scores(anchor, 0, targets, t, scores, targets.size, stride)
-    ops.combine_row(anchor, 0, keep, targets, targets.size, pull, targets.size, 1, new, squares, stride)
+def row_scores_and_step(anchor, targets, scores, pull, keep, new, squares):
+    stride, tiles = new.shape[1], targets.size // ops.TARGET_TILE
+    for t in range(tiles):
+        ops.row_scores(anchor, 0, targets, t * ops.TARGET_TILE, scores, t, stride)
+    ops.keep_anchors(scores, pull, 0, 1, tiles, keep, 0)
+    ops.combine_row(anchor, 0, keep, targets, tiles, pull, 0, 1, new, squares, stride)
 
 
 @njit
@@ -78,6 +87,19 @@ def close(ours, theirs):
     np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+def cells(n_anchors, n_targets):
+    """Where the figures of each pair stand."""
+    return np.array([[cell_of(a, t, n_targets) for t in range(n_targets)] for a in range(n_anchors)])
+
+
+def in_cells(figures):
+    """Figures of anchors and targets as the operations want them; what belongs to no pair must not matter."""
+    anchors = -(-len(figures) // ops.ANCHOR_TILE) * ops.ANCHOR_TILE
+    flat = np.full(anchors // ops.ANCHOR_TILE * (figures.shape[1] // ops.TARGET_TILE) * ops.LANES, 7, np.float32)
+    flat[cells(*figures.shape)] = figures
+    return flat
+
+
 @pytest.mark.parametrize(("rows", "width"), [(1, 1), (3, 16), (5, 17), (7, 300)])
 def test_padded_rows_start_on_cache_lines_and_are_zero(rows, width):
     matrix = ops.padded_rows(rows, width)
@@ -94,16 +116,19 @@ def test_scores_and_sums_of_steps(n_anchors, n_targets, width):
     rng = np.random.default_rng(width)
     anchors, targets = random_rows(rng, n_anchors, width), random_rows(rng, n_targets, width)
     pull, push = rng.standard_normal((2, n_anchors, n_targets)).astype(np.float32)
-    keep_anchor, keep_target = (rng.standard_normal(n).astype(np.float32) for n in (n_anchors, n_targets))
-    scores = np.full(pull.size, np.nan, np.float32)
+    keep_anchor, keep_target = (np.full(n, np.nan, np.float32) for n in (n_anchors, n_targets))
+    scores = np.full_like(in_cells(pull), np.nan)
     # What a block held before must not matter.
     new_anchors, new_targets = random_rows(rng, n_anchors, width), random_rows(rng, n_targets, width)
     squares = np.full((2, max(n_anchors, n_targets)), np.nan, np.float32)
     scores_and_steps(
-        addresses(anchors), addresses(targets), scores, keep_anchor, keep_target, pull.ravel(), push.ravel(),
+        addresses(anchors), addresses(targets), scores, in_cells(pull), in_cells(push), keep_anchor, keep_target,
         new_anchors, new_targets, squares,
     )  # fmt: skip
-    close(scores.reshape(n_anchors, n_targets), anchors @ targets.T)
+    products = anchors @ targets.T
+    close(scores[cells(n_anchors, n_targets)], products)
+    close(keep_anchor, 1 - (pull * products).sum(axis=1))
+    close(keep_target, 1 - (push * products).sum(axis=0))
     close(new_anchors, keep_anchor[:, None] * anchors + pull @ targets)
     close(new_targets, keep_target[:, None] * targets + push.T @ anchors)
     close(squares[0, :n_anchors], (new_anchors**2).sum(axis=1))
@@ -116,11 +141,12 @@ def test_scores_and_step_of_one_row(n_targets, width):
     rng = np.random.default_rng(width)
     anchor, targets, new = random_rows(rng, 1, width), random_rows(rng, n_targets, width), random_rows(rng, 1, width)
     pull = rng.standard_normal((1, n_targets)).astype(np.float32)
-    keep = np.array([0.6], np.float32)
-    scores, squares = np.full(n_targets, np.nan, np.float32), np.full(1, np.nan, np.float32)
-    row_scores_and_step(addresses(anchor), addresses(targets), scores, keep, pull.ravel(), new, squares)
-    close(scores, (anchor @ targets.T)[0])
-    close(new, keep * anchor + pull @ targets)
+    scores, keep = np.full_like(in_cells(pull), np.nan), np.full(ops.ANCHOR_TILE, np.nan, np.float32)
+    squares = np.full(1, np.nan, np.float32)
+    row_scores_and_step(addresses(anchor), addresses(targets), scores, in_cells(pull), keep, new, squares)
+    close(scores[cells(1, n_targets)], anchor @ targets.T)
+    close(keep[0], 1 - (pull * (anchor @ targets.T)).sum())
+    close(new, keep[0] * anchor + pull @ targets)
     close(squares, (new**2).sum(axis=1))
 
 

@@ -274,8 +274,37 @@ def test_a_round_does_what_the_definition_says(small_corpus, settings, seed):
 
 
 @njit(cache=False)
-def merge_copies(copies, rate, known):
-    rounds.merge_copies(copies, 0, 1, rate, known, False)
+def merge_copies(copies, given, rate, known):
+    for shard in range(len(copies.used)):
+        copies.used[shard, 0] = 1
+        copies.rows[0, 0] = given[shard]
+        rounds.add_copies(copies, shard, 0, known, rate)
+    rounds.merge_copies(copies, 0, 1, known, rate)
+
+
+def merged(start, copies, rate):
+    """A row of 16 numbers of which each of some shards has a copy that took five steps."""
+    table, learned = padded_rows(1, 16), padded_rows(1, 16).view(np.int32)
+    table[:] = start
+    shared = rounds.Copies(
+        table=table,
+        slots=np.zeros((1, 1), np.int32),
+        touched=np.zeros((1, 1), np.int32),
+        moves=np.full((1, 2), 5, np.int32),
+        rows=padded_rows(1, 16).reshape(1, 1, 16),
+        used=np.zeros((len(copies), rounds.CELL), np.int64),
+        numbers=np.zeros(1, np.int32),
+        shared=np.array([0, 1], np.int32),
+        locks=np.zeros(1, np.int64),
+        learned=learned,
+        steps=np.zeros(1, np.int64),
+        gone=np.zeros(1, np.int64),
+        unit=np.float32(2.0**-25),
+        sums=padded_rows(1, 16),
+    )
+    merge_copies(shared, copies, rate, -np.expm1(-rate * np.arange(8.0)))
+    assert not learned.any() and not shared.steps.any() and not shared.gone.any() and not shared.locks.any()
+    return table
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(1e-12, "sum"), (1e3, "mean")])
@@ -283,16 +312,16 @@ def test_few_steps_add_up_and_many_are_averaged(rate, expected):
     rng = np.random.default_rng(0)
     start = sphere.normalize(rng.standard_normal((1, 16))).astype(np.float32)
     copies = sphere.normalize(start + 0.1 * rng.standard_normal((3, 16))).astype(np.float32)
-    table, rows = padded_rows(1, 16), padded_rows(6, 16)
-    table[:] = start
-    rows[[0, 2, 4]] = copies  # three shards with room for two copies each
-    shared = rounds.Copies(
-        table, np.zeros((1, 1), np.int32), np.zeros(6, np.int32), np.full(6, 5, np.int32), rows,
-        np.array([[1], [3], [5]]), np.full(1, -1, np.int32), np.zeros(6, np.int32), padded_rows(1, 16),
-    )  # fmt: skip
-    merge_copies(shared, rate, np.zeros(8))
     steps = (copies - start).sum(axis=0) if expected == "sum" else (copies - start).mean(axis=0)
-    np.testing.assert_allclose(table, sphere.normalize(start + steps), atol=1e-6)
+    np.testing.assert_allclose(merged(start, copies, rate), sphere.normalize(start + steps), atol=1e-6)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_copy_that_is_not_finite_shows_in_the_table(number):
+    start = np.full((1, 16), 0.25, np.float32)
+    copies = np.repeat(start, 3, axis=0)
+    copies[1, 4] = number
+    assert np.isnan(merged(start, copies, 0.1)).all()
 
 
 def test_rounds_train_every_unit_once(corpus):
@@ -353,8 +382,7 @@ def test_there_is_always_room_for_the_copies(tmp_path, settings):
         backend.begin([block]).train(0)
         for name in fullest:
             copies = getattr(backend, name)
-            room = len(copies.touched) // len(copies.used)
-            used = copies.used[:, 0] - room * np.arange(len(copies.used))
+            room, used = copies.touched.shape[1], copies.used[:, 0]
             assert used.max() <= room
             fullest[name] = max(fullest[name], used.max() / room)
     assert min(fullest.values()) > 0.1

@@ -166,7 +166,7 @@ class CpuBackend:
         count = min(OWN_ROWS, self._data.words) if threads > 1 else 0
         if own is None or own.size != count:
             copies, start = (padded_rows(count, self._width) for _ in range(2))
-            own = OwnRows(self._tables["inputs"], copies, np.zeros(count, np.int32), start, count)
+            own = OwnRows(self._tables["inputs"], copies, np.zeros(count + 1, np.int32), start, count)
             self._own[worker] = own
         return kernel.Vectors(own, self._tables["contexts"])
 

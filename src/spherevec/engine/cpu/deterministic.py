@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -14,7 +15,7 @@ from spherevec.engine.cpu import rounds as loop
 from spherevec.engine.cpu.backend import CpuBackend, CpuTraining
 from spherevec.engine.cpu.kernels import PEERS
 from spherevec.engine.cpu.rounds import CELL, COMMON, SEVERAL, SHARDS
-from spherevec.engine.cpu.vector_ops import padded_rows
+from spherevec.engine.cpu.vector_ops import padded_rows, padded_width
 from spherevec.engine.figures import SLOTS, Sums
 from spherevec.storage.memory import touch_sparsely
 
@@ -76,25 +77,39 @@ class DeterministicCpuBackend(CpuBackend):
         drawn = text * self._negatives_a_center
         if self._peers:
             drawn = COMMON + PEERS + min(self._data.words // PEERS + 1, words)
-        self.inputs = self._copies("inputs", SHARDS, min(text + drawn, self._data.words))
-        self.contexts = self._copies("contexts", SHARDS, min(text, self._data.words))
-        long = units if len(self._data.pieces) and self._config.documents else 0
-        self.documents = self._copies("docs", long, 1)
+        known = self._data.words
+        met = min(known, words + COMMON + PEERS)
+        self.inputs = self._copies("inputs", min(text + drawn, known), met if self._peers else known, SHARDS)
+        self.contexts = self._copies("contexts", min(text, known), met, SHARDS)
+        # Every unit of a long document makes a copy of its vector.
+        pieces = np.bincount(self._data.pieces[:, 0]) if self._config.documents else np.zeros(0, np.int64)
+        long = min(units, int(np.count_nonzero(pieces)))
+        self.documents = self._copies("docs", min(long, 1), long, min(units, int(pieces.max(initial=0)) + 1))
 
-    def _copies(self, table: str, shards: int, rows: int) -> loop.Copies:
-        of_words, length = table != "docs", len(self._tables[table]) if shards else 0
-        copied = padded_rows(shards * rows, self._width)
-        touch_sparsely(copied)  # a shard needs a part of its room: how much is not known before
+    def _copies(self, table: str, copies: int, shared: int, times: int) -> loop.Copies:
+        """What workers need for `copies` copies, of `shared` rows, each `times` times at most."""
+        of_words, length = table != "docs", len(self._tables[table]) if shared else 0
+        workers, stride = self.workers, padded_width(self._width)
+        # A shard needs a part of its room, a round some of the rows: how much is not known before.
+        rows, learned = padded_rows(workers * copies, self._width), padded_rows(shared, self._width)
+        touch_sparsely(rows)
+        touch_sparsely(learned)
         return loop.Copies(
             table=self._tables[table],
-            slots=np.zeros((self.workers, length) if of_words else (0, 0), np.int32),
-            touched=np.zeros(shards * rows, np.int32),
-            moves=np.zeros(shards * rows, np.int32),
-            rows=copied,
-            used=np.zeros((shards, CELL), np.int64),
-            home=np.full(length, -1, np.int32),
-            following=np.zeros(shards * rows, np.int32),
-            sums=padded_rows(self.workers, self._width),
+            slots=np.zeros((workers, length) if of_words else (0, 0), np.int32),
+            touched=np.zeros((workers, copies), np.int32),
+            moves=np.zeros((workers, copies + 1), np.int32),
+            rows=rows.reshape(workers, copies, stride),
+            used=np.zeros((SHARDS, CELL), np.int64),
+            numbers=np.full(length, -1, np.int32),
+            shared=np.zeros(shared + 1, np.int32),
+            locks=np.zeros(shared, np.int64),
+            learned=learned.view(np.int32),
+            steps=np.zeros(shared, np.int64),
+            gone=np.zeros(shared, np.int64),
+            # As fine as it can be: a coordinate of a copy moves by 2 at most, and their sum must fit 31 bits.
+            unit=np.float32(2.0 ** (math.ceil(math.log2(2 * max(times, 1))) - 30)),
+            sums=padded_rows(workers, self._width),
         )
 
     def sums(self) -> Sums:

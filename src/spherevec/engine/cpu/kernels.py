@@ -23,6 +23,7 @@ from spherevec.engine.base import LOSS_EVERY, NEGATIVES_AHEAD, PIECE
 from spherevec.engine.cpu.overlay_ops import Overlay, OwnRows, count_move, peek_row, prefetch_row, row_of
 from spherevec.engine.cpu.vector_ops import (
     ANCHOR_TILE,
+    CELLS,
     FASTMATH,
     LANES,
     TARGET_TILE,
@@ -31,6 +32,8 @@ from spherevec.engine.cpu.vector_ops import (
     combine_row,
     combine_targets,
     inverse_roots,
+    keep_anchors,
+    keep_targets,
     logistic_weights,
     padded_rows,
     prefetch,
@@ -313,7 +316,7 @@ class BatchScratch(NamedTuple):
     targets: NDArray[np.int64]  # (T,)
     new_anchors: NDArray[np.float32]  # (A + 1, stride), the last row stays zero
     new_targets: NDArray[np.float32]  # (T, stride)
-    scores: NDArray[np.float32]  # (A * T,) rounded up to whole LANES, as the next five
+    scores: NDArray[np.float32]  # cells of A * T pairs, see `cell_of`; as the next five
     real: NDArray[np.float32]  # 1 where the target is the real word
     kappas: NDArray[np.float32]  # concentration of each pair
     biases: NDArray[np.float32]  # bias of each pair
@@ -332,9 +335,10 @@ class BatchScratch(NamedTuple):
         new_anchors = padded_rows(anchors + 1, width)
         nothing = new_anchors.ctypes.data + anchors * new_anchors.strides[0]
         # Longer than needed where batches are small: no two threads must write to one cache line.
-        flat = [np.zeros(-(-max(anchors * targets, 256) // LANES) * LANES, np.float32) for _ in range(6)]
+        tiles = anchors // ANCHOR_TILE * (targets // TARGET_TILE)
+        flat = [np.zeros(max(tiles * LANES, 256), np.float32) for _ in range(6)]
         scores, real, kappas, biases, pull, push = flat
-        real[: anchors * targets : targets] = 1
+        real[[cell_of(a, 0, targets) for a in range(anchors)]] = 1
         return cls(
             kept=np.zeros(PIECE + 2 * window + 2, np.int32),
             negatives=np.zeros(negative, np.int64),
@@ -364,44 +368,67 @@ class JointScratch(BatchScratch):
     """The same room, for the joint hinge: six rows at least on both sides."""
 
 
+def cell_of(anchor, target, width):
+    """Where the score of an anchor and one of `width` targets stands, and its weight.
+
+    A tile of both is one vector, of which each anchor has a quarter; the tiles of the same anchors follow one another.
+    """
+    tile = anchor // ANCHOR_TILE * (width // TARGET_TILE) + target // TARGET_TILE
+    return tile * LANES + anchor % ANCHOR_TILE * CELLS + target % TARGET_TILE
+
+
+cell_at = inner(cell_of)
+
+
 @inner
-def set_concentration(kappas, biases, first, last, kappa, bias):
-    """Use a concentration and a bias for the cells [first, last) of the next batches."""
-    for cell in range(first, last):
-        kappas[cell] = kappa
-        biases[cell] = bias
+def set_concentration(scratch, kappa, bias):
+    """Use a concentration and a bias for all pairs of the next batches."""
+    for cell in range(cell_at(scratch.anchors.size, 0, scratch.targets.size)):
+        scratch.kappas[cell] = kappa
+        scratch.biases[cell] = bias
+
+
+@inner
+def set_bias(scratch, anchor, bias):
+    """Use a bias for all pairs of one anchor."""
+    width = scratch.targets.size
+    for t in range(width):
+        scratch.biases[cell_at(anchor, t, width)] = bias
 
 
 @inlined
 def weigh_vmf(scratch, word, used, alpha):
     """Steps of the von Mises–Fisher likelihood: alpha * kappa * (real - probability of being real)."""
-    targets = scratch.targets.size
+    width = scratch.targets.size
+    cells = cell_at(used, 0, width)
     # Absent rows are zero, so whatever weight they get moves nothing.
-    logistic_weights(scratch.scores, scratch.real, scratch.kappas, scratch.biases, scratch.pull, alpha, used * targets)
+    logistic_weights(scratch.scores, scratch.real, scratch.kappas, scratch.biases, scratch.pull, alpha, cells)
     for t in range(1, scratch.negatives.size + 1):
         if scratch.negatives[t - 1] == word:
             for a in range(used):
-                scratch.pull[a * targets + t] = 0
+                scratch.pull[cell_at(a, t, width)] = 0
 
 
 @inlined
 def weigh_hinge(scratch, word, rows, used, alpha, gap, rule):
     """Steps of one hinge for each anchor and negative, scaled to the strength of two negatives."""
-    targets = scratch.targets.size
+    width = scratch.targets.size
     one = np.float32(1.0)
     step = alpha * np.float32(2.0 / scratch.negatives.size)
-    for i in range(used * targets):
-        scratch.pull[i] = 0
-        scratch.push[i] = 0
+    for cell in range(cell_at(used, 0, width)):
+        scratch.pull[cell] = 0
+        scratch.push[cell] = 0
     for a in range(rows):
-        f = scratch.scores[a * targets]
+        real = cell_at(a, 0, width)
+        f = scratch.scores[real]
         for t in range(1, scratch.negatives.size + 1):
-            h = scratch.scores[a * targets + t]
+            drawn = cell_at(a, t, width)
+            h = scratch.scores[drawn]
             if scratch.negatives[t - 1] != word and f - h < gap:
-                scratch.pull[a * targets] += step * (one - f + h)
-                scratch.pull[a * targets + t] -= step * (one - f + h)
-                scratch.push[a * targets] += step * (one - f)
-                scratch.push[a * targets + t] -= step * push_of(rule, h)
+                scratch.pull[real] += step * (one - f + h)
+                scratch.pull[drawn] -= step * (one - f + h)
+                scratch.push[real] += step * (one - f)
+                scratch.push[drawn] -= step * push_of(rule, h)
 
 
 @inner
@@ -413,22 +440,23 @@ def softplus(x):
 @inlined
 def measure_batch(scratch, word, rows, document_row, sums, objective, gap):
     """Add the loss of a batch, how many negatives come too close and their cosines to the sums."""
-    targets = scratch.targets.size
+    width = scratch.targets.size
     for a in range(rows):
-        f = scratch.scores[a * targets]
+        real = cell_at(a, 0, width)
+        f, kappa, bias = scratch.scores[real], scratch.kappas[real], scratch.biases[real]
         cosine, count = (WORD_COSINE, WORD_NEGATIVES) if a != document_row else (DOCUMENT_COSINE, DOCUMENT_NEGATIVES)
         if objective == VMF:
-            sums[LOSS] += softplus(scratch.biases[a * targets] - scratch.kappas[a * targets] * f)
+            sums[LOSS] += softplus(bias - kappa * f)
         for t in range(1, scratch.negatives.size + 1):
             if scratch.negatives[t - 1] == word:
                 continue
-            h = scratch.scores[a * targets + t]
+            h = scratch.scores[cell_at(a, t, width)]
             sums[VIOLATED] += f - h < gap
             sums[COMPARED] += 1
             sums[cosine] += h
             sums[count] += 1
             if objective == VMF:
-                sums[LOSS] += softplus(scratch.kappas[a * targets] * h - scratch.biases[a * targets])
+                sums[LOSS] += softplus(kappa * h - bias)
             else:
                 sums[LOSS] += max(np.float32(0.0), gap - f + h)
 
@@ -436,25 +464,22 @@ def measure_batch(scratch, word, rows, document_row, sums, objective, gap):
 @inlined
 def move_batch(scratch, word, rows, used, stride, geodesic):
     """Let every vector of the batch take its step and return to the sphere."""
-    anchors, targets = scratch.anchors, scratch.targets
-    width = targets.size
-    for t in range(width):
-        scratch.keep_target[t] = 1
-    for a in range(used):
-        stays = np.float32(1.0)
-        for t in range(width):
-            stays -= scratch.pull[a * width + t] * scratch.scores[a * width + t]
-            scratch.keep_target[t] -= scratch.push[a * width + t] * scratch.scores[a * width + t]
-        scratch.keep_anchor[a] = stays
-
-    for a in range(0, used, ANCHOR_TILE):
+    anchors, targets, scores, pull, push = (
+        scratch.anchors, scratch.targets, scratch.scores, scratch.pull, scratch.push,
+    )  # fmt: skip
+    anchor_tiles, target_tiles = used // ANCHOR_TILE, targets.size // TARGET_TILE
+    for tile in range(anchor_tiles):
+        first, cells = tile * ANCHOR_TILE, tile * target_tiles
+        keep_anchors(scores, pull, cells, 1, target_tiles, scratch.keep_anchor, first)
         combine_anchors(
-            anchors, a, scratch.keep_anchor, targets, width, scratch.pull, width, 1,
+            anchors, first, scratch.keep_anchor, targets, target_tiles, pull, cells, 1,
             scratch.new_anchors, scratch.anchor_scales, stride,
         )  # fmt: skip
-    for t in range(0, width, TARGET_TILE):
+    for tile in range(target_tiles):
+        first = tile * TARGET_TILE
+        keep_targets(scores, push, tile, target_tiles, anchor_tiles, scratch.keep_target, first)
         combine_targets(
-            targets, t, scratch.keep_target, anchors, used, scratch.push, 1, width,
+            targets, first, scratch.keep_target, anchors, anchor_tiles, push, tile, target_tiles,
             scratch.new_targets, scratch.target_scales, stride,
         )  # fmt: skip
     negative = scratch.negatives.size
@@ -487,12 +512,12 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
     stride = scratch.new_anchors.shape[1]
     nothing = row_address(scratch.new_anchors, scratch.anchors.size)
     negatives, next_negatives = scratch.negatives, scratch.next_negatives
-    anchors, targets, kappas, biases = scratch.anchors, scratch.targets, scratch.kappas, scratch.biases
-    negative, width = negatives.size, targets.size
+    anchors, targets = scratch.anchors, scratch.targets
+    negative, target_tiles = negatives.size, targets.size // TARGET_TILE
     word_vectors, context_vectors = vectors
     kept, count, first, last, random, alpha, document, word_bias, document_bias = unit
     window, batch, documents, objective = settings.window, settings.batch, settings.documents, settings.objective
-    gap, kappa = np.float32(settings.margin), np.float32(settings.concentration)
+    gap = np.float32(settings.margin)
     for k in range(negative):
         random += _GOLDEN
         next_negatives[k] = draw_negative(mix(random), corpus, peers)
@@ -530,16 +555,17 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
                 if start + a == neighbours:
                     document_row = a
                     anchors[a] = document
-                    set_concentration(kappas, biases, a * width, (a + 1) * width, kappa, document_bias)
+                    set_bias(scratch, a, document_bias)
                 else:
                     context = np.int64(kept[place + (place >= center)])
                     anchors[a] = row_of(context_vectors, context, stride)
                     count_move(context_vectors, context)
             for a in range(rows, used):
                 anchors[a] = nothing
-            for a in range(0, used, ANCHOR_TILE):
-                for t in range(0, width, TARGET_TILE):
-                    tile_scores(anchors, a, targets, t, scratch.scores, width, stride)
+            for a in range(used // ANCHOR_TILE):
+                for t in range(target_tiles):
+                    tile = a * target_tiles + t
+                    tile_scores(anchors, a * ANCHOR_TILE, targets, t * TARGET_TILE, scratch.scores, tile, stride)
             if objective == VMF:
                 weigh_vmf(scratch, word, used, alpha)
             else:
@@ -548,9 +574,7 @@ def train_batches(unit, corpus, vectors, scratch, sums, peers, settings):
                 measure_batch(scratch, word, rows, document_row, sums, objective, gap)
             move_batch(scratch, word, rows, used, stride, settings.geodesic)
             if document_row >= 0:
-                set_concentration(
-                    kappas, biases, document_row * width, (document_row + 1) * width, kappa, word_bias
-                )  # fmt: skip
+                set_bias(scratch, document_row, word_bias)
     return last - first
 
 
@@ -674,9 +698,10 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
     one = np.float32(1.0)
     gap = np.float32(settings.margin)
     rows, others = scratch.anchors, scratch.targets  # u, n, v, d; and v, d, n, u; what follows is a row of zeros
-    scores, weights = scratch.scores, scratch.pull  # rows x (v, d, n), and rows x (v, d, n, u)
+    scores, weights = scratch.scores, scratch.pull  # rows x (v, d, n), then rows x (u,) in the next tile
     keep, scales, new_rows = scratch.keep_anchor, scratch.anchor_scales, scratch.new_anchors
-    width = others.size
+    tiles = others.size // TARGET_TILE
+    n, v, d = CELLS, 2 * CELLS, 3 * CELLS  # cells of the second row, and so on
     rows[3] = others[1] = document
     steps = 0
     for center in range(first, last):
@@ -696,9 +721,9 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
                 if negative_word == word:
                     continue
                 rows[1] = others[2] = peek_row(word_vectors, negative_word, stride)
-                tile_scores(rows, 0, others, 0, scores, width, stride)
+                tile_scores(rows, 0, others, 0, scores, 0, stride)
                 uv, ud, un = scores[0], scores[1], scores[2]
-                nv, nd, vd = scores[width], scores[width + 1], scores[2 * width + 1]
+                nv, nd, vd = scores[n], scores[n + 1], scores[v + 1]
                 sums[COMPARED] += 1
                 near, far = uv + ud, nv + nd
                 if near - far >= gap:
@@ -713,12 +738,12 @@ def train_joint(unit, corpus, vectors, scratch, sums, peers, settings):
                 context_step = alpha * (one - (uv - nv) / gap_length)
                 document_step = alpha * (one - (ud - nd) / gap_length)
                 weights[0] = weights[1] = word_step
-                weights[width] = weights[width + 1] = -negative_step
-                weights[2 * width + 2], weights[2 * width + 3] = -context_step, context_step
-                weights[3 * width + 2], weights[3 * width + 3] = -document_step, document_step
+                weights[n] = weights[n + 1] = -negative_step
+                weights[v + 2], weights[LANES + v] = -context_step, context_step
+                weights[d + 2], weights[LANES + d] = -document_step, document_step
                 keep[0], keep[1] = one - word_step * near, one + negative_step * far
                 keep[2], keep[3] = one - context_step * (uv - nv), one - document_step * (ud - nd)
-                combine_anchors(rows, 0, keep, others, width, weights, width, 1, new_rows, scales, stride)
+                combine_anchors(rows, 0, keep, others, tiles, weights, 0, 1, new_rows, scales, stride)
                 if geodesic:
                     for r in range(4):
                         scales[r] = along_geodesic(rows[r], new_rows, r, scales[r], stride)
@@ -800,11 +825,11 @@ def infer_documents(corpus, word_vectors, document_vectors, scratch, first, last
     ids, offsets, keep_probability = corpus.ids, corpus.offsets, corpus.keep_probability
     one, share = np.float32(1.0), np.float32(2.0 / scratch.negatives.size)  # as in weigh_hinge
     kappa, bias = np.float32(settings.concentration), np.float32(settings.bias)
-    set_concentration(scratch.kappas, scratch.biases, 0, scratch.targets.size, kappa, bias)
+    set_concentration(scratch, kappa, bias)
     negatives, targets, anchors, scores, pull = (
         scratch.negatives, scratch.targets, scratch.anchors, scratch.scores, scratch.pull,
     )  # fmt: skip
-    negative, width = negatives.size, targets.size
+    negative, tiles = negatives.size, targets.size // TARGET_TILE
     for document in range(first, last):
         start, stop = offsets[document], offsets[document + 1]
         start_document(corpus, start, stop, word_vectors, document_vectors, document, scratch.new_anchors[0])
@@ -831,26 +856,23 @@ def infer_documents(corpus, word_vectors, document_vectors, scratch, first, last
                     random += _GOLDEN
                     scratch.next_negatives[k] = sample_negative(mix(random), corpus)
                     prefetch(row_address(word_vectors, scratch.next_negatives[k]), stride)
-                for t in range(0, width, TARGET_TILE):
-                    row_scores(anchors, 0, targets, t, scores, width, stride)
+                for tile in range(tiles):
+                    row_scores(anchors, 0, targets, tile * TARGET_TILE, scores, tile, stride)
                 if settings.objective == VMF:
-                    weigh_vmf(scratch, word, 1, alpha)
+                    weigh_vmf(scratch, word, ANCHOR_TILE, alpha)
                 else:
                     f = scores[0]
-                    for t in range(width):
-                        pull[t] = 0
+                    for cell in range(tiles * LANES):
+                        pull[cell] = 0
                     for t in range(1, negative + 1):
-                        h = scores[t]
+                        h = scores[cell_at(0, t, targets.size)]
                         if negatives[t - 1] != word and f - h < gap:
                             step = share * alpha * (one - f + h)
                             pull[0] += step
-                            pull[t] -= step
-                stays = one
-                for t in range(width):
-                    stays -= pull[t] * scores[t]
-                scratch.keep_anchor[0] = stays
+                            pull[cell_at(0, t, targets.size)] -= step
+                keep_anchors(scores, pull, 0, 1, tiles, scratch.keep_anchor, 0)
                 combine_row(
-                    anchors, 0, scratch.keep_anchor, targets, width, pull, width, 1,
+                    anchors, 0, scratch.keep_anchor, targets, tiles, pull, 0, 1,
                     scratch.new_anchors, scratch.anchor_scales, stride,
                 )  # fmt: skip
                 if settings.geodesic:

@@ -23,14 +23,15 @@ IN_PLACE, SHARED = -1, -2
 
 
 class Overlay(NamedTuple):
-    """A table of R rows as one shard of a round sees it: some rows are its own, of others it makes copies, C at most."""
+    """A table of R rows as a shard of a round sees it: some rows are its own, of others it makes copies, C at most."""
 
     table: NDArray[np.float32]  # (R, stride)
     copies: NDArray[np.float32]  # (C, stride)
-    moves: NDArray[np.int32]  # (C,) steps that each copy has taken
+    moves: NDArray[np.int32]  # (C + 1,) steps that each copy has taken, and rows without a copy
     slots: NDArray[np.int32]  # (R,) place of the copy, IN_PLACE, or SHARED
     touched: NDArray[np.int32]  # (C,) row behind each copy
     used: NDArray[np.int64]  # (1,) copies so far
+    size: int  # C
 
 
 class OwnRows(NamedTuple):
@@ -43,7 +44,7 @@ class OwnRows(NamedTuple):
 
     table: NDArray[np.float32]  # (R, stride), shared by all threads
     copies: NDArray[np.float32]  # (C, stride)
-    moves: NDArray[np.int32]  # (C,) steps that each copy has taken since it was last brought together with the table
+    moves: NDArray[np.int32]  # (C + 1,) steps of each copy since it was last brought to the table; of all other rows
     start: NDArray[np.float32]  # (C, stride) each copy as it was then
     size: int  # C
 
@@ -119,27 +120,19 @@ def peek_row(code, table, row, stride):
 def prefetch_row(code, table, row, stride):
     """Ask for the cache lines of a row of words or contexts before it is needed, to write to them.
 
-    A line that is only read would be asked for twice where another thread wrote to it last.
+    A line that is only read would be asked for twice where another thread wrote to it last. A shard also asks for rows
+    that it is yet to copy, which others read at the same time, and where it wrote last itself.
     """
     view = _view(code, table)
-    place = _place(code, view, row, stride)
-    if not isinstance(view, Overlay):
-        code.fetch(place, stride, for_writing=True)
-        return
-    # What is yet to be copied is only read: other threads have it in their caches, too.
-    with code.builder.if_else(_is_fresh(code, view, row)) as (read, written):
-        with read:
-            code.fetch(place, stride, for_writing=False)
-        with written:
-            code.fetch(place, stride, for_writing=True)
+    code.fetch(_place(code, view, row, stride), stride, for_writing=not isinstance(view, Overlay))
 
 
 @operation()
 def count_move(code, table, row):
-    """Note that a row takes a step, in a copy of it."""
+    """Note that a row, which `row_of` was asked for, takes a step; without a branch, which could not be foreseen."""
     view = _view(code, table)
     if isinstance(view, tuple):
-        copy, exists = _copy_of(code, view, row)
-        with code.builder.if_then(exists):
-            place = code.at(view.moves, copy)
-            code.builder.store(code.builder.add(code.builder.load(place), ir.Constant(_SHORT, 1)), place)
+        copy, _ = _copy_of(code, view, row)
+        exists = code.builder.icmp_unsigned("<", copy, view.size)
+        place = code.at(view.moves, code.builder.select(exists, copy, view.size))
+        code.builder.store(code.builder.add(code.builder.load(place), ir.Constant(_SHORT, 1)), place)

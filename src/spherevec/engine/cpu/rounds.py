@@ -2,8 +2,9 @@
 
 Free threads take block after block and write to the same rows without locks. In rounds no row is written by two
 threads: the units of a round are dealt to `SHARDS` shards of about equal size, whichever threads there are, and a shard
-trains in place what it has for itself, and copies of the rest. When all are done, the copies are merged row by row, in
-the order of the shards. What a shard has for itself:
+trains in place what it has for itself, and copies of the rest. What the copies have learned is added up in whole
+numbers, whose sum does not depend on the order of the shards, and brought to the table when all are done. What a shard
+has for itself:
 
     document vectors        all but those of documents so long that several shards may have a piece of them
     vectors of words        that occur in no other shard of the round
@@ -50,17 +51,21 @@ from spherevec.engine.cpu.kernels import (
 )
 from spherevec.engine.cpu.overlay_ops import IN_PLACE, SHARED, Overlay
 from spherevec.engine.cpu.vector_ops import (
-    add_difference,
+    add_whole,
     blend_rows,
     operation,
     prefetch,
     row_address,
     store_scaled,
+    take_whole,
 )
 
 SHARDS = PEERS  # of a round: how many threads can work on it, and part of what the bits depend on
 COMMON = 256  # the most frequent words: every shard draws them many times, so that each has copies of them
-MERGED_AHEAD = 8  # rows from asking for one to needing it, when shards are merged
+ADDED_AHEAD = 4  # rows from asking for one to needing it, when the copies of a shard are added up
+SHARE = 2.0**-32  # of the way that a copy goes in its first step
+LEAST_RATE = 1e-30  # where nothing moves any more
+DIVERGED = -(2**57)  # shares of a copy that is not finite: no whole number says so
 # Marks of a word that no shard has in its text, and of one that several shards may touch; one that a shard has for
 # itself has its number plus 1.
 NOBODY, SEVERAL = 0, 255
@@ -73,24 +78,29 @@ CELL = 16
 ARRIVED, TURN, NEXT, STOP, DONE, ENDED, CELLS = range(0, 7 * CELL, CELL)
 SPINS = 2000  # looks at a counter before the processor is offered to others
 
-NUMBER, DOCUMENT, START, COUNT, FIRST, LAST, RAW, COPY, FIELDS = range(9)  # of a unit; RAW: tokens before subsampling
+NUMBER, DOCUMENT, START, COUNT, FIRST, LAST, RAW, FIELDS = range(8)  # of a unit; RAW: tokens before subsampling
 
 
 class Copies(NamedTuple):
-    """The copies that the shards of a round make of the rows of a table: shard s has room for C, from s * C on.
+    """What W workers have of a table of R rows, of which several shards of a round may touch up to M: the shared ones.
 
-    Each unit of a long document makes a copy of its vector, as if it were a shard with room for one.
+    Each worker has up to C copies for the shard that it trains. What the copies of all shards learned is added up.
     """
 
     table: NDArray[np.float32]  # (R, stride)
-    slots: NDArray[np.int32]  # (workers, R), without copies between two shards; see `Overlay`
-    touched: NDArray[np.int32]  # (S * C,)
-    moves: NDArray[np.int32]  # (S * C,)
-    rows: NDArray[np.float32]  # (S * C, stride)
-    used: NDArray[np.int64]  # (S, CELL) where the room of each shard that is not used yet begins
-    home: NDArray[np.int32]  # (R,), -1 throughout between two rounds: the first copy of each row
-    following: NDArray[np.int32]  # (S * C,) the next copy of the same row
-    sums: NDArray[np.float32]  # (workers, stride)
+    slots: NDArray[np.int32]  # (W, R), without copies between two shards; see `Overlay`
+    touched: NDArray[np.int32]  # (W, C)
+    moves: NDArray[np.int32]  # (W, C + 1)
+    rows: NDArray[np.float32]  # (W, C, stride)
+    used: NDArray[np.int64]  # (SHARDS, CELL) how many copies each shard made
+    numbers: NDArray[np.int32]  # (R,) of each shared row; of documents, -1 for the others
+    shared: NDArray[np.int32]  # (M + 1,) the shared rows by their numbers, and how many there are
+    locks: NDArray[np.int64]  # (M,) 1 while a worker adds to what follows
+    learned: NDArray[np.int32]  # (M, stride) in `unit`s, zero between two rounds; as the next two
+    steps: NDArray[np.int64]  # (M,) that all copies of a row took
+    gone: NDArray[np.int64]  # (M,) the sum of `way_gone` of the copies, in `SHARE`s
+    unit: np.float32
+    sums: NDArray[np.float32]  # (W, stride)
 
 
 class Round(NamedTuple):
@@ -130,6 +140,12 @@ _give_way = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" e
 def add_to(code, cells, cell, number):
     """Add to a counter; returns what it was before."""
     return code.builder.atomic_rmw("add", code.at(cells, cell), number, "seq_cst")
+
+
+@operation(types.int64)
+def swap(code, cells, cell, number):
+    """Put a number into a counter; returns what it was before."""
+    return code.builder.atomic_rmw("xchg", code.at(cells, cell), number, "seq_cst")
 
 
 @operation(types.int64)
@@ -222,18 +238,16 @@ def read_units(units, kept, corpus, span, window, worker, workers):
 
 
 @inner
-def deal(units, count, edges, offsets, touched, used, with_documents):
+def deal(units, count, edges, offsets, documents):
     """Deal the units of a round, in their order, to shards of about as many words; one thread does.
 
     Args:
-        touched, used: of the copies of document vectors.
+        documents: the copies of their vectors, of which long documents have one for each unit.
     """
     words = 0
     for i in range(count):
         words += units[i, COUNT]
-    for copy in range(used.shape[0]):
-        used[copy, 0] = copy
-    before, shard, copies = 0, 0, 0
+    before, shard, shared = 0, 0, 0
     for i in range(count):
         own = units[i, COUNT]
         # A unit goes where its middle falls.
@@ -241,16 +255,28 @@ def deal(units, count, edges, offsets, touched, used, with_documents):
             edges[shard] = i
             shard += 1
         before += own
-        units[i, COPY] = -1
         document = units[i, DOCUMENT]
-        if with_documents and offsets[document + 1] - offsets[document] > PIECE:
-            units[i, COPY] = copies
-            touched[copies] = document
-            copies += 1
-            used[copies - 1, 0] = copies
+        is_long = documents.numbers.size and offsets[document + 1] - offsets[document] > PIECE
+        if is_long and documents.numbers[document] < 0:
+            documents.numbers[document] = shared
+            documents.shared[shared] = document
+            shared += 1
+    documents.shared[-1] = shared
     while shard <= SHARDS:
         edges[shard] = count
         shard += 1
+
+
+@inner
+def number_shared(copies, marks):
+    """Number the rows that several shards may touch; one thread does."""
+    shared = 0
+    for row in range(marks.size):
+        if marks[row] == SEVERAL:
+            copies.numbers[row] = shared
+            copies.shared[shared] = row
+            shared += 1
+    copies.shared[-1] = shared
 
 
 @inner
@@ -299,38 +325,28 @@ def empty_slots(slots, worker, marks):
 
 
 @inner
-def forget_touched(slots, worker, touched, begin, end):
-    """Make a worker's slots ready for another shard; the copies of the last one stay."""
-    for copy in range(begin, end):
-        slots[worker, touched[copy]] = SHARED
-
-
-@inner
-def train_shard(shard, round_, vectors, table, copies, moves, corpus, scratch, span, settings, peers):
-    """Train the units of a shard.
-
-    Args:
-        table, copies, moves: of document vectors.
-    """
+def train_shard(shard, worker, round_, vectors, documents, corpus, scratch, span, settings, peers, known, rate):
+    """Train the units of a shard."""
     word_bias, document_bias = np.float32(round_.biases[0]), np.float32(round_.biases[1])
-    pairs = scratch.anchors.size * scratch.targets.size
-    set_concentration(scratch.kappas, scratch.biases, 0, pairs, np.float32(settings.concentration), word_bias)
+    set_concentration(scratch, np.float32(settings.concentration), word_bias)
     units, sums = round_.units, round_.sums[shard]
+    table, copies = documents.table, documents.rows[worker]
     for i in range(round_.edges[shard], round_.edges[shard + 1]):
         number, document, start, count = units[i, NUMBER], units[i, DOCUMENT], units[i, START], units[i, COUNT]
-        first, last, copy = units[i, FIRST], units[i, LAST], units[i, COPY]
+        first, last = units[i, FIRST], units[i, LAST]
         sums[TOKENS] += units[i, RAW]
         sums[WORDS] += last - first
+        long = documents.numbers.size and documents.numbers[document] >= 0
         row = row_address(table, document)
-        if copy >= 0:
-            row = row_address(copies, copy)
+        if long:
+            row = row_address(copies, 0)
             store_scaled(table, document, np.float32(1.0), row, table.shape[1])
         kept = round_.kept[start : start + count]
         random, alpha = unit_random(span.sample_key, number), alpha_at(span, span.first + i)
         unit = Unit(kept, count, first, last, random, alpha, row, word_bias, document_bias)
         steps = train_unit(unit, corpus, vectors, scratch, sums, peers, settings)
-        if copy >= 0:
-            moves[copy] = steps
+        if long:
+            add_learned(documents, document, row, steps, known, rate)
 
 
 # --- merging ----------------------------------------------------------------------------------------------------------
@@ -343,67 +359,56 @@ def way_gone(steps, rate, known):
 
 
 @inner
-def is_ours(number, part, parts):
-    """Whether a row belongs to this one of at most 64 parts."""
-    return ((number & 63) * parts) >> 6 == part
+def add_learned(copies, row, copy, steps, known, rate):
+    """Add what a copy of a row has learned in some steps to what others have."""
+    number, stride = np.int64(copies.numbers[row]), copies.table.shape[1]
+    looks = 0
+    while swap(copies.locks, number, 1):
+        looks += 1
+        if looks > SPINS:
+            _give_way()
+    square = add_whole(copy, row_address(copies.table, row), copies.learned, number, copies.unit, stride)
+    is_finite = square < np.float32(np.inf)
+    copies.steps[number] += steps
+    copies.gone[number] += np.int64(way_gone(steps, rate, known) / (rate * SHARE)) if is_finite else DIVERGED
+    set_to(copies.locks, number, 0)
 
 
 @inner
-def merge_copies(copies, part, parts, rate, known, settles):
-    """Bring the copies of S shards back to the table, one of `parts` parts of the rows.
+def add_copies(copies, shard, worker, known, rate):
+    """Add what the copies of a shard have learned to what others have, and forget the copies."""
+    touched, moves, rows, table = copies.touched[worker], copies.moves[worker], copies.rows[worker], copies.table
+    used, stride = copies.used[shard, 0], table.shape[1]
+    for copy in range(used):
+        ahead = np.int64(touched[min(copy + ADDED_AHEAD, used - 1)])
+        prefetch(row_address(table, ahead), stride)
+        prefetch(row_address(copies.learned, np.int64(copies.numbers[ahead])), stride)
+        row = np.int64(touched[copy])
+        copies.slots[worker, row] = SHARED
+        if moves[copy]:
+            add_learned(copies, row, row_address(rows, copy), moves[copy], known, rate)
 
-    A row x of which m shards hold copies x_i moves to x + w * sum(x_i - x), and back to the sphere. Where the copies
+
+@inner
+def merge_copies(copies, worker, workers, known, rate):
+    """Bring what all copies have learned to the table: one worker's part of the shared rows.
+
+    A row x of which shards had copies x_i moves to x + w * sum(x_i - x), and back to the sphere. Where the copies
     took few steps, their sum is what one shard after the other would have done: w = 1. Where they took many, each came
     to rest by itself, and the sum would overshoot. After n_i steps a copy has gone the share 1 - exp(-rate n_i) of the
     way to where it comes to rest, and all of them in turn would have gone 1 - exp(-rate sum(n_i)): w is the latter over
-    the sum of the former. Sums run in the order of the shards, so `parts` changes nothing.
-
-    Args:
-        settles: also a row with one copy; otherwise it is copied back.
+    the sum of the former.
     """
-    table, touched, moves, rows, used = copies.table, copies.touched, copies.moves, copies.rows, copies.used
-    home, following, sums = copies.home, copies.following, copies.sums
-    shards = used.shape[0]
-    room = touched.size // max(shards, 1)
-    stride = table.shape[1]
-    one = np.float32(1.0)
-    for steps in range(known.size):
-        known[steps] = -math.expm1(-rate * steps)
-    # Backwards, so that each chain runs forwards.
-    for shard in range(shards - 1, -1, -1):
-        for copy in range(shard * room, used[shard, 0]):
-            row = np.int64(touched[copy])
-            if is_ours(row, part, parts):
-                following[copy] = home[row]
-                home[row] = copy
-    for shard in range(shards):
-        stop = used[shard, 0]
-        for copy in range(shard * room, stop):
-            ahead = min(copy + MERGED_AHEAD, stop - 1)
-            if is_ours(np.int64(touched[ahead]), part, parts) and home[touched[ahead]] == ahead:
-                prefetch(row_address(table, np.int64(touched[ahead])), stride)
-                while ahead >= 0:
-                    prefetch(row_address(rows, ahead), stride)
-                    ahead = np.int64(following[ahead])
-            row = np.int64(touched[copy])
-            if not is_ours(row, part, parts) or home[row] != copy:
-                continue
-            home[row] = -1
-            address = row_address(table, row)
-            if following[copy] < 0 and not settles:
-                store_scaled(rows, copy, one, address, stride)
-                continue
-            steps, gone = 0, 0.0
-            sums[part] = 0
-            other = np.int64(copy)
-            while other >= 0:
-                add_difference(row_address(rows, other), address, sums, part, stride)
-                steps += moves[other]
-                gone += way_gone(moves[other], rate, known)
-                other = np.int64(following[other])
-            weight = way_gone(steps, rate, known) / gone if gone > 0 else 1.0
-            square = blend_rows(address, one, np.float32(weight), sums, part, stride)
-            store_scaled(sums, part, one / np.float32(math.sqrt(square)), address, stride)
+    steps, gone, sums, stride = copies.steps, copies.gone, copies.sums, copies.table.shape[1]
+    shared = np.int64(copies.shared[-1])
+    for number in range(shared * worker // workers, shared * (worker + 1) // workers):
+        if steps[number]:
+            address = row_address(copies.table, np.int64(copies.shared[number]))
+            weight = way_gone(steps[number], rate, known) / (gone[number] * (rate * SHARE))
+            weight = np.float32(weight) * copies.unit if gone[number] >= 0 else np.float32(np.nan)
+            square = take_whole(address, weight, copies.learned, number, sums, worker, stride)
+            store_scaled(sums, worker, np.float32(1.0) / np.float32(math.sqrt(square)), address, stride)
+            steps[number] = gone[number] = 0
 
 
 # --- the loops --------------------------------------------------------------------------------------------------------
@@ -432,6 +437,16 @@ def end_round(sums, totals, biases, bias_rate):
     )  # fmt: skip
 
 
+@inner
+def overlay(copies, shard, worker):
+    """A table as a shard sees it, which has no copies yet."""
+    copies.used[shard, 0] = 0
+    return Overlay(
+        copies.table, copies.rows[worker], copies.moves[worker], copies.slots[worker], copies.touched[worker],
+        copies.used[shard], copies.touched.shape[1],
+    )  # fmt: skip
+
+
 @compiled
 def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, scratch, plan, settings, rate):
     """Train blocks as rounds, as one of several threads that all call this, until they are done or STOP is set.
@@ -439,47 +454,42 @@ def train_rounds(worker, workers, round_, inputs, contexts, documents, corpus, s
     A thread that failed would leave the others waiting: nothing in here raises, or allocates memory (see `_OPTIONS`).
     """
     cells, units, kept, edges, marks = round_.cells, round_.units, round_.kept, round_.edges, round_.marks
-    input_room, context_room = inputs.touched.size // SHARDS, contexts.touched.size // SHARDS
     for block in range(plan.edges.shape[0]):
         span = span_of(plan, block)
         read_units(units, kept, corpus, span, settings.window, worker, workers)
         if meet(cells, workers):
             count = span.last - span.first
-            deal(units, count, edges, corpus.offsets, documents.touched, documents.used, settings.documents)
+            deal(units, count, edges, corpus.offsets, documents)
             turn = np.int64(mix(span.sample_key + np.uint64(span.first)) >> np.uint64(32))
             mark_words(marks, round_.places, kept, units, edges, turn)
+            number_shared(inputs, round_.input_marks)
+            number_shared(contexts, marks)
             set_to(cells, NEXT, 0)
             part(cells)
         empty_slots(inputs.slots, worker, round_.input_marks)
         empty_slots(contexts.slots, worker, marks)
         last_word = marks.size & -PEERS if plan.peers else 0
+        settling, known = max(rate * span.alpha_first, LEAST_RATE), round_.known[worker]
+        for steps in range(known.size):
+            known[steps] = -math.expm1(-settling * steps)
         shard = add_to(cells, NEXT, 1)
         while shard < SHARDS:
-            first_input, first_context = shard * input_room, shard * context_room
-            inputs.used[shard, 0], contexts.used[shard, 0] = first_input, first_context
-            vectors = Vectors(
-                Overlay(
-                    inputs.table, inputs.rows, inputs.moves, inputs.slots[worker], inputs.touched, inputs.used[shard]
-                ),
-                Overlay(
-                    contexts.table, contexts.rows, contexts.moves, contexts.slots[worker], contexts.touched,
-                    contexts.used[shard],
-                ),
-            )  # fmt: skip
             train_shard(
-                shard, round_, vectors, documents.table, documents.rows, documents.moves, corpus, scratch, span,
-                settings, Peers(COMMON, last_word, shard, round_.places),
+                shard, worker, round_, Vectors(overlay(inputs, shard, worker), overlay(contexts, shard, worker)),
+                documents, corpus, scratch, span, settings, Peers(COMMON, last_word, shard, round_.places), known,
+                settling,
             )  # fmt: skip
-            forget_touched(inputs.slots, worker, inputs.touched, first_input, inputs.used[shard, 0])
-            forget_touched(contexts.slots, worker, contexts.touched, first_context, contexts.used[shard, 0])
+            add_copies(inputs, shard, worker, known, settling)
+            add_copies(contexts, shard, worker, known, settling)
             shard = add_to(cells, NEXT, 1)
         meet_and_part(cells, workers)
-        settling, known = rate * span.alpha_first, round_.known[worker]
-        merge_copies(inputs, worker, workers, settling, known, False)
-        merge_copies(contexts, worker, workers, settling, known, False)
-        merge_copies(documents, worker, workers, settling, known, True)
+        merge_copies(inputs, worker, workers, known, settling)
+        merge_copies(contexts, worker, workers, known, settling)
+        merge_copies(documents, worker, workers, known, settling)
         if meet(cells, workers):
             end_round(round_.sums, round_.totals, round_.biases, plan.bias_rate)
+            for number in range(documents.shared[-1]):
+                documents.numbers[documents.shared[number]] = -1
             set_to(cells, DONE, block + 1)
             set_to(cells, ENDED, look_at(cells, STOP))
             part(cells)
@@ -523,7 +533,7 @@ def train_freely(threads, cells, biases, places, sums, vectors, documents, corpu
     """Train blocks without locks, as one of several threads, until there are no more or STOP is set."""
     share = np.float32(0.0)
     bring_together(vectors.inputs, 0, share)
-    every_word, pairs = Peers(0, 0, 0, places), scratch.anchors.size * scratch.targets.size
+    every_word = Peers(0, 0, 0, places)
     block = add_to(cells, NEXT, 1)
     while block < plan.edges.shape[0]:
         span = span_of(plan, block)
@@ -533,7 +543,7 @@ def train_freely(threads, cells, biases, places, sums, vectors, documents, corpu
         for position in range(span.first, span.last):
             # The biases are what all threads have learned so far.
             word_bias, document_bias = np.float32(biases[0]), np.float32(biases[1])
-            set_concentration(scratch.kappas, scratch.biases, 0, pairs, np.float32(settings.concentration), word_bias)
+            set_concentration(scratch, np.float32(settings.concentration), word_bias)
             number = unit_at(span, position)
             document, count, first, last, tokens = read_unit(
                 number, corpus, span.sample_key, settings.window, scratch.kept

@@ -22,11 +22,14 @@ LANES = 16  # numbers handled at once: one AVX-512 register, two of AVX2, four o
 LINE = 64  # bytes of a cache line
 ANCHOR_TILE = 4
 TARGET_TILE = 3
+CELLS = LANES // ANCHOR_TILE  # of an anchor in a tile: its targets, and what is left of a quarter of a vector
 
 FLOAT = ir.FloatType()
 INT = ir.IntType(64)
+ZERO = ir.Constant(INT, 0)
 _VECTOR = ir.VectorType(FLOAT, LANES)
 _BYTE, _SHORT = ir.IntType(8), ir.IntType(32)
+_WHOLE = ir.VectorType(_SHORT, LANES)
 # NaN and infinity stay visible: no "nnan", no "ninf".
 FASTMATH = ("nsz", "arcp", "contract", "afn", "reassoc")
 
@@ -67,16 +70,12 @@ class Code:
 
     def over(self, count, step=LANES):
         """A loop over [0, count)."""
-        return cgutils.for_range_slice(self.builder, ir.Constant(INT, 0), count, ir.Constant(INT, step))
+        return cgutils.for_range_slice(self.builder, ZERO, count, ir.Constant(INT, step))
 
     def load(self, row, index, align=LINE):
-        return self.builder.load(self._lanes(row, index), align=align)
-
-    def store(self, vector, row, index, align=LINE):
-        self.builder.store(vector, self._lanes(row, index), align=align)
-
-    def _lanes(self, row, index):
-        return self.builder.bitcast(self.at(row, index), _VECTOR.as_pointer())
+        place = self.at(row, index)
+        kind = _VECTOR if place.type.pointee == FLOAT else _WHOLE
+        return self.builder.load(self.builder.bitcast(place, kind.as_pointer()), align=align)
 
     def constant(self, number):
         return ir.Constant(_VECTOR, [number] * LANES)
@@ -119,6 +118,42 @@ class Code:
         name = f"llvm.vector.reduce.fadd.v{LANES}f32"
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, [ir.Constant(FLOAT, 0.0), self.builder.load(slot)], fastmath=FASTMATH)
+
+    def folded(self, x, y, places, apart):
+        """Numbers at some places of x and y, counted through both, plus those `apart` places behind them."""
+        kind = ir.VectorType(_SHORT, len(places))
+        first, second = (
+            self.builder.shuffle_vector(x, y, ir.Constant(kind, [place + plus for place in places]))
+            for plus in (0, apart)
+        )
+        return self.builder.fadd(first, second)
+
+    def quarters(self, a, b, c, d):
+        """Four vectors folded into the quarters of one."""
+        left, right = (self.folded(x, y, [*range(8), *range(16, 24)], 8) for x, y in ((a, b), (c, d)))
+        return self.folded(left, right, [*range(4), *range(8, 12), *range(16, 20), *range(24, 28)], 4)
+
+    def columns(self, vectors):
+        """In each quarter, side by side, the sums over that quarter of up to four vectors."""
+        a, b, c, d = [*vectors, *vectors[-1:] * 3][:4]
+        starts = range(0, LANES, 4)
+        in_turn = [place for i in starts for place in (i, i + LANES, i + 1, i + LANES + 1)]
+        in_pairs = [place for i in starts for place in (i, i + 1, i + LANES, i + LANES + 1)]
+        return self.folded(self.folded(a, b, in_turn, 2), self.folded(c, d, in_turn, 2), in_pairs, 2)
+
+    def some(self, vector, places):
+        """The numbers at some places of a vector."""
+        kind = ir.VectorType(_SHORT, len(places))
+        return self.builder.shuffle_vector(vector, vector, ir.Constant(kind, list(places)))
+
+    def store(self, vector, row, index, align=LINE):
+        """Write a vector to places of a row from `index` on."""
+        self.builder.store(vector, self.builder.bitcast(self.at(row, index), vector.type.as_pointer()), align=align)
+
+    def store_over_quarters(self, vector, count, target):
+        """Write the first `count` sums over the four quarters of a vector."""
+        half = self.folded(vector, vector, range(8), 8)
+        self.store(self.some(self.folded(half, half, range(4), 4), range(count)), target, ZERO, align=4)
 
     def fetch(self, row, stride, *, for_writing):
         kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer()] + [_SHORT] * 3)
@@ -177,39 +212,41 @@ def prefetch(code, address, stride):
     code.fetch(code.pointer(address), stride, for_writing=False)
 
 
-def _scores(anchor_count, target_count):
+def _scores(anchor_count):
     @operation()
-    def scores(code, anchors, first_anchor, targets, first_target, scores, score_stride, stride):
-        """scores[a, t] = anchor a · target t, for one tile of both."""
+    def scores(code, anchors, first_anchor, targets, first_target, scores, tile, stride):
+        """The products of anchors and targets, for one tile of both: cells of tile number `tile`, see `cell_of`."""
         anchor_rows = code.rows_at(anchors, first_anchor, anchor_count)
-        target_rows = code.rows_at(targets, first_target, target_count)
-        sums = code.sums(anchor_count * target_count)
+        target_rows = code.rows_at(targets, first_target, TARGET_TILE)
+        sums = code.sums(anchor_count * TARGET_TILE)
         with code.over(stride) as (index, _):
             right = [code.load(row, index) for row in target_rows]
             for a, row in enumerate(anchor_rows):
                 left = code.load(row, index)
-                for t in range(target_count):
-                    code.accumulate(left, right[t], sums[a * target_count + t])
-        for a in range(anchor_count):
-            anchor = code.builder.add(first_anchor, ir.Constant(INT, a))
-            cell = code.builder.add(code.builder.mul(anchor, score_stride), first_target)
-            for t in range(target_count):
-                code.builder.store(code.sum_lanes(sums[a * target_count + t]), code.at(scores, cell, t))
+                for t in range(TARGET_TILE):
+                    code.accumulate(left, right[t], sums[a * TARGET_TILE + t])
+        cells = code.row(scores, tile, ir.Constant(INT, LANES))
+        sums = [code.builder.load(slot) for slot in sums]
+        if anchor_count == 1:
+            code.store_over_quarters(code.columns(sums), TARGET_TILE, cells)
+        else:
+            by_target = [code.quarters(*sums[t::TARGET_TILE]) for t in range(TARGET_TILE)]
+            # One vector, written and read as a whole: the weights need not wait until small parts are in the cache.
+            code.store(code.columns(by_target), cells, ZERO, align=4)
 
     return scores
 
 
-def _combine(rows, tile):
+def _combine(rows, tile, row_step, other_step):
     @operation()
-    def combine(code, own, first, keep, other, others, weights, own_step, other_step, new, squares, stride):
+    def combine(code, own, first, keep, other, tiles, weights, first_tile, tile_step, new, squares, stride):
         """Add weighted rows to `rows` rows at once, whole tiles of them, and note the squared norms of what results.
 
-        new[r] = keep[r] * own[r] + sum over o < others of weights[r * own_step + o * other_step] * other[o];
-        squares[r] = |new[r]|².
+        new[r] = keep[r] * own[r] + the sum over the rows o of all `tiles` tiles of others of weight[r, o] * other[o];
+        squares[r] = |new[r]|². Weights are cells of the tiles first_tile, first_tile + tile_step, ….
         """
         builder = code.builder
         places = [builder.add(first, ir.Constant(INT, r)) for r in range(rows)]
-        starts = [code.row(weights, place, own_step) for place in places]
         keeps = [code.splat_at(keep, place) for place in places]
         own_rows = code.rows_at(own, first, rows)
         new_rows = [code.row(new, place, stride) for place in places]
@@ -217,31 +254,57 @@ def _combine(rows, tile):
         with code.over(stride) as (index, _):
             for r in range(rows):
                 builder.store(builder.fmul(keeps[r], code.load(own_rows[r], index)), sums[r])
-            with code.over(others, tile) as (at, _):
-                numbers = [code.load(row, index) for row in code.rows_at(other, at, tile)]
-                cells = [builder.mul(builder.add(at, ir.Constant(INT, o)), other_step) for o in range(tile)]
-                spread = [[code.splat_at(start, cell) for cell in cells] for start in starts]
+            with code.over(tiles, 1) as (number, _):
+                others = code.rows_at(other, builder.mul(number, ir.Constant(INT, tile)), tile)
+                numbers = [code.load(row, index) for row in others]
+                at = builder.add(first_tile, builder.mul(number, tile_step))
+                cells = code.row(weights, at, ir.Constant(INT, LANES))
                 for r in range(rows):
                     total = builder.load(sums[r])
-                    for weight, number in zip(spread[r], numbers, strict=True):
+                    for o in range(tile):
+                        weight = code.splat_at(cells, ZERO, r * row_step + o * other_step)
                         # Rounded once where the processor can; never in another order.
-                        total = code.call("fmuladd", weight, number, total)
+                        total = code.call("fmuladd", weight, numbers[o], total)
                     builder.store(total, sums[r])
             for r in range(rows):
                 total = builder.load(sums[r])
                 code.store(total, new_rows[r], index)
                 code.accumulate(total, total, norms[r])
-        for r in range(rows):
-            builder.store(code.sum_lanes(norms[r]), code.at(squares, places[r]))
+        code.store_over_quarters(code.columns([builder.load(norm) for norm in norms]), rows, code.at(squares, first))
 
     return combine
 
 
 # A tile of anchors and a tile of targets; one anchor and a tile of targets.
-tile_scores, row_scores = _scores(ANCHOR_TILE, TARGET_TILE), _scores(1, TARGET_TILE)
+tile_scores, row_scores = _scores(ANCHOR_TILE), _scores(1)
 # Anchors step towards all targets, targets towards all anchors, one anchor towards all targets.
-combine_anchors, combine_targets = _combine(ANCHOR_TILE, TARGET_TILE), _combine(TARGET_TILE, ANCHOR_TILE)
-combine_row = _combine(1, TARGET_TILE)
+combine_anchors, combine_targets = (
+    _combine(ANCHOR_TILE, TARGET_TILE, CELLS, 1),
+    _combine(TARGET_TILE, ANCHOR_TILE, 1, CELLS),
+)
+combine_row = _combine(1, TARGET_TILE, CELLS, 1)
+
+
+def _remainders(rows, parts):
+    @operation()
+    def remainders(code, scores, weights, first_tile, tile_step, tiles, keep, first):
+        """keep[first + r] = 1 - the sum of weight * score over the cells of row r of all tiles."""
+        builder = code.builder
+        (total,) = code.sums(1)
+        with code.over(tiles, 1) as (number, _):
+            cell = builder.mul(builder.add(first_tile, builder.mul(number, tile_step)), ir.Constant(INT, LANES))
+            code.accumulate(code.load(scores, cell, align=4), code.load(weights, cell, align=4), total)
+        rest = ir.Constant(ir.VectorType(FLOAT, rows), [1.0] * rows)
+        for places in parts:
+            rest = builder.fsub(rest, code.some(builder.load(total), places))
+        code.store(rest, keep, first, align=4)
+
+    return remainders
+
+
+# What the steps of anchors leave of themselves, over all targets; and those of targets, over all anchors.
+keep_anchors = _remainders(ANCHOR_TILE, [range(t, LANES, CELLS) for t in range(TARGET_TILE)])
+keep_targets = _remainders(TARGET_TILE, [range(a * CELLS, a * CELLS + TARGET_TILE) for a in range(ANCHOR_TILE)])
 
 
 @operation()
@@ -294,13 +357,33 @@ def blend_rows(code, address, stay, along, new, row, stride):
     return code.sum_lanes(square)
 
 
-@operation()
-def add_difference(code, copy, start, total, row, stride):
-    """total[row] += (the row at `copy`) - (the row at `start`)."""
+@operation(types.float32)
+def add_whole(code, copy, start, total, row, unit, stride):
+    """total[row] += (the row at `copy`) - (the row at `start`), in whole `unit`s; returns the difference's square."""
     copy_row, start_row, total_row = code.pointer(copy), code.pointer(start), code.row(total, row, stride)
+    units = code.splat(code.builder.fdiv(ir.Constant(FLOAT, 1.0), unit))
+    (square,) = code.sums(1)
     with code.over(stride) as (index, _):
         learned = code.builder.fsub(code.load(copy_row, index), code.load(start_row, index))
-        code.store(code.builder.fadd(code.load(total_row, index), learned), total_row, index)
+        code.accumulate(learned, learned, square)
+        whole = code.builder.fptosi(code.call("nearbyint", code.builder.fmul(units, learned)), _WHOLE)
+        code.store(code.builder.add(code.load(total_row, index), whole), total_row, index)
+    return code.sum_lanes(square)
+
+
+@operation(types.float32)
+def take_whole(code, address, weight, total, total_row, new, row, stride):
+    """new[row] = the row at `address` + weight * total[total_row]; zeros the latter, returns the former's square."""
+    old_row, taken_row, new_row = code.pointer(address), code.row(total, total_row, stride), code.row(new, row, stride)
+    weights = code.splat(weight)
+    (square,) = code.sums(1)
+    with code.over(stride) as (index, _):
+        learned = code.builder.sitofp(code.load(taken_row, index), _VECTOR)
+        moved = code.builder.fadd(code.load(old_row, index), code.builder.fmul(weights, learned))
+        code.store(moved, new_row, index)
+        code.store(ir.Constant(_WHOLE, [0] * LANES), taken_row, index)
+        code.accumulate(moved, moved, square)
+    return code.sum_lanes(square)
 
 
 @operation(types.float32)
@@ -324,14 +407,14 @@ def triple_gram(code, word, negative, anchor, gram, stride):
         for slot, (i, j) in zip(sums, pairs, strict=True):
             code.accumulate(numbers[i], numbers[j], slot)
     for i, slot in enumerate(sums):
-        code.builder.store(code.sum_lanes(slot), code.at(gram, ir.Constant(INT, i)))
+        code.builder.store(code.sum_lanes(slot), code.at(gram, ZERO, i))
 
 
 @operation()
 def triple_step(code, word, negative, anchor, weights, stride):
     """u = w0 u + w1 v, n = w2 n + w3 v and v = w4 v + w5 (u - n), each from the old rows."""
     rows = [code.pointer(address) for address in (word, negative, anchor)]
-    spread = [code.splat_at(weights, ir.Constant(INT, i)) for i in range(6)]
+    spread = [code.splat_at(weights, ZERO, i) for i in range(6)]
     with code.over(stride) as (index, _):
         u, n, v = (code.load(row, index) for row in rows)
         others = v, v, code.minus(u, n)
