@@ -338,6 +338,19 @@ def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:
     return "\n".join(lines)
 
 
+# Settings that some code treats alike.
+USES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "kernel": ("objective", "batch", "deterministic", "documents"),  # decide which kernels a run needs
+        "text": ("epochs", "sample"),  # are chosen by the text where the user does not say
+        # A run that goes on may change them: training does not depend on them, or no more than between two machines.
+        "resume": ("threads", "smooth_rare_words"),
+        "update": ("epochs", "alpha", "threads", "seed", "device", "deterministic"),  # an update may choose them
+        # New documents are fitted by those that the model's words were trained with.
+        "infer": ("objective", "concentration", "margin", "negative", "step", "sample"),
+    }
+)
+
 TrainConfig.__doc__ = f"{cleandoc(TrainConfig.__doc__ or '')}\n{describe_settings()}\n"
 
 
