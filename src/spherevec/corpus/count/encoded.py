@@ -70,7 +70,8 @@ class EncodedCorpus:
         self.document_columns = read_tensors(table, memory_map=mapped) if table.is_file() else None
         self._rare = read_tensors(rare_words, memory_map=mapped) if rare_words.is_file() else None
         rare = folder / RARE_COUNTS
-        self.rare_counts = RareCounts.open(rare, memory_map=False) if rare.is_file() else RareCounts.of({})
+        kept = read_tensors(rare, memory_map=False) if rare.is_file() else None
+        self.rare_counts = RareCounts.of({}) if kept is None else RareCounts.of_tensors(kept)
         self.summary = CorpusSummary.from_dict(about["summary"])
         self.n_tokens: int = about["n_tokens"]
         self.n_documents: int = about["n_documents"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokeni
 from spherevec.corpus.tokenize.words import ELISION
 from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.files import SpillFile
-from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.storage.tensors import write_tensors
 from spherevec.storage.text_column import TextColumn
 from spherevec.terminal import times
 from spherevec.threads import in_order
@@ -265,13 +265,9 @@ class RareCounts:
         return cls(counted.at(kept), counts[kept])
 
     @classmethod
-    def open(cls, path: Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> RareCounts:
-        """Open a saved list without reading its words."""
-        tensors = read_tensors(path, memory_map=memory_map, opened=opened)
-        try:
-            return cls(TextColumn(tensors["offsets"], tensors["bytes"]), tensors["counts"])
-        except KeyError as error:
-            raise FormatError(f"{path}: holds no array {error}; copy it again") from None
+    def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> RareCounts:
+        """The counts of the arrays of a file, whose words are not read."""
+        return cls(TextColumn(tensors["offsets"], tensors["bytes"]), tensors["counts"])
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
