@@ -323,11 +323,7 @@ def default_min_count(tokens: int) -> int:
 
 
 def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """All settings under their headings, for docstrings.
-
-    Args:
-        names: other names for some of them.
-    """
+    """All settings under their headings, for docstrings; some of them by other `names`."""
     lines: list[str] = []
     for group in GROUPS:
         lines += ["", f"{group}:"]

@@ -181,10 +181,8 @@ class Stage(NamedTuple):
     given: list[Item]  # what to read, in their order
 
     def rows(self, columns: Mapping[str, NDArray[Any]], documents: int) -> list[int]:
-        """How many documents each piece has; all are the first one's where that is not known, nor asked for.
-
-        Args:
-            columns: of the table of documents.
+        """How many documents each piece has, by the columns of their table; all are the first one's where that is not
+        known, nor asked for.
         """
         there = [number for number, path in enumerate(self.paths) if path is not None]
         found, rows = columns.get("sources.rows", np.zeros(0)).tolist(), [0] * len(self.paths)

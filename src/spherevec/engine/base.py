@@ -159,10 +159,8 @@ class Backend(Protocol):
         """
 
     def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
-        """What documents are fitted with to the words as they are now; None where the objective has no use for it.
-
-        Args:
-            counts: (V,) of the words.
+        """What documents are fitted with to the words, which have `counts` (V,); None where the objective has no use
+        for it.
         """
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:

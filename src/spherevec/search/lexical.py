@@ -38,11 +38,7 @@ class Match(NamedTuple):
 
 
 class LexicalIndex:
-    """Finds documents by the words that they share with a query.
-
-    Args:
-        terms: which words each document holds.
-    """
+    """Finds documents by the words that they share with a query."""
 
     def __init__(self, terms: DocumentTerms) -> None:
         self._terms = terms

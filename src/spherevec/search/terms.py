@@ -39,11 +39,7 @@ _PAIR = np.dtype([("word", "<i4"), ("row", "<i4"), ("often", "u1")])
 
 
 class DocumentTerms:
-    """The words of documents, from both sides.
-
-    Args:
-        tensors: the arrays of the file, described above.
-    """
+    """The words of documents, from both sides, made of the arrays of the file."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         for name, kind in _TYPES.items():

@@ -260,11 +260,7 @@ def unnamed_file(folder: Path, size: int) -> Iterator[IO[bytes]]:
 
 
 class SpillFile:
-    """A file that grows and is removed on leaving the context; any thread may write, and read what is written.
-
-    Args:
-        kind: the class of the error where it cannot be written.
-    """
+    """A file that grows and is removed on leaving the context; any thread may write, and read what is written."""
 
     def __init__(self, path: Path, kind: type[SpherevecError] = SpherevecError) -> None:
         self.path, self._kind, self._lock = path, kind, threading.Lock()

@@ -35,11 +35,7 @@ class Branch(NamedTuple):
 
 
 class TopicTree:
-    """The topics as a tree: it prints and draws as one, and iterates over its branches from top to bottom.
-
-    Args:
-        topics: the finest level.
-    """
+    """The finest topics as a tree: it prints and draws as one, and iterates over its branches from top to bottom."""
 
     def __init__(self, topics: Topics) -> None:
         self.topics = topics

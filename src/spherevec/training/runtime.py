@@ -38,11 +38,7 @@ _CODE = "import sys; sys.path.append(sys.argv[1]); from spherevec.training.runti
 
 
 class Runtime:
-    """This process; `spherevec.distributed` has another one for several machines. The run is the same.
-
-    Args:
-        workdir: where document vectors are kept that would not fit into memory.
-    """
+    """This process; `spherevec.distributed` has another one for several machines. The run is the same."""
 
     def __init__(self, workdir: str | Path | None = None) -> None:
         self._workdir = workdir

@@ -255,8 +255,7 @@ def add_phrases(
 ) -> tuple[Vocabulary, int, int]:
     """Write blocks with marks of punctuation, find their phrases, and write the text with them.
 
-    Returns:
-        The vocabulary with the phrases, and how many words and documents were written.
+    Returns the vocabulary with the phrases, and how many words and documents were written.
     """
     n_tokens, n_documents = write_numbers(folder, blocks, MARKED, MARKED_OFFSETS)
     try:
@@ -305,12 +304,7 @@ class Part(NamedTuple):
 
 
 def rewrite(parts: Sequence[Part], vocabulary: Vocabulary, folder: Path) -> EncodedCorpus:
-    """Documents of one or several corpora as one corpus in the words of `vocabulary`, whose counts stay as they are.
-
-    Args:
-        parts: what to take; one at least.
-        folder: where to put the corpus; new or empty.
-    """
+    """Documents of one or several corpora as one corpus in the words of `vocabulary`, whose counts stay as they are."""
     from spherevec.corpus.count.word_table import in_words_of
 
     folder.mkdir(parents=True, exist_ok=True)

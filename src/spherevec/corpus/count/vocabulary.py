@@ -251,11 +251,7 @@ class RareCounts:
 
     @classmethod
     def left_out(cls, counted: CountedWords, numbers: NDArray[np.int32], most: int = MOST_WORDS) -> RareCounts:
-        """The words of a counted text that were given no number.
-
-        Args:
-            numbers: (distinct words,) -1 for those left out.
-        """
+        """The words of a counted text whose numbers (distinct words,) are -1."""
         counts = counted.counts
         places = np.flatnonzero((numbers < 0) & (counts > 0))
         if len(places) > most:

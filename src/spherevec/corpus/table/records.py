@@ -46,12 +46,7 @@ class Row(NamedTuple):
 
 
 class RecordBuilder(ExitStack):
-    """Takes documents one by one, or lines of text by the block, and writes their table.
-
-    Args:
-        folder: where columns are spilled.
-        options: say what to keep.
-    """
+    """Takes documents one by one, or lines of text by the block, spills columns to a folder, and writes their table."""
 
     def __init__(self, folder: Path, options: ReadOptions) -> None:
         super().__init__()
@@ -125,11 +120,7 @@ class RecordBuilder(ExitStack):
         self._n_rows += len(ends)
 
     def write(self, path: Path) -> tuple[list[str], list[str]]:
-        """Write the table; ids that occur twice are refused.
-
-        Returns:
-            The kept fields with their kinds, and what looks wrong with them.
-        """
+        """Write the table; returns the kept fields with their kinds, and what looks wrong with them."""
         from spherevec.storage.tensors import write_tensors
 
         self._finish_adding()
