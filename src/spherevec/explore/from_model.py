@@ -289,5 +289,5 @@ def _facts(model: Model) -> list[tuple[str, str]]:
     about = model.describe()
     numbers = [("Documents", "documents"), ("Words", "words"), ("Tokens", "tokens"), ("Dimension", "vector_size")]
     facts = [(shown, f"{about[name]:,}") for shown, name in numbers if about[name] is not None]
-    made = [("Made", model.created)] if model.created is not None else []
-    return [*facts, ("Tokenizer", str(model.tokenizer)), *made, ("With", f"spherevec {model.version}")]
+    made = ("Made", model.created), ("With", f"spherevec {model.version}")
+    return [*facts, ("Tokenizer", str(model.tokenizer)), *made]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.options import KINDS, ROLES, KeptField
+from spherevec.corpus.read.options import KINDS, ROLES, KeptField, listed
 from spherevec.corpus.table.field_types import MISSING_DATE, as_microseconds, as_number, iso_date
 from spherevec.corpus.table.records import (
     TABLE_ROLES,
@@ -32,7 +32,6 @@ from spherevec.storage.text_column import TextColumn, Texts
 Rows = NDArray[np.int64]
 
 TITLE_LENGTH = 80
-_NAMES_SHOWN = 20
 _MANY_ROWS = 1000
 _TOO_LONG = 10**1000  # Python itself writes no number of over 4,300 digits
 _PERIODS = {4: "Y", 6: "Y", 7: "M", 10: "D"}  # by the length of a date: 2024, 2024.0, 2024-11, 2024-11-30
@@ -405,9 +404,8 @@ class DocumentTable:
 
     def _field(self, name: str) -> _Column:
         if not isinstance(name, str) or name not in self._fields:
-            there = [*self._fields][:_NAMES_SHOWN]
-            listed = ", ".join(f"{one!r:.60}" for one in there) or "none: train with keep=NAMES"
-            raise ConfigError(f"no field {name!r:.60} was kept; there are {listed}")
+            there = listed([*self._fields]) if self._fields else "none: train with keep=NAMES"
+            raise ConfigError(f"no field {name!r:.60} was kept; there are {there}")
         return self._fields[name]
 
     def _check_column(self, column: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> None:
