@@ -212,13 +212,7 @@ class OneByOne:
 class DocumentFit(Protocol):
     """Fits new documents to input vectors that stay fixed."""
 
-    def fit(
-        self,
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        start: Floats,
-        plan: FitPlan,
-    ) -> Floats:
+    def fit(self, ids: NDArray[np.int32], offsets: NDArray[np.int64], start: Floats, plan: FitPlan) -> Floats:
         """The vectors (N, dim) of documents that have the words ids[offsets[d]:offsets[d + 1]].
 
         Args:

@@ -219,10 +219,7 @@ def _by_size(
     topic_of = place[components.topic_of]
     used = topic_of >= 0
     kept = replace(
-        components,
-        directions=components.directions[used],
-        weights=components.weights[used],
-        topic_of=topic_of[used],
+        components, directions=components.directions[used], weights=components.weights[used], topic_of=topic_of[used]
     )
     groupings = []
     for group_of in above:
