@@ -194,9 +194,11 @@ def _open_table(data: bytes, folder: Path) -> None:
 
 
 def _terms() -> list[bytes]:
+    from spherevec.storage.tensors import write_tensors
+
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "t"
-        _some_terms().save(path)
+        write_tensors(path, _some_terms().tensors)
         return [path.read_bytes()]
 
 
