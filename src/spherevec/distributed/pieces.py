@@ -35,25 +35,16 @@ LEAST_PART = 1 << 18  # bytes: a smaller one is not worth its own reading
 
 @dataclass(frozen=True)
 class Piece:
-    """A file, or a range of its bytes (of its row groups, of Parquet).
+    """A file, or a range of its bytes (of its row groups, of Parquet)."""
 
-    Attributes:
-        place: a path or an address that fsspec understands.
-        name: what its documents are called.
-        whole: it is one document.
-        size: bytes, about.
-        start, stop: the range; None for the whole file.
-        marked: the file was found to be UTF-8, which a copy of the range says by a byte order mark.
-    """
-
-    place: str
-    name: str
+    place: str  # a path or an address that fsspec understands
+    name: str  # what its documents are called
     format: Format
-    whole: bool
-    size: int
-    start: int | None = None
+    whole: bool  # it is one document
+    size: int  # bytes, about
+    start: int | None = None  # of the range; None for the whole file
     stop: int | None = None
-    marked: bool = False
+    marked: bool = False  # the file was found to be UTF-8, which a copy of the range says by a byte order mark
 
 
 def find_parts(

@@ -14,20 +14,14 @@ from spherevec.sphere import Floats
 
 @dataclass(frozen=True)
 class Field:
-    """One kept column of the table of documents.
+    """One kept column of the table of documents."""
 
-    Attributes:
-        name: what people call it.
-        kind: "category" (values are codes into `labels`, -1 for none), "number", "date" (seconds since 1970, UTC) or
-            "text" (a list of strings, shown and not filtered).
-        values: one value a document; NaN is a missing number or date.
-        labels: the categories.
-    """
-
-    name: str
+    name: str  # what people call it
+    # "category" (values are codes into `labels`, -1 for none), "number", "date" (seconds since 1970, UTC) or "text" (a
+    # list of strings, shown and not filtered)
     kind: str
-    values: NDArray[Any] | Sequence[str]
-    labels: Sequence[str] = ()
+    values: NDArray[Any] | Sequence[str]  # one value a document; NaN is a missing number or date
+    labels: Sequence[str] = ()  # the categories
 
 
 @dataclass(frozen=True)
@@ -45,31 +39,21 @@ class PageTopic:
 
 @dataclass(frozen=True)
 class Fit:
-    """How the model fits new documents to its words, for the browser to do the same.
+    """How the model fits new documents to its words, for the browser to do the same."""
 
-    Attributes:
-        objective: "vmf", "hinge" or "joint".
-        weights: what each embedded word says of its document; its keep probability where the model has no weights.
-        moments: (dim + 1, dim) covariance and mean of negative samples; (0, dim) where the model has no weights.
-        by_length: how the exponents of counts and weights change with a document's length; see `spherevec.engine.fit`.
-        negatives: (m, dim) input vectors of words sampled as training samples negatives, where it has none.
-        alpha, epochs, least_steps: how far a pass goes and how many there are; the schedule of learning rates.
-        concentration, bias: of the von Mises–Fisher likelihood; margin: of the hinges.
-        negative: negative samples of one step.
-    """
-
-    objective: str
-    weights: Floats
-    moments: Floats
-    negatives: Floats
+    objective: str  # "vmf", "hinge" or "joint"
+    weights: Floats  # what each embedded word says of its document; its keep probability where the model has no weights
+    moments: Floats  # (dim + 1, dim) covariance and mean of negative samples; (0, dim) where the model has no weights
+    negatives: Floats  # (m, dim) input vectors of words sampled as training samples negatives, where it has none
+    # How the exponents of counts and weights change with a document's length; see `spherevec.engine.fit`
     by_length: Sequence[float]
-    alpha: float
-    epochs: int
+    alpha: float  # how far a pass goes; the schedule of learning rates
+    epochs: int  # passes
     least_steps: int
-    concentration: float
+    concentration: float  # of the von Mises–Fisher likelihood, as the bias
     bias: float
-    margin: float
-    negative: int
+    margin: float  # of the hinges
+    negative: int  # negative samples of one step
 
 
 @dataclass(frozen=True)
