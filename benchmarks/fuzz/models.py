@@ -244,9 +244,9 @@ def _open_rare(data: bytes, folder: Path) -> None:
 
 
 def _use_rare(rare: Any) -> None:
-    rare.count("heron")
-    merged = rare.merged({"heron": 1, "new": 3}, without=["egret"])
-    assert merged.count("new") >= 3 and merged.count("egret") == 0
+    rare.words.find("heron")
+    merged = rare.merged({"heron": 1, "new": 3}, without=["egret"]).as_dict()
+    assert merged["new"] >= 3 and "egret" not in merged
 
 
 # --- checkpoints ------------------------------------------------------------------------------------------------------

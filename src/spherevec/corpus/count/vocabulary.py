@@ -168,10 +168,6 @@ class Vocabulary:
         """
         return np.fromiter((self.word_to_id.get(word, -1) for word in words), np.int32, len(words))
 
-    def index(self, word: str) -> int:
-        """The id of `word`; `KeyError` where the vocabulary does not hold it."""
-        return self.word_to_id[word]
-
 
 def choose_words(
     counted: CountedWords, min_count: int, max_vocab: int | None
@@ -233,9 +229,8 @@ MOST_WORDS = 250_000  # some 4 MB
 class RareCounts:
     """Distinct words and how often each occurred, the most frequent first, equal counts by spelling.
 
-    >>> rare = RareCounts.of({"heron": 2, "egret": 4})
-    >>> rare.count("heron"), rare.count("stork"), list(rare.words)
-    (2, 0, ['egret', 'heron'])
+    >>> RareCounts.of({"heron": 2, "egret": 4}).as_dict()
+    {'egret': 4, 'heron': 2}
     """
 
     def __init__(self, words: TextColumn, counts: NDArray[np.int64]) -> None:
@@ -275,11 +270,6 @@ class RareCounts:
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def count(self, word: str) -> int:
-        """How often a word occurred; 0 where it is not known."""
-        row = self.words.find(word)
-        return 0 if row is None else int(self.counts[row])
 
     def as_dict(self) -> dict[str, int]:
         return dict(zip(self.words, self.counts.tolist(), strict=True))

@@ -7,7 +7,7 @@ stand in for them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -109,18 +109,6 @@ class Tokenizer:
         if any(token.after_break for token in tokens[1:]):
             return ""
         return " ".join(token.word for token in tokens)
-
-    def lookup(self, query: str, vocabulary: Container[str]) -> str | None:
-        """The entry of the vocabulary that a query means: as it stands, or else in the text's own spelling.
-
-        Example:
-            >>> tokenizer_of("words").lookup("HIV", {"hiv", "aids"})
-            'hiv'
-        """
-        if query in vocabulary:
-            return query
-        spelled = self.normalise_word(query)
-        return spelled if spelled and spelled in vocabulary else None
 
     def description(self) -> dict[str, Any]:
         """What the model stores, ready for JSON."""
