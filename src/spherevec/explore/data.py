@@ -26,15 +26,12 @@ class Field:
 
 @dataclass(frozen=True)
 class PageTopic:
-    """A topic as the page shows it: its name, its words, most typical first, and how many documents it has.
-
-    `parent` is the row of its broad topic in `PageData.parents`, -1 for none.
-    """
+    """A topic as the page shows it."""
 
     name: str
-    words: Sequence[str]
-    size: int
-    parent: int = -1
+    words: Sequence[str]  # most typical first
+    size: int  # documents
+    parent: int = -1  # the row of its broad topic in `PageData.parents`, -1 for none
 
 
 @dataclass(frozen=True)
@@ -58,45 +55,28 @@ class Fit:
 
 @dataclass(frozen=True)
 class PageData:
-    """All that a page holds. N documents, W words, K topics; a page without one of these still works.
+    """All that a page holds. N documents, W words, K topics; a page without one of these still works."""
 
-    Attributes:
-        title: of the page.
-        doc_places: (N, 3) unit rows; doc_vectors: (N, dim).
-        doc_topics: (N,) number of each document's topic, -1 for none.
-        ids, titles, snippets: of the documents, or None where they were not kept.
-        fields: the kept columns.
-        topics, topic_places (K, 3), topic_vectors (K, dim): the largest topic first.
-        parents: broad topics, the largest first; empty where topics have one level.
-        words: names of the words to search with, most frequent first; word_vectors: (W, dim) input vectors.
-        word_counts: (W,) or None.
-        place_names: rows of `words` that lie on the map, most telling first; word_places: (their number, 3).
-        tokenizer: how the page splits a typed sentence, see `spherevec.explore.from_model.description`.
-        fit: how sentences are placed; None to switch that off.
-        vocabulary: how many words the model has.
-        model_facts, settings: what the page says about the model, as names and values.
-    """
-
-    title: str
-    doc_places: Floats
-    doc_vectors: Floats
-    doc_topics: NDArray[np.int32]
-    ids: Sequence[str] | None
+    title: str  # of the page
+    doc_places: Floats  # (N, 3) unit rows
+    doc_vectors: Floats  # (N, dim)
+    doc_topics: NDArray[np.int32]  # (N,) number of each document's topic, -1 for none
+    ids: Sequence[str] | None  # of the documents, or None where they were not kept, as titles and snippets
     titles: Sequence[str] | None
     snippets: Sequence[str] | None
-    fields: Sequence[Field]
-    topics: Sequence[PageTopic]
-    topic_places: Floats
-    topic_vectors: Floats
-    words: Sequence[str]
-    word_vectors: Floats
-    word_counts: NDArray[np.int64] | None
-    place_names: NDArray[np.int32]
-    word_places: Floats
-    tokenizer: Mapping[str, Any]
-    fit: Fit | None
-    vocabulary: int
-    model_facts: Sequence[tuple[str, str]] = ()
+    fields: Sequence[Field]  # the kept columns
+    topics: Sequence[PageTopic]  # the largest first
+    topic_places: Floats  # (K, 3)
+    topic_vectors: Floats  # (K, dim)
+    words: Sequence[str]  # names of the words to search with, most frequent first
+    word_vectors: Floats  # (W, dim) input vectors
+    word_counts: NDArray[np.int64] | None  # (W,)
+    place_names: NDArray[np.int32]  # rows of `words` that lie on the map, most telling first
+    word_places: Floats  # (their number, 3)
+    tokenizer: Mapping[str, Any]  # how the page splits a typed sentence, see `spherevec.explore.from_model.description`
+    fit: Fit | None  # how sentences are placed; None to switch that off
+    vocabulary: int  # how many words the model has
+    model_facts: Sequence[tuple[str, str]] = ()  # what the page says about the model, as names and values
     settings: Sequence[tuple[str, str]] = ()
-    parents: Sequence[PageTopic] = ()
+    parents: Sequence[PageTopic] = ()  # broad topics, the largest first; empty where topics have one level
     generator: str = "spherevec"

@@ -27,22 +27,17 @@ _BETWEEN_WHITE_SPACE = re.compile(r"[^ \t\n\r\f\v]+")
 class Tokenizer:
     """How text becomes words; made by `tokenizer_of` from what a user says.
 
-    Attributes:
-        name: "words-0.2", "whitespace", "function" (one of the user's), or "tokens" (documents that came as lists of
-            words).
-        options: of "words-0.2"; None for all others.
-        function: the user's, as long as the process lives; it is not stored.
-        function_name: what it was called.
-
     Example:
         >>> tokenizer_of("words").words("COVID-19 isn't C++")
         ['covid-19', "isn't", 'c++']
     """
 
+    # "words-0.2", "whitespace", "function" (one of the user's), or "tokens" (documents that came as lists of words)
     name: str
-    options: TokenizerOptions | None = None
+    options: TokenizerOptions | None = None  # of "words-0.2"; None for all others
+    # The user's, as long as the process lives; it is not stored
     function: Function | None = field(default=None, compare=False, repr=False)
-    function_name: str | None = None
+    function_name: str | None = None  # what it was called
 
     def __post_init__(self) -> None:
         if self.options is not None and self.options.unspaced == "auto":
