@@ -21,7 +21,7 @@ from spherevec.corpus.table.records import (
     column_arrays,
     joined_columns,
     plain_cell,
-    schema_array,
+    table_of,
     take_rows,
     text_arrays,
 )
@@ -255,10 +255,8 @@ class DocumentTable:
     @classmethod
     def of_ids(cls, ids: Sequence[str] | None, n_rows: int) -> DocumentTable:
         """A table of ids alone; None where documents are known by their positions."""
-        if ids is None:
-            return cls({"schema": schema_array(n_rows, [])})
-        column = {f"0.{part}": array for part, array in text_arrays(TextColumn.of(ids)).items()}
-        return cls({"schema": schema_array(n_rows, [{"role": "id", "name": "id", "kind": "text"}]), **column})
+        columns = [] if ids is None else [("id", "id", "text", text_arrays(TextColumn.of(ids)))]
+        return cls(table_of(n_rows, columns))
 
     def save(self, path: str | Path) -> None:
         """Write the table as one safetensors file."""
@@ -447,15 +445,12 @@ def _joined(parts: Sequence[tuple[DocumentTable, Rows]], other_ids: Sequence[str
         for name, kind in table.fields.items():
             kinds.setdefault(name, set()).add(kind)
     keep = [KeptField(name, kinds[name].pop() if len(kinds[name]) == 1 else "text") for name in kinds]
-    tensors = joined_columns([(len(rows), take_rows(table.tensors, rows)) for table, rows in parts], keep)
+    ids: TextColumn | None = None
     if other_ids is not None or any(table.named for table, _ in parts):
         own = (table.ids[int(row)] for table, rows in parts for row in rows)
         ids = TextColumn.of(own if other_ids is None else other_ids)
         twins = ids.first_duplicate()
         if twins:
             raise ConfigError(f"{ids[twins[1]]!r:.60} is the id of two documents; ids must be unique")
-        schema = _schema(tensors)
-        tensors |= {f"{len(schema['columns'])}.{part}": array for part, array in text_arrays(ids).items()}
-        id_column = {"role": "id", "name": "id", "kind": "text"}
-        tensors["schema"] = schema_array(schema["rows"], [*schema["columns"], id_column])
-    return DocumentTable(tensors)
+    taken = [(len(rows), take_rows(table.tensors, rows)) for table, rows in parts]
+    return DocumentTable(joined_columns(taken, keep, ids))
