@@ -52,10 +52,8 @@ def find_parts(
 ) -> list[list[Piece]] | None:
     """The parts of a source, a number that `workers` divides; None where this process had better read it.
 
-    That is so for standard input, for Python objects, and for texts that are small.
-
-    Args:
-        small: workers read small texts, too, and what they cannot read is refused.
+    That is so for standard input, for Python objects, and for texts that are `small`, unless workers read these, too;
+    then what they cannot read is refused.
     """
     remote_list = isinstance(source, list | tuple) and all(isinstance(one, str) and "://" in one for one in source)
     addresses = [os.fspath(path) for path in (source if remote_list else paths_of(source)) or ()]

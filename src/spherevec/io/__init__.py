@@ -160,8 +160,7 @@ def export_model(
 def import_vectors(path: str | Path, format: str | None = None) -> tuple[KeyedVectors, Changes]:
     """Read vectors of another program and scale them to length 1; also returns what was changed.
 
-    Args:
-        format: one of `FORMATS` that can be read; None looks at the file.
+    The format is one of `FORMATS` that can be read, None to look at the file.
     """
     name = _guess(path) if format is None else format
     known = _known(name, [name for name, known in FORMATS.items() if known.read is not None], "read")

@@ -331,11 +331,7 @@ def _check_finite(highest: NDArray[np.floating[Any]], queries: Float32, vectors:
 
 
 def check_finite(vectors: NDArray[np.floating[Any]], start: int = 0) -> None:
-    """Raise `FormatError` where a row (n, d) holds NaN or infinity.
-
-    Args:
-        start: the number of the first row, for the message.
-    """
+    """Raise `FormatError` where a row (n, d) holds NaN or infinity; the first row has the number `start`."""
     for low in range(0, len(vectors), _ROWS_CHECKED):
         finite = np.isfinite(vectors[low : low + _ROWS_CHECKED]).all(axis=1)
         if finite.all():

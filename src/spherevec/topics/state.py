@@ -82,8 +82,7 @@ class TopicState:
     def with_more_topics(self, components: Components, count: int, beside: int | None = None) -> TopicState:
         """The state with topics behind the others, of new components.
 
-        Args:
-            beside: the position of the topic whose broader topics they belong to; None makes each one of its own.
+        They belong to the broader topics of the topic at the position `beside`; None makes each one of its own.
         """
 
         def more(numbers: list[int]) -> list[int]:

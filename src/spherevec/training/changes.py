@@ -56,8 +56,7 @@ def add_words(
 ) -> VocabularyUpdate:
     """Let words join that occur often enough in the old and the new text together, the most frequent first.
 
-    Args:
-        counts: (n,) occurrences of each of `words`, the distinct words of the new text, in it.
+    The new text has the distinct `words`, with `counts` (n,).
     """
     position, rare_before = model.words.key_to_index, model.rare_counts or RareCounts.of({})
     rare = rare_before.as_dict()

@@ -235,11 +235,9 @@ class _CountedText:
         return ids, ends
 
     def numbered(self, numbers: Ids, rare: RareWords, *, marks: bool, threads: int) -> Iterator[tuple[Ids, Ends]]:
-        """The blocks in the order of the text, with their final ids.
+        """The blocks in the order of the text, with their final ids, and perhaps the marks of punctuation.
 
-        Args:
-            numbers: (distinct words,) the id of each, -1 for those that are dropped, which `rare` gets.
-            marks: keep the marks of punctuation.
+        `numbers` (distinct words,) has the id of each, -1 for those that are dropped, which `rare` gets.
         """
         of_workers = [numbers] if self._places is None else [numbers[places] for places in self._places]
 
