@@ -52,12 +52,10 @@ class Inferred(NamedTuple):
     @property
     def summary(self) -> CorpusSummary:
         """The counts as `train` gives them."""
-        all_words = self.known + self.unknown
-        empty, lost, tokens, unknown = (
-            int(found.sum())
-            for found in (all_words == 0, (self.known == 0) & (self.unknown > 0), all_words, self.unknown)
-        )
-        return CorpusSummary(len(all_words), empty, lost, tokens, unknown)
+        words = self.known + self.unknown
+        lost = (self.known == 0) & (self.unknown > 0)
+        empty, n_lost, tokens, unknown = (int(found.sum()) for found in (words == 0, lost, words, self.unknown))
+        return CorpusSummary(len(words), empty, n_lost, tokens, unknown)
 
 
 class DocumentFitter:

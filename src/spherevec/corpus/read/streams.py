@@ -165,15 +165,11 @@ class _MeteredFile(io.FileIO):
         return n
 
 
-def _zstd_part() -> Any:
-    return import_extra("zstandard", "reading .zst files", "zstd").ZstdDecompressor().decompressobj()
-
-
 # The endings of compressed files, and what decompresses one of the parts that such a file consists of.
 COMPRESSED: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS + 16),
     ".xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
-    ".zst": _zstd_part,
+    ".zst": lambda: import_extra("zstandard", "reading .zst files", "zstd").ZstdDecompressor().decompressobj(),
 }
 
 
