@@ -28,7 +28,8 @@ from spherevec.corpus.count.encoded import ABOUT, COUNTS, IDS, OFFSETS, WORDS
 from spherevec.engine.cuda import backend as cuda
 from spherevec.engine.cuda import build
 from spherevec.engine.fit import FitPlan
-from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split
+from spherevec.evaluation.documents import evaluate_clustering, given_split
+from spherevec.evaluation.words import evaluate_similarity
 from spherevec.training import train_corpus
 from spherevec.training.progress import Progress
 

@@ -27,7 +27,7 @@ from experiments.datasets import load_labelled
 from spherevec.config import INFERENCE_EPOCHS
 from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize import tokenize
-from spherevec.evaluation import Spread, given_split
+from spherevec.evaluation.documents import Spread, given_split
 from spherevec.model.inference import vocabulary_of
 
 DIMENSION, WINDOW = 100, 10

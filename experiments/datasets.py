@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from experiments.neighbors import knn_curve
 from spherevec.errors import ConfigError, CorpusError
-from spherevec.evaluation import AnalogySection, ClassificationResult, read_analogies, read_pairs, read_split
-from spherevec.evaluation.documents import Split
-from spherevec.evaluation.files import read_lines
+from spherevec.evaluation.documents import ClassificationResult, Split
+from spherevec.evaluation.files import AnalogySection, read_analogies, read_lines, read_pairs, read_split
 
 DATA_VARIABLE = "SPHEREVEC_DATA"
 _SIMILARITY_FILES = {"wordsim353": "wordsim353.csv", "men": "men.txt", "simlex999": "simlex999.txt"}

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import f1_score
 from sklearn.neighbors import NearestNeighbors
 
-from spherevec.evaluation import ClassificationResult, Spread
-from spherevec.evaluation.documents import Split, documents_and_labels
+from spherevec.evaluation.documents import ClassificationResult, Split, Spread, documents_and_labels
 
 
 def knn_curve(

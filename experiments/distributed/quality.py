@@ -21,7 +21,8 @@ from experiments.distributed.inline import inline_runtime
 from spherevec.config import TrainConfig
 from spherevec.corpus import encode
 from spherevec.corpus.read.readers import read_documents
-from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split
+from spherevec.evaluation.documents import evaluate_clustering, given_split
+from spherevec.evaluation.words import evaluate_similarity
 from spherevec.model import Model
 from spherevec.storage.files import working_folder
 from spherevec.training import train_corpus

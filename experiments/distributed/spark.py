@@ -100,7 +100,7 @@ def score(arguments: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
     from experiments.datasets import SIMILARITY_SETS, load_similarity
-    from spherevec.evaluation import evaluate_similarity
+    from spherevec.evaluation.words import evaluate_similarity
     from spherevec.model import KeyedVectors
     from spherevec.sphere import normalize
 

@@ -28,7 +28,7 @@ import spherevec
 from experiments.datasets import LabelledTexts, labelled_sets, load_labelled
 from experiments.peers import PEERS, Task
 from spherevec.corpus import encode
-from spherevec.evaluation import random_splits
+from spherevec.evaluation.documents import random_splits
 
 QUERIES, TOPN, QUERY_WORDS = 300, 10, 12
 

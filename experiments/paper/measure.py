@@ -18,9 +18,9 @@ from experiments.neighbors import knn_curve
 from experiments.paper.corpora import documents_of, encoded, labelled, places_of
 from experiments.paper.plan import METHODS, NEWS, Cell, Scale
 from experiments.peers import PEERS, Fitted, Task
-from spherevec import evaluation
 from spherevec.config import TrainConfig
-from spherevec.evaluation.documents import random_rows, split_rows
+from spherevec.evaluation.documents import evaluate_clustering, random_rows, split_rows
+from spherevec.evaluation.words import evaluate_analogies, evaluate_similarity
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.training import train_corpus
 
@@ -91,11 +91,11 @@ def _word_metrics(words: KeyedVectors, data: Path) -> Metrics:
     metrics: Metrics = {}
     for name in datasets.SIMILARITY_SETS:
         pairs = datasets.load_similarity(name, data)
-        result = evaluation.evaluate_similarity(words, pairs, name)
+        result = evaluate_similarity(words, pairs, name)
         metrics |= {name: [result.spearman], f"{name}.covered": [result.covered, result.total]}
     sections = datasets.load_analogies(data)
     for method in ("3cosadd", "3cosmul"):
-        total = evaluation.evaluate_analogies(words, sections, method)[-1]
+        total = evaluate_analogies(words, sections, method)[-1]
         metrics |= {method: [total.accuracy], "analogies.covered": [total.covered, total.total]}
     return metrics
 
@@ -106,7 +106,7 @@ def _document_metrics(vectors: NDArray[np.float32], cell: Cell, scale: Scale, da
     metrics: Metrics = {}
     if cell.data == NEWS:
         for method in ("kmeans",) if cell.kind == "order" else ("kmeans", "skmeans"):
-            found = asdict(evaluation.evaluate_clustering(vectors, known.labels, scale.clusterings, method))
+            found = asdict(evaluate_clustering(vectors, known.labels, scale.clusterings, method))
             metrics |= {f"{method}.{name}": found[name]["values"] for name in ("mi", "nmi", "ari", "purity")}
     if cell.kind == "order":
         return metrics

@@ -18,7 +18,7 @@ from typing import Any
 import spherevec
 from experiments.paper.corpora import FOLDERS
 from experiments.paper.plan import Cell, Scale
-from spherevec.evaluation import Spread
+from spherevec.evaluation.documents import Spread
 
 LAST = "measured"  # the metric that ends the rows of a cell: when and where it was measured
 _ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.paper.plan import DATA_TITLES, METHODS, NEWS, REFERENCE, REVIEWS, WIKI, Scale
 from experiments.paper.results import LAST, Results
-from spherevec.evaluation import Spread
+from spherevec.evaluation.documents import Spread
 
 MISSING = "–"
 _TIMED = ("seconds", "corpus", "peak_bytes")

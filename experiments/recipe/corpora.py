@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from experiments.datasets import SIMILARITY_SETS, cross_validated, load_labelled, load_similarity, wiki_path
 from spherevec.corpus import EncodedCorpus, encode, read_documents
-from spherevec.evaluation import evaluate_clustering, evaluate_similarity, given_split, random_splits
+from spherevec.evaluation.documents import evaluate_clustering, given_split, random_splits
+from spherevec.evaluation.words import evaluate_similarity
 from spherevec.model.keyed_vectors import KeyedVectors
 
 Scores = dict[str, float]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import spherevec
 from experiments.datasets import LabelledTexts, cross_validated, labelled_sets, load_labelled
 from spherevec.engine.fit import BY_LENGTH
-from spherevec.evaluation import evaluate_clustering, given_split, random_splits
+from spherevec.evaluation.documents import evaluate_clustering, given_split, random_splits
 from spherevec.model import Model
 from spherevec.model.inference import DocumentFitter
 

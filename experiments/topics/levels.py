@@ -18,7 +18,7 @@ import spherevec
 from experiments.topics.corpora import SETS, load, names_of
 from experiments.topics.measuring import expected_calibration_error
 from spherevec import Model
-from spherevec.evaluation import document_npmi, topic_diversity
+from spherevec.evaluation.topics import document_npmi, topic_diversity
 from spherevec.topics import Topics, find_topics
 from spherevec.topics.titles import TITLES
 

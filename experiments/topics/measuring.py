@@ -17,7 +17,7 @@ from sklearn.metrics import (
 )
 
 from experiments.coherence import topic_npmi
-from spherevec.evaluation import topic_diversity
+from spherevec.evaluation.topics import topic_diversity
 
 
 def expected_calibration_error(chance: Any, right: Any, bins: int = 10) -> float:

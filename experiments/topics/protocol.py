@@ -24,7 +24,7 @@ from experiments.coherence import topic_npmi
 from experiments.topics.corpora import load
 from experiments.topics.measuring import Results, run_program
 from experiments.topics.rivals import GIVEN
-from spherevec.evaluation import topic_diversity
+from spherevec.evaluation.topics import topic_diversity
 from spherevec.topics import find_topics
 
 COUNTS = (10, 20, 30, 40, 50)

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 import spherevec
 from experiments.datasets import SIMILARITY_SETS, find_data, load_similarity, wiki_path
-from spherevec.evaluation import evaluate_clustering, evaluate_similarity, random_splits
+from spherevec.evaluation.documents import evaluate_clustering, random_splits
+from spherevec.evaluation.words import evaluate_similarity
 from spherevec.model import Model
 from spherevec.search.neighbors import nearest_neighbors
 

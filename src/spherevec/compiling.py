@@ -153,9 +153,7 @@ class _StampedCache(FunctionCache):  # type: ignore[misc]
         if not _is_private(Path(self._cache_path)):
             raise OSError("others can write to the folder of the cache")
         self._cache_file = IndexDataCacheFile(
-            cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=source_stamp(function),
+            cache_path=self._cache_path, filename_base=self._impl.filename_base, source_stamp=source_stamp(function)
         )
 
     def load_overload(self, signature: Any, context: Any) -> Any:

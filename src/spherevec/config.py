@@ -323,11 +323,7 @@ def default_min_count(tokens: int) -> int:
 
 
 def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """All settings under their headings, for docstrings.
-
-    Args:
-        names: other names for some of them.
-    """
+    """All settings under their headings, for docstrings; some of them by other `names`."""
     lines: list[str] = []
     for group in GROUPS:
         lines += ["", f"{group}:"]
@@ -337,6 +333,19 @@ def describe_settings(names: Mapping[str, str] = MappingProxyType({})) -> str:
                 lines += wrap(shown, 110, initial_indent=" " * 4, subsequent_indent=" " * 8)
     return "\n".join(lines)
 
+
+# Settings that some code treats alike.
+USES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "kernel": ("objective", "batch", "deterministic", "documents"),  # decide which kernels a run needs
+        "text": ("epochs", "sample"),  # are chosen by the text where the user does not say
+        # A run that goes on may change them: training does not depend on them, or no more than between two machines.
+        "resume": ("threads", "smooth_rare_words"),
+        "update": ("epochs", "alpha", "threads", "seed", "device", "deterministic"),  # an update may choose them
+        # New documents are fitted by those that the model's words were trained with.
+        "infer": ("objective", "concentration", "margin", "negative", "step", "sample"),
+    }
+)
 
 TrainConfig.__doc__ = f"{cleandoc(TrainConfig.__doc__ or '')}\n{describe_settings()}\n"
 

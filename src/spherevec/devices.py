@@ -12,24 +12,15 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Device:
-    """What the rooms around a backend need to know of it.
-
-    Attributes:
-        module: offers `check(config)`, `make_backend(data, config, workdir)` and `DocumentFit`.
-        uses_processor: it trains on the processor and keeps all of its cores busy.
-        deterministic: it can give the same bits for any number of threads.
-        block_tokens: trained between two looks at the stop flag and the learning rate.
-        refit_tokens: of documents that are refitted between two reports.
-        gpus: that a process needs.
-    """
+    """What the rooms around a backend need to know of it."""
 
     name: str
-    module: str
-    uses_processor: bool
-    deterministic: bool
-    block_tokens: int
-    refit_tokens: int
-    gpus: int = 0
+    module: str  # offers `check(config)`, `make_backend(data, config, workdir)` and `DocumentFit`
+    uses_processor: bool  # it trains on the processor and keeps all of its cores busy
+    deterministic: bool  # it can give the same bits for any number of threads
+    block_tokens: int  # trained between two looks at the stop flag and the learning rate
+    refit_tokens: int  # of documents that are refitted between two reports
+    gpus: int = 0  # that a process needs
 
 
 DEVICES: Mapping[str, Device] = MappingProxyType(

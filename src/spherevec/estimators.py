@@ -27,8 +27,8 @@ from spherevec.topics.topics import Topics
 Texts = Iterable[str | Sequence[str]]
 
 
-# scikit-learn has names of its own for these settings.
-_SCIKIT_NAMES = {"seed": "random_state", "threads": "n_jobs"}
+# What each setting is called here; scikit-learn has names of its own for two.
+_NAMES = {spec.name: spec.name for spec in fields(TrainConfig)} | {"seed": "random_state", "threads": "n_jobs"}
 
 
 class _TakesTexts:
@@ -46,13 +46,11 @@ class _TakesTexts:
 
 def _with_settings(cls: type[SphericalEmbedding]) -> type[SphericalEmbedding]:
     """Give the constructor one keyword for each training setting, and the docstring its explanation."""
-    settings = {_SCIKIT_NAMES.get(spec.name, spec.name): spec for spec in fields(TrainConfig)}
     signature = inspect.signature(cls.__init__)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in settings]
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in _NAMES.values()]
     cls.__init__.__signature__ = signature.replace(parameters=own + keywords)  # type: ignore[attr-defined]
-    explained = describe_settings(names=_SCIKIT_NAMES)
-    cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n{explained}\n"
+    cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n{describe_settings(_NAMES)}\n"
     return cls
 
 
@@ -89,13 +87,13 @@ class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type:
     def __init__(self, recipe: str = "default", tokenizer: TokenizerLike = "words", **settings: Any) -> None:
         self.recipe = recipe
         self.tokenizer = tokenizer
-        known = [_SCIKIT_NAMES.get(spec.name, spec.name) for spec in fields(TrainConfig)]
         for name in settings:
-            if name not in known:
-                scikit = _SCIKIT_NAMES.get(OTHER_NAMES.get(name, name))
-                hint = hint_for(name) if scikit is None else f"as in scikit-learn, it is called {scikit!r}"
+            if name not in _NAMES.values():
+                ours = OTHER_NAMES.get(name, name)
+                scikit = _NAMES.get(ours, ours) != ours
+                hint = f"as in scikit-learn, it is called {_NAMES[ours]!r}" if scikit else hint_for(name)
                 raise TypeError(f"SphericalEmbedding has no setting {name!r}; {hint}")
-        for name in known:
+        for name in _NAMES.values():
             setattr(self, name, settings.get(name))
 
     def fit(self, X: Texts, y: Any = None) -> Self:
@@ -111,7 +109,7 @@ class SphericalEmbedding(_TakesTexts, TransformerMixin, BaseEstimator):  # type:
 
     def _given_settings(self) -> dict[str, Any]:
         """The settings that are not left to the recipe, by the names of `TrainConfig`."""
-        values = {spec.name: getattr(self, _SCIKIT_NAMES.get(spec.name, spec.name)) for spec in fields(TrainConfig)}
+        values = {name: getattr(self, here) for name, here in _NAMES.items()}
         given = {name: value for name, value in values.items() if value is not None}
         if "threads" in given:
             given["threads"] = effective_jobs(given["threads"])

@@ -7,19 +7,27 @@ from html import escape
 from typing import Any
 
 
-def table_html(header: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A table that follows the notebook's own style; every cell is escaped.
+class Html(str):
+    """A cell that is HTML already."""
+
+
+def table_html(header: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "", style: str = "") -> str:
+    """A table that follows the notebook's own style, and `style` of its cells; every cell is escaped but for `Html`.
 
     >>> table_html(["a"], [["<b>"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(_shown(cell))}</td>' for cell in row)}</tr>" for row in rows)
+
+    def row(tag: str, cells: Sequence[Any]) -> str:
+        begin = f'<{tag} style="{style}">' if style else f"<{tag}>"
+        return f"<tr>{''.join(f'{begin}{_shown(cell)}</{tag}>' for cell in cells)}</tr>"
+
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<table>{title}<thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
 
 
 def _shown(cell: Any) -> str:
-    if cell is None:
-        return ""
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+    if isinstance(cell, Html):
+        return cell
+    return "" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else escape(str(cell))

@@ -12,24 +12,15 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Objective:
-    """What the rooms around the kernels need to know of an objective.
-
-    Attributes:
-        code: its number in the kernels.
-        likelihood: it is a likelihood with a concentration and a learned bias; the others are hinges with a margin.
-        needs_documents: it cannot train words alone.
-        kernel: the kernel that trains it ("batches": several anchors against the same negatives at once).
-        refit_alpha: learning rate at the start of a fit of documents to fixed words.
-        refit_concentration: share of the concentration in that fit. A hundred numbers fitted to a few dozen words make
-            these look too sharp.
-    """
+    """What the rooms around the kernels need to know of an objective."""
 
     name: str
-    code: int
-    likelihood: bool
-    needs_documents: bool
-    kernel: str
-    refit_alpha: float
+    code: int  # its number in the kernels
+    likelihood: bool  # it is a likelihood with a concentration and a learned bias; the others are hinges with a margin
+    needs_documents: bool  # it cannot train words alone
+    kernel: str  # the kernel that trains it ("batches": several anchors against the same negatives at once)
+    refit_alpha: float  # learning rate at the start of a fit of documents to fixed words
+    # Share of the concentration in that fit: a hundred numbers fitted to a few dozen words make these look too sharp
     refit_concentration: float = 1.0
 
     def kernel_for(self, batch: int) -> str:

@@ -9,7 +9,6 @@ import re
 _OBEYED = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(text: str) -> str:
@@ -19,7 +18,7 @@ def visible(text: str) -> str:
         >>> visible("a\\x1b[31mb\\nc")
         'a\\\\x1b[31mb\\\\nc'
     """
-    return _OBEYED.sub(_written_out, text)
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def times(count: int) -> str:
@@ -34,14 +33,6 @@ def times(count: int) -> str:
 def visible_json(encoded: str) -> str:
     """JSON that says the same, with all that a terminal would obey inside of strings written as JSON escapes."""
     return _OBEYED.sub(lambda found: found[0] if found[0] == "\n" else _json_escape(found[0]), encoded)
-
-
-def _written_out(found: re.Match[str]) -> str:
-    character = found[0]
-    if character in _SHORT:
-        return _SHORT[character]
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _json_escape(character: str) -> str:

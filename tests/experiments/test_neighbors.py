@@ -6,8 +6,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from experiments.neighbors import knn_curve, majority
 from method import random_directions
-from spherevec.evaluation import given_split
-from spherevec.evaluation.documents import split_rows
+from spherevec.evaluation.documents import given_split, split_rows
 from spherevec.sphere import normalize
 
 

@@ -17,7 +17,7 @@ from experiments.paper.plan import FULL, KINDS, METHODS, NEWS, QUICK, REVIEWS, W
 from experiments.paper.results import Results, key_of
 from experiments.paper.tables import PAPER, best_marked
 from experiments.peers import PEERS
-from spherevec.evaluation import Spread
+from spherevec.evaluation.documents import Spread
 
 TINY = dataclasses.replace(
     QUICK,

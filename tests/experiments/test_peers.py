@@ -15,7 +15,7 @@ from experiments.peers.sif import smooth_averages
 from method import random_directions
 from spherevec.corpus import encode
 from spherevec.errors import ConfigError, CorpusError
-from spherevec.evaluation import evaluate_clustering
+from spherevec.evaluation.documents import evaluate_clustering
 from spherevec.model.keyed_vectors import KeyedVectors
 
 SETTINGS = {"vector_size": 20, "epochs": 8, "window": 5, "threads": 2, "seed": 1}

@@ -14,6 +14,7 @@ import pytest
 
 import spherevec
 from spherevec import compiling
+from spherevec.config import USES
 from spherevec.training import runtime
 
 FILES = {
@@ -178,7 +179,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(tmp_path):
 def test_a_module_in_the_working_directory_is_not_run_by_the_process_that_compiles(tmp_path, monkeypatch):
     (tmp_path / "numpy.py").write_text("open('ran', 'w')")
     monkeypatch.chdir(tmp_path)
-    refused = SimpleNamespace(**dict.fromkeys(runtime._DECIDES, "none such"))  # so that nothing is compiled
+    refused = SimpleNamespace(**dict.fromkeys(USES["kernel"], "none such"))  # so that nothing is compiled
     with runtime._compiling_process(refused) as child:
         assert child.wait() == 1
     assert not (tmp_path / "ran").exists()

@@ -36,7 +36,7 @@ from spherevec.io import import_vectors
 from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage import checksums
-from spherevec.storage.tensors import write_tensors
+from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn
 from spherevec.training import checkpoint
 
@@ -365,7 +365,7 @@ def test_numbers_that_compiled_code_trusts_are_looked_at_first(tmp_path, name, n
         arrays[name][-1] = len(arrays["words"])
         arrays[name][1] = arrays[name][-1] + 1
     write_tensors(tmp_path / "t", arrays)
-    model.terms = DocumentTerms.open(tmp_path / "t")
+    model.terms = DocumentTerms(read_tensors(tmp_path / "t"))
     for use in (lambda: model.document_terms, lambda: model.remove(["0"]), model.check):
         with pytest.raises(FormatError, match="copy the model again"):
             use()

@@ -10,7 +10,7 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from spherevec.config import COMMON, RECIPES, TrainConfig, setting
+from spherevec.config import COMMON, RECIPES, USES, TrainConfig, setting
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 
 SPECS = {spec.name: spec for spec in fields(TrainConfig)}
@@ -248,3 +248,7 @@ def test_a_new_setting_needs_no_new_files():
     assert toy.from_mapping(toy.saved_settings(saved)).toy == 7
     with pytest.raises(FormatError, match="unknown setting 'toy'"):
         TrainConfig.saved_settings(toy().as_dict())
+
+
+def test_settings_that_are_treated_alike_are_settings():
+    assert {name for names in USES.values() for name in names} <= set(SPECS)

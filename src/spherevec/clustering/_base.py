@@ -72,11 +72,7 @@ class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return tags
 
     def _new_rows(self, X: Any, sample_weight: Any, parameter: str) -> tuple[FloatArray, NDArray[np.float64]]:
-        """`X` checked and put on the sphere, and the weight of each row, for `fit`.
-
-        Args:
-            parameter: the name of the parameter that says how many clusters there are.
-        """
+        """`X` checked and put on the sphere, and the weight of each row, for `fit`; `parameter` counts the clusters."""
         rows = _unit_rows(self, X, reset=True)
         count = getattr(self, parameter)
         if len(rows) < count:

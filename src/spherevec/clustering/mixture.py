@@ -249,14 +249,11 @@ class ConcentrationPrior:
     """`strength` rows of mean resultant length `resultant`, imagined in every component.
 
     They keep a component on a few rows from becoming infinitely sharp, which would be infinitely likely.
-
-    Attributes:
-        tied: whether all components share one concentration.
     """
 
     strength: float
     resultant: float
-    tied: bool
+    tied: bool  # all components share one concentration
 
     def log_density(self, mixture: Mixture) -> float:
         kappa = mixture.concentrations[:1] if self.tied else mixture.concentrations

@@ -280,8 +280,7 @@ class WorkerPool:
     def replace(self, number: int, error: Exception, actor: Any = None) -> None:
         """Start a worker in the place of one that died, and bring it to where that one was.
 
-        Args:
-            actor: which one died, where another thread may have replaced it meanwhile.
+        Where another thread may have replaced it meanwhile, `actor` is the one that died.
         """
         with self.replacing:
             while actor is None or actor is self._actors[number]:

@@ -42,17 +42,12 @@ def _model(folder: str) -> Model:
 
 
 class InferenceJob(NamedTuple):
-    """What every worker is told.
+    """What every worker is told."""
 
-    Attributes:
-        model: a folder that all machines see under this name.
-        with_ids: the ids of the documents are wanted.
-    """
-
-    model: str
+    model: str  # a folder that all machines see under this name
     options: InferenceOptions
     reading: ReadOptions
-    with_ids: bool = False
+    with_ids: bool = False  # the ids of the documents are wanted
 
 
 def infer_part(job: InferenceJob, pieces: list[Piece]) -> InferredPart:

@@ -35,25 +35,16 @@ LEAST_PART = 1 << 18  # bytes: a smaller one is not worth its own reading
 
 @dataclass(frozen=True)
 class Piece:
-    """A file, or a range of its bytes (of its row groups, of Parquet).
+    """A file, or a range of its bytes (of its row groups, of Parquet)."""
 
-    Attributes:
-        place: a path or an address that fsspec understands.
-        name: what its documents are called.
-        whole: it is one document.
-        size: bytes, about.
-        start, stop: the range; None for the whole file.
-        marked: the file was found to be UTF-8, which a copy of the range says by a byte order mark.
-    """
-
-    place: str
-    name: str
+    place: str  # a path or an address that fsspec understands
+    name: str  # what its documents are called
     format: Format
-    whole: bool
-    size: int
-    start: int | None = None
+    whole: bool  # it is one document
+    size: int  # bytes, about
+    start: int | None = None  # of the range; None for the whole file
     stop: int | None = None
-    marked: bool = False
+    marked: bool = False  # the file was found to be UTF-8, which a copy of the range says by a byte order mark
 
 
 def find_parts(
@@ -61,10 +52,8 @@ def find_parts(
 ) -> list[list[Piece]] | None:
     """The parts of a source, a number that `workers` divides; None where this process had better read it.
 
-    That is so for standard input, for Python objects, and for texts that are small.
-
-    Args:
-        small: workers read small texts, too, and what they cannot read is refused.
+    That is so for standard input, for Python objects, and for texts that are `small`, unless workers read these, too;
+    then what they cannot read is refused.
     """
     remote_list = isinstance(source, list | tuple) and all(isinstance(one, str) and "://" in one for one in source)
     addresses = [os.fspath(path) for path in (source if remote_list else paths_of(source)) or ()]
@@ -181,10 +170,8 @@ class Stage(NamedTuple):
     given: list[Item]  # what to read, in their order
 
     def rows(self, columns: Mapping[str, NDArray[Any]], documents: int) -> list[int]:
-        """How many documents each piece has; all are the first one's where that is not known, nor asked for.
-
-        Args:
-            columns: of the table of documents.
+        """How many documents each piece has, by the columns of their table; all are the first one's where that is not
+        known, nor asked for.
         """
         there = [number for number, path in enumerate(self.paths) if path is not None]
         found, rows = columns.get("sources.rows", np.zeros(0)).tolist(), [0] * len(self.paths)

@@ -122,8 +122,7 @@ def _read_round(pool: WorkerPool, parts: Sequence[list[Piece]], arguments: Seque
 def _write_parts(folder: Path, parts: Iterable[EncodedPart]) -> tuple[int, int, list[tuple[int, Arrays]]]:
     """Write the numbers of all parts on the driver's machine, as if that had read the text.
 
-    Returns:
-        How many tokens there are, how many documents without a known word, and the table of the documents of each part.
+    Returns how many tokens there are, how many documents without a known word, and the table of each part.
     """
     folder.mkdir(parents=True, exist_ok=True)
     n_documents = n_unknown = 0

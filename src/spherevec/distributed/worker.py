@@ -207,9 +207,7 @@ class EncodedPart(NamedTuple):
 class Worker(Shard):
     """One of the workers of a run: it reads parts of the text, or is sent documents; a shard from `prepare` on.
 
-    Args:
-        number: its number, out of `workers`.
-        workdir: where it keeps its text; by default where its machine keeps temporary files.
+    It keeps its text in `workdir`, by default where its machine keeps temporary files.
     """
 
     def __init__(self, number: int, workers: int, workdir: str | None = None) -> None:

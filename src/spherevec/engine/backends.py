@@ -19,11 +19,7 @@ def check_device(config: TrainConfig) -> None:
 
 
 def make_backend(data: TrainingData, config: TrainConfig, workdir: str | Path | None = None) -> LocalBackend:
-    """The backend of `config.device`, with all vectors zero.
-
-    Args:
-        workdir: where document vectors are kept that would not fit into memory.
-    """
+    """The backend of `config.device`, with all vectors zero; `workdir` takes those that would not fit into memory."""
     try:
         backend: LocalBackend = _module(config.device).make_backend(data, config, workdir)
     except MemoryError:

@@ -159,10 +159,8 @@ class Backend(Protocol):
         """
 
     def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
-        """What documents are fitted with to the words as they are now; None where the objective has no use for it.
-
-        Args:
-            counts: (V,) of the words.
+        """What documents are fitted with to the words, which have `counts` (V,); None where the objective has no use
+        for it.
         """
 
     def refit_documents(self, first: int, last: int, plan: FitPlan) -> None:
@@ -214,13 +212,7 @@ class OneByOne:
 class DocumentFit(Protocol):
     """Fits new documents to input vectors that stay fixed."""
 
-    def fit(
-        self,
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        start: Floats,
-        plan: FitPlan,
-    ) -> Floats:
+    def fit(self, ids: NDArray[np.int32], offsets: NDArray[np.int64], start: Floats, plan: FitPlan) -> Floats:
         """The vectors (N, dim) of documents that have the words ids[offsets[d]:offsets[d + 1]].
 
         Args:

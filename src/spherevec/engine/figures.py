@@ -34,15 +34,12 @@ SLOTS: dict[str, int] = {field.name: slot for slot, field in enumerate(fields(Su
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that is reported of an epoch.
-
-    Attributes:
-        value: from the sums of the epoch so far, the seconds it took, and the mean resultant length of the words.
-        shown: how a progress display writes it; None where it is only kept in the record.
-    """
+    """A figure that is reported of an epoch."""
 
     name: str
+    # From the sums of the epoch so far, the seconds it took, and the mean resultant length of the words
     value: Callable[[Sums, float, float], float]
+    # How a progress display writes it; None where it is only kept in the record
     shown: Callable[[float], str] | None = None
 
 

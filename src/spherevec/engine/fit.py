@@ -42,19 +42,12 @@ class FitTables(NamedTuple):
 
 @dataclass(frozen=True)
 class FitPlan:
-    """One fit of documents.
+    """One fit of documents."""
 
-    Attributes:
-        config: `epochs`, `alpha` and `concentration` are those of the fit; see `TrainConfig.for_inference`.
-        bias: of pairs of a word and a document.
-        least_steps: by sampled steps, short documents take more passes until they have made so many.
-        tables: None for a fit by sampled steps.
-    """
-
-    config: TrainConfig
-    bias: float
-    least_steps: int = 0
-    tables: FitTables | None = None
+    config: TrainConfig  # `epochs`, `alpha` and `concentration` are those of the fit; see `TrainConfig.for_inference`
+    bias: float  # of pairs of a word and a document
+    least_steps: int = 0  # by sampled steps, short documents take more passes until they have made so many
+    tables: FitTables | None = None  # None for a fit by sampled steps
 
 
 def exponents(lengths: Any, by_length: Floats) -> tuple[Any, Any]:

@@ -52,8 +52,7 @@ def further_pieces(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 def epoch_blocks(data: TrainingData, config: TrainConfig, epoch: int, smallest: int = SMALLEST_EPOCH) -> list[Block]:
     """The work of an epoch. Alpha falls linearly from block to block, over all epochs.
 
-    Args:
-        smallest: rounds that an epoch of a deterministic run has at least, where there are enough units.
+    An epoch of a deterministic run has at least `smallest` rounds, where there are enough units.
     """
     tokens = DEVICES[config.device].block_tokens
     if config.is_deterministic:

@@ -33,11 +33,7 @@ class AnalogySection:
 
 
 def read_labels(file: PathLike) -> NDArray[np.str_]:
-    """Read one label per line; a label is any text.
-
-    Returns:
-        Shape (lines,).
-    """
+    """Read one label per line, (lines,); a label is any text."""
     lines = read_lines(file)
     for number, line in enumerate(lines, 1):
         if not line.strip():

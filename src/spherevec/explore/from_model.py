@@ -178,10 +178,7 @@ def place_name_words(
     """Rows of the words that make good place names, best first: frequent, and at the heart of some documents.
 
     The score of a word is its weight times its mean cosine to the documents nearest to it, which is low for words that
-    occur everywhere.
-
-    Args:
-        weights: (V,) how much the frequency of each word speaks for it.
+    occur everywhere. `weights` (V,) say how much the frequency of each word speaks for it.
     """
     ranks = [
         row
@@ -211,10 +208,7 @@ def description(tokenizer: Tokenizer, phrases: bool) -> dict[str, Any]:
 
     `exact` says whether the page does as training did. It cannot call a function of the user's; then it splits at
     spaces and signs. Words of unspaced scripts are looked up in the browser's dictionary, which need not be the
-    model's: the page says so where a text has such words.
-
-    Args:
-        phrases: whether entries of several words are phrases, to be found in every text.
+    model's: the page says so where a text has such words. Entries of several words may be phrases.
     """
     options = None if tokenizer.options is None else asdict(tokenizer.options)
     return {
@@ -289,5 +283,5 @@ def _facts(model: Model) -> list[tuple[str, str]]:
     about = model.describe()
     numbers = [("Documents", "documents"), ("Words", "words"), ("Tokens", "tokens"), ("Dimension", "vector_size")]
     facts = [(shown, f"{about[name]:,}") for shown, name in numbers if about[name] is not None]
-    made = [("Made", model.created)] if model.created is not None else []
-    return [*facts, ("Tokenizer", str(model.tokenizer)), *made, ("With", f"spherevec {model.version}")]
+    made = ("Made", model.created), ("With", f"spherevec {model.version}")
+    return [*facts, ("Tokenizer", str(model.tokenizer)), *made]

@@ -101,12 +101,7 @@ _SANDBOX = "allow-scripts allow-downloads"
 
 
 class NotebookPage:
-    """A page that a notebook shows in a frame of its own.
-
-    Args:
-        data: what the page shows.
-        height: of the frame in pixels.
-    """
+    """A page that a notebook shows in a frame of its own, so many pixels high."""
 
     def __init__(self, data: PageData, height: int = 640) -> None:
         if height < 200:

@@ -24,29 +24,20 @@ __all__ = ["FORMATS", "Changes", "Format", "export_model", "export_vectors", "fo
 
 @dataclass(frozen=True)
 class Format:
-    """How one format is written and, where that makes sense, read.
+    """How one format is written and, where that makes sense, read."""
 
-    Attributes:
-        write: called with a path, the vectors, their names, and what `takes` names.
-        read: from a path; None if the format is only written.
-        endings: of file names that mean this format.
-        takes: further arguments of `write`: "title" of a row, "tokenizer" of the model, "guard_formulas".
-        forbidden: the characters that names may not hold, since the format gives them a meaning of its own.
-        empty: whether a name may be empty.
-        labels: whether the names are written beside it, one per line.
-        files: what a format that is a folder holds; no other folder is replaced.
-        averages: whether programs that read it take a text as the mean of its words.
-    """
-
-    write: Callable[..., None]
+    write: Callable[..., None]  # called with a path, the vectors, their names, and what `takes` names
+    # From a path; None if the format is only written
     read: Callable[[Path], tuple[KeyedVectors, Changes]] | None = None
-    endings: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()  # of file names that mean this format
+    # Further arguments of `write`: "title" of a row, "tokenizer" of the model, "guard_formulas"
     takes: tuple[str, ...] = ()
+    # The characters that names may not hold, since the format gives them a meaning of its own
     forbidden: str = " \t\n\r\f\v\0"
-    empty: bool = False
-    labels: bool = False
-    files: frozenset[str] = frozenset()
-    averages: bool = False
+    empty: bool = False  # whether a name may be empty
+    labels: bool = False  # whether the names are written beside it, one per line
+    files: frozenset[str] = frozenset()  # what a format that is a folder holds; no other folder is replaced
+    averages: bool = False  # whether programs that read it take a text as the mean of its words
 
 
 # As word2vec, with a space at the end of each line; the paper authors' program writes the same.
@@ -169,8 +160,7 @@ def export_model(
 def import_vectors(path: str | Path, format: str | None = None) -> tuple[KeyedVectors, Changes]:
     """Read vectors of another program and scale them to length 1; also returns what was changed.
 
-    Args:
-        format: one of `FORMATS` that can be read; None looks at the file.
+    The format is one of `FORMATS` that can be read, None to look at the file.
     """
     name = _guess(path) if format is None else format
     known = _known(name, [name for name, known in FORMATS.items() if known.read is not None], "read")

@@ -80,11 +80,7 @@ def open_vectors(path: str | Path) -> Iterator[Source]:
 
 
 def read_header(source: Source, bytes_per_value: int) -> tuple[int, int]:
-    """The count and the dimension in the first line, refused if the file cannot hold as much.
-
-    Args:
-        bytes_per_value: the least that one number takes in this format.
-    """
+    """The count and the dimension in the first line, refused if the file cannot hold as many numbers of these bytes."""
     line = source.file.readline(256)
     fields = line.split()
     if len(fields) != 2 or not all(field.isdigit() for field in fields):

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.read.options import KINDS, ROLES, KeptField
+from spherevec.corpus.read.options import KINDS, ROLES, KeptField, listed
 from spherevec.corpus.table.field_types import MISSING_DATE, as_microseconds, as_number, iso_date
 from spherevec.corpus.table.records import (
     TABLE_ROLES,
     column_arrays,
     joined_columns,
     plain_cell,
-    schema_array,
+    table_of,
     take_rows,
     text_arrays,
 )
@@ -32,7 +32,6 @@ from spherevec.storage.text_column import TextColumn, Texts
 Rows = NDArray[np.int64]
 
 TITLE_LENGTH = 80
-_NAMES_SHOWN = 20
 _MANY_ROWS = 1000
 _TOO_LONG = 10**1000  # Python itself writes no number of over 4,300 digits
 _PERIODS = {4: "Y", 6: "Y", 7: "M", 10: "D"}  # by the length of a date: 2024, 2024.0, 2024-11, 2024-11-30
@@ -256,10 +255,8 @@ class DocumentTable:
     @classmethod
     def of_ids(cls, ids: Sequence[str] | None, n_rows: int) -> DocumentTable:
         """A table of ids alone; None where documents are known by their positions."""
-        if ids is None:
-            return cls({"schema": schema_array(n_rows, [])})
-        column = {f"0.{part}": array for part, array in text_arrays(TextColumn.of(ids)).items()}
-        return cls({"schema": schema_array(n_rows, [{"role": "id", "name": "id", "kind": "text"}]), **column})
+        columns = [] if ids is None else [("id", "id", "text", text_arrays(TextColumn.of(ids)))]
+        return cls(table_of(n_rows, columns))
 
     def save(self, path: str | Path) -> None:
         """Write the table as one safetensors file."""
@@ -405,9 +402,8 @@ class DocumentTable:
 
     def _field(self, name: str) -> _Column:
         if not isinstance(name, str) or name not in self._fields:
-            there = [*self._fields][:_NAMES_SHOWN]
-            listed = ", ".join(f"{one!r:.60}" for one in there) or "none: train with keep=NAMES"
-            raise ConfigError(f"no field {name!r:.60} was kept; there are {listed}")
+            there = listed([*self._fields]) if self._fields else "none: train with keep=NAMES"
+            raise ConfigError(f"no field {name!r:.60} was kept; there are {there}")
         return self._fields[name]
 
     def _check_column(self, column: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -449,15 +445,12 @@ def _joined(parts: Sequence[tuple[DocumentTable, Rows]], other_ids: Sequence[str
         for name, kind in table.fields.items():
             kinds.setdefault(name, set()).add(kind)
     keep = [KeptField(name, kinds[name].pop() if len(kinds[name]) == 1 else "text") for name in kinds]
-    tensors = joined_columns([(len(rows), take_rows(table.tensors, rows)) for table, rows in parts], keep)
+    ids: TextColumn | None = None
     if other_ids is not None or any(table.named for table, _ in parts):
         own = (table.ids[int(row)] for table, rows in parts for row in rows)
         ids = TextColumn.of(own if other_ids is None else other_ids)
         twins = ids.first_duplicate()
         if twins:
             raise ConfigError(f"{ids[twins[1]]!r:.60} is the id of two documents; ids must be unique")
-        schema = _schema(tensors)
-        tensors |= {f"{len(schema['columns'])}.{part}": array for part, array in text_arrays(ids).items()}
-        id_column = {"role": "id", "name": "id", "kind": "text"}
-        tensors["schema"] = schema_array(schema["rows"], [*schema["columns"], id_column])
-    return DocumentTable(tensors)
+    taken = [(len(rows), take_rows(table.tensors, rows)) for table, rows in parts]
+    return DocumentTable(joined_columns(taken, keep, ids))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import process, sphere
-from spherevec.config import INFERENCE_STEPS, TrainConfig
+from spherevec.config import INFERENCE_STEPS, USES, TrainConfig
 from spherevec.corpus.count.summary import CorpusSummary, warnings_about
 from spherevec.corpus.count.vocabulary import Vocabulary, encode_texts
 from spherevec.corpus.read.options import ReadOptions
@@ -41,9 +41,6 @@ _FEW_DOCUMENTS, _FEW_WORDS = 100, 10_000  # that NumPy has fitted before compile
 # Sums of unit vectors shorter than this, for each vector, have no direction worth the name.
 _NO_DIRECTION = 1e-6
 
-# The settings that a model's words were trained with and that its new documents share.
-_SHARED_SETTINGS = ("objective", "concentration", "margin", "negative", "step", "sample")
-
 
 class Inferred(NamedTuple):
     """Some of the new documents, in order: N of them."""
@@ -55,12 +52,10 @@ class Inferred(NamedTuple):
     @property
     def summary(self) -> CorpusSummary:
         """The counts as `train` gives them."""
-        all_words = self.known + self.unknown
-        empty, lost, tokens, unknown = (
-            int(found.sum())
-            for found in (all_words == 0, (self.known == 0) & (self.unknown > 0), all_words, self.unknown)
-        )
-        return CorpusSummary(len(all_words), empty, lost, tokens, unknown)
+        words = self.known + self.unknown
+        lost = (self.known == 0) & (self.unknown > 0)
+        empty, n_lost, tokens, unknown = (int(found.sum()) for found in (words == 0, lost, words, self.unknown))
+        return CorpusSummary(len(words), empty, n_lost, tokens, unknown)
 
 
 class DocumentFitter:
@@ -73,7 +68,7 @@ class DocumentFitter:
     def __init__(self, model: Model) -> None:
         stored, inputs, counts = model.config or {}, model.inputs.vectors, model.counts
         check_finite(inputs)  # kernels would make some vector of NaN, and nobody would notice
-        shared = {name: stored[name] for name in _SHARED_SETTINGS if name in stored}
+        shared = {name: stored[name] for name in USES["infer"] if name in stored}
         config = TrainConfig(vector_size=model.vector_size, **shared)
         if counts is None:
             counts, config = np.ones(len(inputs), np.int64), config.with_(sample=0.0)

@@ -42,7 +42,6 @@ from spherevec.model.documents import DocumentTable
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage import schema
-from spherevec.storage.text_column import TextColumn
 
 MANIFEST = "model.json"
 
@@ -309,10 +308,6 @@ def _provenance(value: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"version": __version__, "created": created, **(value or {})}
 
 
-def _rare_counts(arrays: Mapping[str, NDArray[Any]]) -> RareCounts:
-    return RareCounts(TextColumn(arrays["offsets"], arrays["bytes"]), arrays["counts"])
-
-
 _MAP = schema.map_of(schema.plain)
 _TEXTS, _COUNT = schema.list_of(schema.text), schema.whole()
 _SUMMARY = schema.record(
@@ -346,7 +341,7 @@ PARTS: dict[str, Part] = {
         _Docs("docs", "documents"),
         _Terms(),
         _Fit(),
-        _Arrays("rare_counts", "rare_counts.safetensors", _rare_counts, mapped=True),
+        _Arrays("rare_counts", "rare_counts.safetensors", RareCounts.of_tensors, mapped=True),
         # After an update `spherevec.topics` brings topics that were kept up to date.
         _Arrays("kept_topics", "topics.safetensors", StoredTopics.of_tensors, mapped=False),
     )

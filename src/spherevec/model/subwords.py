@@ -175,8 +175,7 @@ class Spellings:
     ) -> None:
         """As `sharing`, into zeros (n, k), with the `buffers` of the calling thread.
 
-        Args:
-            most: pass over n-grams that more known words have than this; quicker, and nearly the same.
+        N-grams that more than `most` known words have are passed over: quicker, and nearly the same.
         """
         from spherevec.model.spelling_kernel import find_alike
 

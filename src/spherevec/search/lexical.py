@@ -18,31 +18,18 @@ B = 0.75  # how far long documents are held back
 
 
 class Match(NamedTuple):
-    """One word of a query and the documents that hold it.
+    """One word of a query and the documents that hold it."""
 
-    Attributes:
-        word: its id, or the word itself where it has no vector.
-        rows: (m,) rows of the documents that hold it, ascending.
-        saturation: (m,) from 0 to 1, how much of the word's weight each gets by its count and length.
-        idf: inverse document frequency of the word.
-        rarity: the same as a share of the most it can be, that of a word in one document.
-        times: how often the word is in the query.
-    """
-
-    word: int | str
-    rows: Int32
-    saturation: Float32
-    idf: float
-    rarity: float
-    times: int
+    word: int | str  # its id, or the word itself where it has no vector
+    rows: Int32  # (m,) rows of the documents that hold it, ascending
+    saturation: Float32  # (m,) from 0 to 1, how much of the word's weight each gets by its count and length
+    idf: float  # inverse document frequency of the word
+    rarity: float  # the same as a share of the most it can be, that of a word in one document
+    times: int  # how often the word is in the query
 
 
 class LexicalIndex:
-    """Finds documents by the words that they share with a query.
-
-    Args:
-        terms: which words each document holds.
-    """
+    """Finds documents by the words that they share with a query."""
 
     def __init__(self, terms: DocumentTerms) -> None:
         self._terms = terms

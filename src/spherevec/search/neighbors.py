@@ -45,17 +45,11 @@ _FEW = 8  # where fewer than 1 in so many rows are permitted, gathering them bea
 
 @dataclass(frozen=True)
 class ByteVectors:
-    """Vectors of one byte a coordinate and one scale a row, with a bound on the error of each.
+    """Vectors of one byte a coordinate and one scale a row, with a bound on the error of each."""
 
-    Attributes:
-        blocks: (n / 64, d, 64) int8; d is rounded up to a multiple of 4.
-        scales: (n,) float32; vector i is about scales[i] times its bytes.
-        errors: (n,) float32; a product with a unit vector is wrong by at most this, rounding included.
-    """
-
-    blocks: NDArray[np.int8]
-    scales: Float32
-    errors: Float32
+    blocks: NDArray[np.int8]  # (n / 64, d, 64) int8; d is rounded up to a multiple of 4
+    scales: Float32  # (n,) float32; vector i is about scales[i] times its bytes
+    errors: Float32  # (n,) float32; a product with a unit vector is wrong by at most this, rounding included
 
     @classmethod
     def of(cls, vectors: Float32) -> ByteVectors:
@@ -337,11 +331,7 @@ def _check_finite(highest: NDArray[np.floating[Any]], queries: Float32, vectors:
 
 
 def check_finite(vectors: NDArray[np.floating[Any]], start: int = 0) -> None:
-    """Raise `FormatError` where a row (n, d) holds NaN or infinity.
-
-    Args:
-        start: the number of the first row, for the message.
-    """
+    """Raise `FormatError` where a row (n, d) holds NaN or infinity; the first row has the number `start`."""
     for low in range(0, len(vectors), _ROWS_CHECKED):
         finite = np.isfinite(vectors[low : low + _ROWS_CHECKED]).all(axis=1)
         if finite.all():

@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from spherevec.errors import FormatError
 from spherevec.storage.files import SpillFile
 from spherevec.storage.memory import drop_pages
-from spherevec.storage.tensors import goes_back, read_tensors, write_tensors
+from spherevec.storage.tensors import goes_back
 from spherevec.threads import in_order
 
 _TOKENS_COUNTED = 1 << 19  # at a time
@@ -39,11 +39,7 @@ _PAIR = np.dtype([("word", "<i4"), ("row", "<i4"), ("often", "u1")])
 
 
 class DocumentTerms:
-    """The words of documents, from both sides.
-
-    Args:
-        tensors: the arrays of the file, described above.
-    """
+    """The words of documents, from both sides, made of the arrays of the file."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         for name, kind in _TYPES.items():
@@ -64,22 +60,6 @@ class DocumentTerms:
         self._counts: Any = None
         self._wordless: NDArray[np.int64] | None = None
         self._checked = False
-
-    @classmethod
-    def open(cls, path: str | Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> DocumentTerms:
-        """Open the file, without reading it where `memory_map` is True.
-
-        Args:
-            opened: the file itself, where it is open already.
-        """
-        try:
-            return cls(read_tensors(Path(path), memory_map=memory_map, opened=opened))
-        except FormatError as error:
-            raise FormatError(f"{path}: {error}") from None
-
-    def save(self, path: str | Path) -> None:
-        """Write all arrays as one safetensors file."""
-        write_tensors(Path(path), self.tensors)
 
     @property
     def n_documents(self) -> int:

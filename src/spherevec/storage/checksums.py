@@ -47,10 +47,8 @@ def entry(file: BinaryIO) -> dict[str, Any]:
 
 
 def fault(file: BinaryIO, wanted: Mapping[str, Any], *, whole: bool) -> str | None:
-    """What is wrong with a file, measured by its `entry`; None if nothing is.
-
-    Args:
-        whole: compare every byte of a large file, too, instead of a sample.
+    """What is wrong with a file, measured by its `entry`; None if nothing is. Of a large one a sample is compared, or
+    the `whole`.
     """
     size = os.fstat(file.fileno()).st_size
     if size != wanted["bytes"]:
@@ -79,10 +77,9 @@ def _checksum(description: Mapping[str, Any]) -> str:
 
 
 def write_files(folder: Path, contents: Mapping[str, Content]) -> dict[str, dict[str, Any]]:
-    """Write files into a folder and force them to the disk; returns the `entry` of each.
+    """Write files, given by their names, into a folder and force them to the disk; returns the `entry` of each.
 
-    Args:
-        contents: names, and what to write; large files should come first, since the last to end decides the time.
+    Large files should come first, since the last to end decides the time.
     """
     with ThreadPoolExecutor(usable_cores(), thread_name_prefix="spherevec") as pool:
         try:

@@ -13,10 +13,8 @@ _NUMBER = re.compile(r"[+-](?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+", re
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[object]], *, guard_formulas: bool = False) -> None:
-    """Write rows, the heading first; half characters, as in odd file names, are written out.
-
-    Args:
-        guard_formulas: put an apostrophe before every cell that a spreadsheet would take for a formula.
+    """Write rows, the heading first, perhaps with `guarded` cells; half characters, as in odd file names, are written
+    out.
     """
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.writer(file)

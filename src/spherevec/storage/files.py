@@ -30,6 +30,7 @@ from spherevec.storage.os_errors import explain_os_errors, reason
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
+_EXISTS = "already exists; choose another name, or give overwrite=True (--force) to replace it"
 _ZEROS_WRITTEN = 1 << 22
 _KINDS_IN_MEMORY = {"tmpfs", "ramfs"}
 _NOT_PLAIN = {errno.ELOOP, errno.ENXIO, errno.EMLINK}  # what opening a link or a pipe says
@@ -120,9 +121,7 @@ def check_file(path: str | Path, target: Path | None = None, *, overwrite: bool 
     if not stat.S_ISREG(mode):
         raise SpherevecError(f"{path}: is a device, a pipe or a socket, and only regular files are replaced")
     if not overwrite:
-        raise SpherevecError(
-            f"{path}: already exists; choose another name, or give overwrite=True (--force) to replace it"
-        )
+        raise SpherevecError(f"{path}: {_EXISTS}")
 
 
 def check_folder(
@@ -136,9 +135,7 @@ def check_folder(
         raise SpherevecError(f"{path}: is a file; choose another name for the folder")
     inside = [entry.name for entry in target.iterdir()]
     if inside and not overwrite:
-        raise SpherevecError(
-            f"{path}: already exists; choose another name, or give overwrite=True (--force) to replace it"
-        )
+        raise SpherevecError(f"{path}: {_EXISTS}")
     foreign = next((name for name in inside if name not in ours), None)
     if foreign is not None:
         raise SpherevecError(f"{path}: holds {foreign!r}, which would be lost; choose another name")
@@ -260,11 +257,7 @@ def unnamed_file(folder: Path, size: int) -> Iterator[IO[bytes]]:
 
 
 class SpillFile:
-    """A file that grows and is removed on leaving the context; any thread may write, and read what is written.
-
-    Args:
-        kind: the class of the error where it cannot be written.
-    """
+    """A file that grows and is removed on leaving the context; any thread may write, and read what is written."""
 
     def __init__(self, path: Path, kind: type[SpherevecError] = SpherevecError) -> None:
         self.path, self._kind, self._lock = path, kind, threading.Lock()

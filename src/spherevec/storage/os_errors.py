@@ -18,10 +18,7 @@ _WRITING_REMEDIES = {
 
 @contextlib.contextmanager
 def explain_os_errors(
-    *,
-    reading: str | Path | None = None,
-    writing: str | Path | None = None,
-    kind: type[SpherevecError] = SpherevecError,
+    *, reading: str | Path | None = None, writing: str | Path | None = None, kind: type[SpherevecError] = SpherevecError
 ) -> Iterator[None]:
     """Turn an OSError of the block into one of our errors, whose line names the file and what to do.
 

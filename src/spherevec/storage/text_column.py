@@ -192,12 +192,7 @@ def _decoded(data: bytes) -> str:
 
 
 class TextWriter(ExitStack):
-    """Collects texts in memory, and in two files once there are many; `column` then maps them.
-
-    Args:
-        folder: where the files are.
-        name: what their names begin with.
-    """
+    """Collects texts in memory, and in two files once there are many; `column` then maps them."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__()

@@ -113,8 +113,7 @@ def break_down(
 ) -> Breakdown:
     """Topics in the groups of documents with the same value; those without a value or a topic are left out.
 
-    Args:
-        order: what the groups are sorted by, one for each document; by default their names.
+    Groups are sorted by the `order` of their documents, by default by their names.
     """
     cells = np.asarray(values, dtype=str)
     known = (cells != "") & (labels >= 0)

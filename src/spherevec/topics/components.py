@@ -42,22 +42,15 @@ class Components:
     A document belongs to the likeliest cell, and inside it to the topic of the nearest component. Cells are the topics
     as they were found. Merged topics span several cells and a split topic is part of one, so that an edit moves no
     other document.
-
-    Attributes:
-        mean: (d,), the mean of all document vectors, which is taken off before directions are compared.
-        directions: (c, d), unit rows.
-        weights: (c,), the share of the documents in each; they sum to 1.
-        topic_of: (c,), the topic that each belongs to, from 0; −1 for no topic.
-        concentration: how sharply all of them gather; it sets how sure probabilities are.
-        cell_of: (c,), the cell that each belongs to, from 0; by default the topic.
     """
 
+    # (d,), the mean of all document vectors, which is taken off before directions are compared
     mean: NDArray[np.float32]
-    directions: Rows
-    weights: NDArray[np.float32]
-    topic_of: Labels
-    concentration: float
-    cell_of: Labels | None = None
+    directions: Rows  # (c, d), unit rows
+    weights: NDArray[np.float32]  # (c,), the share of the documents in each; they sum to 1
+    topic_of: Labels  # (c,), the topic that each belongs to, from 0; −1 for no topic
+    concentration: float  # how sharply all of them gather; it sets how sure probabilities are
+    cell_of: Labels | None = None  # (c,), the cell that each belongs to, from 0; by default the topic
 
     @property
     def n_topics(self) -> int:

@@ -121,11 +121,7 @@ def find_topics(
 
 
 def topics_of(model: Model, *, threads: int = 0, **options: Any) -> Topics:
-    """The topics that were kept with the model; with options, or where none were kept, topics found anew.
-
-    Args:
-        options: those of `find_topics`.
-    """
+    """The topics that were kept with the model; with options of `find_topics`, or where none were kept, found anew."""
     if model.kept_topics is None or options:
         return find_topics(model, threads=threads, **options)
     return restored(model, model.kept_topics, "topics kept with the model")
@@ -223,10 +219,7 @@ def _by_size(
     topic_of = place[components.topic_of]
     used = topic_of >= 0
     kept = replace(
-        components,
-        directions=components.directions[used],
-        weights=components.weights[used],
-        topic_of=topic_of[used],
+        components, directions=components.directions[used], weights=components.weights[used], topic_of=topic_of[used]
     )
     groupings = []
     for group_of in above:

@@ -61,44 +61,28 @@ class DocumentTopic(NamedTuple):
 
 @dataclass(frozen=True)
 class Grouping:
-    """A broader level: k topics in fewer groups.
+    """A broader level: k topics in fewer groups."""
 
-    Attributes:
-        group_of: (k,), the group that each topic is part of, from 0.
-        numbers: of the groups.
-        titles: that were given or kept, None for groups that are called after their words.
-    """
-
-    group_of: Labels
-    numbers: list[int]
-    titles: list[str | None]
+    group_of: Labels  # (k,), the group that each topic is part of, from 0
+    numbers: list[int]  # of the groups
+    titles: list[str | None]  # that were given or kept, None for groups that are called after their words
 
 
 @dataclass(frozen=True)
 class TopicState:
-    """All that topics are made of, besides the model; edits make a new one of it.
+    """All that topics are made of, besides the model; edits make a new one of it."""
 
-    Attributes:
-        components: the directions that the topics are made of.
-        numbers: the number of each topic.
-        titles: that were given or kept, None for topics that are called after their words.
-        above: broader levels, the nearest first.
-        levels: how well each number of topics was supported, if that was measured.
-        title_method: how other titles are made: a name of `spherevec.topics.titles.TITLES`, or a function.
-    """
-
-    components: Components
-    numbers: list[int]
-    titles: list[str | None]
-    above: tuple[Grouping, ...] = ()
-    levels: tuple[Level, ...] = ()
-    title_method: Any = DEFAULT
+    components: Components  # the directions that the topics are made of
+    numbers: list[int]  # the number of each topic
+    titles: list[str | None]  # that were given or kept, None for topics that are called after their words
+    above: tuple[Grouping, ...] = ()  # broader levels, the nearest first
+    levels: tuple[Level, ...] = ()  # how well each number of topics was supported, if that was measured
+    title_method: Any = DEFAULT  # how other titles are made: a name of `spherevec.topics.titles.TITLES`, or a function
 
     def with_more_topics(self, components: Components, count: int, beside: int | None = None) -> TopicState:
         """The state with topics behind the others, of new components.
 
-        Args:
-            beside: the position of the topic whose broader topics they belong to; None makes each one of its own.
+        They belong to the broader topics of the topic at the position `beside`; None makes each one of its own.
         """
 
         def more(numbers: list[int]) -> list[int]:

@@ -252,7 +252,7 @@ class Topics(OtherNames):
                 raise ConfigError(f"there is no topic {topic!r:.60}; topics are {listed(self.titles)}")
             return self.titles.index(topic)
         if topic not in self.numbers:
-            raise ConfigError(f"there is no topic {topic!r}; topics are {_shown(self.numbers)}")
+            raise ConfigError(f"there is no topic {topic!r}; topics are {listed(self.numbers)}")
         return self.numbers.index(topic)
 
     def words(self, topic: int | str, topn: int = WORDS_KEPT) -> list[tuple[str, float]]:
@@ -397,8 +397,3 @@ class Topics(OtherNames):
         documents = self.model.documents
         assert documents is not None
         return documents.column(field)
-
-
-def _shown(items: Sequence[object]) -> str:
-    shown = ", ".join(map(str, items[:10]))
-    return shown if len(items) <= 10 else f"{shown}, …"

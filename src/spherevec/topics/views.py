@@ -13,6 +13,7 @@ import numpy as np
 
 from spherevec.corpus.tokenize.function_words import same_word
 from spherevec.errors import ConfigError, import_extra
+from spherevec.html import Html, table_html
 from spherevec.topics.partition import merge_order
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 # Further words of a topic in a tree and in HTML; width of the longest bar; typical topics of a group.
 _WORDS_IN_TREE, _WORDS_IN_HTML, _BAR, _TYPICAL = 4, 6, 120, 3
+_LEFT = "text-align:left"  # of cells
 # Panels of a figure, and in one row of it; topics in a figure of lines or bars.
 _MOST_PANELS, _PANELS_A_ROW, _LINES, _BARS = 12, 4, 4, 8
 
@@ -35,11 +37,7 @@ class Branch(NamedTuple):
 
 
 class TopicTree:
-    """The topics as a tree: it prints and draws as one, and iterates over its branches from top to bottom.
-
-    Args:
-        topics: the finest level.
-    """
+    """The finest topics as a tree: it prints and draws as one, and iterates over its branches from top to bottom."""
 
     def __init__(self, topics: Topics) -> None:
         self.topics = topics
@@ -94,28 +92,23 @@ def _example(topics: Topics, number: int) -> str:
 def topics_html(topics: Topics) -> str:
     """The tree of topics: bars of their sizes, titles, further words and an example each."""
     most = max((topic.size for _, topic, _ in topics.tree), default=1)
-    rows = []
+    rows: list[list[Any]] = []
     for depth, topic, finest in topics.tree:
         title = f"<b>{escape(topic.title)}</b>" if depth == 0 else escape(topic.title)
-        cells = [
-            str(topic.number) if finest else "",
-            f"{topic.size:,}",
-            _bar(topic.size / max(most, 1)),
-            f'<span style="padding-left:{1.5 * depth}em">{title}</span>',
-            escape(", ".join(further_words(topic, _WORDS_IN_HTML))),
-            escape(_example(topics, topic.number)[:60]) if finest else "",
-        ]
-        rows.append(cells)
+        number, example = (topic.number, _example(topics, topic.number)[:60]) if finest else ("", "")
+        name = Html(f'<span style="padding-left:{1.5 * depth}em">{title}</span>')
+        words = ", ".join(further_words(topic, _WORDS_IN_HTML))
+        rows.append([number, f"{topic.size:,}", _bar(topic.size / max(most, 1)), name, words, example])
     for count, what in ((topics.n_other, "other"), (topics.n_unknown, "no known word")):
         if count:
-            rows.append(["-1", f"{count:,}", "", f"<i>{what}</i>", "", ""])
-    return _table(["topic", "documents", "", "name", "further words", "example"], rows, repr(topics))
+            rows.append([-1, f"{count:,}", "", Html(f"<i>{what}</i>"), "", ""])
+    return table_html(["topic", "documents", "", "name", "further words", "example"], rows, repr(topics), _LEFT)
 
 
 def topic_html(topic: Topic) -> str:
     """One topic: its size and its words."""
     caption = f"{topic.title} ({topic.size:,} documents)"
-    return _table(["topic", "words"], [[str(topic.number), escape(", ".join(topic.words))]], caption)
+    return table_html(["topic", "words"], [[topic.number, ", ".join(topic.words)]], caption, _LEFT)
 
 
 def breakdown_html(found: Breakdown) -> str:
@@ -123,12 +116,12 @@ def breakdown_html(found: Breakdown) -> str:
     sizes = found.counts.sum(axis=1)
     most = max(int(sizes.max(initial=1)), 1)
     rows = [
-        [escape(group), f"{int(size):,}", _bar(size / most), escape("; ".join(found.typical(group)[:_TYPICAL]))]
+        [group, f"{int(size):,}", _bar(size / most), "; ".join(found.typical(group)[:_TYPICAL])]
         for group, size in zip(found.groups, sizes, strict=True)
     ]
     moving = {"rising": found.rising(), "falling": found.falling()}
     caption = ". ".join(f"{what}: {'; '.join(titles)}" for what, titles in moving.items() if titles)
-    return _table([escape(found.field), "documents", "", "typical topics"], rows, caption)
+    return table_html([found.field, "documents", "", "typical topics"], rows, caption, _LEFT)
 
 
 def topics_frame(topics: Topics) -> Any:
@@ -195,18 +188,8 @@ def breakdown_frame(found: Breakdown) -> Any:
     )
 
 
-def _bar(share: float) -> str:
-    return f'<div style="background:#5069c8;height:.8em;width:{max(1, round(_BAR * share))}px"></div>'
-
-
-def _table(header: list[str], rows: list[list[str]], caption: str) -> str:
-    def row(tag: str, cells: list[str]) -> str:
-        joined = "".join(f'<{tag} style="text-align:left">{cell}</{tag}>' for cell in cells)
-        return f"<tr>{joined}</tr>"
-
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    body = "".join(row("td", cells) for cells in rows)
-    return f"<table>{title}<thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
+def _bar(share: float) -> Html:
+    return Html(f'<div style="background:#5069c8;height:.8em;width:{max(1, round(_BAR * share))}px"></div>')
 
 
 def plot_words(topics: Topics, numbers: int | Sequence[int] | None = None, topn: int = 8) -> Any:

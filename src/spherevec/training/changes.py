@@ -56,8 +56,7 @@ def add_words(
 ) -> VocabularyUpdate:
     """Let words join that occur often enough in the old and the new text together, the most frequent first.
 
-    Args:
-        counts: (n,) occurrences of each of `words`, the distinct words of the new text, in it.
+    The new text has the distinct `words`, with `counts` (n,).
     """
     position, rare_before = model.words.key_to_index, model.rare_counts or RareCounts.of({})
     rare = rare_before.as_dict()
@@ -134,27 +133,20 @@ def _same_words(terms: DocumentTerms, row: int, ids: NDArray[np.int32]) -> bool:
 
 @dataclass(frozen=True)
 class Drift:
-    """The new text beside the old.
+    """The new text beside the old."""
 
-    Attributes:
-        unknown: the share of new words (all occurrences) that the model did not know.
-        unknown_before: the share that was to be expected: of the old words, if each document had come last.
-        distance: how far the frequencies of the known words are from those of the old text (Jensen–Shannon
-            divergence), in multiples of how far a random part of the old text is: about 1 where nothing has changed.
-            None where the model does not keep the words of its documents, or where documents are few.
-        growing: words that are much more frequent in the new text, the most striking first.
-        joined: the most frequent words that are new to the model.
-        advice: what to do, in a sentence.
-    """
-
-    unknown: float
-    unknown_before: float
+    unknown: float  # the share of new words (all occurrences) that the model did not know
+    unknown_before: float  # the share that was to be expected: of the old words, if each document had come last
+    # How far the frequencies of the known words are from those of the old text (Jensen–Shannon divergence), in
+    # multiples of how far a random part of the old text is: about 1 where nothing has changed. None where the model
+    # does not keep the words of its documents, or where documents are few
     distance: float | None
-    growing: tuple[str, ...]
-    joined: tuple[str, ...]
+    growing: tuple[str, ...]  # words that are much more frequent in the new text, the most striking first
+    joined: tuple[str, ...]  # the most frequent words that are new to the model
 
     @property
     def advice(self) -> str:
+        """What to do, in a sentence."""
         reasons = []
         if self.unknown - self.unknown_before > UNKNOWN_MORE:
             reasons.append(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import process
-from spherevec.config import TrainConfig
+from spherevec.config import USES, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.engine.base import Backend, Biases, Floats, table_rows
 from spherevec.engine.figures import Sums
@@ -38,9 +38,6 @@ _FILES = {MANIFEST, VECTORS}
 _LONGEST_MANIFEST = 1 << 25
 _HASHED_AT_ONCE = 1 << 22
 
-# What a run may change when it goes on: training does not depend on it, or not by more than between two machines.
-_FREE_SETTINGS = {"threads", "smooth_rare_words"}
-_CHOSEN_BY_TEXT = {"epochs", "sample"}
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 _SCHEMA = schema.record(
@@ -174,9 +171,9 @@ class Checkpoint:
     def check(self, config: TrainConfig, corpus: EncodedCorpus, blocks: int) -> None:
         """Refuse to go on with another text or other resolved settings, and say which; `blocks` are of an epoch."""
         settings = config.as_dict()
-        differing = {name for name in settings if self.config.get(name) != settings[name]} - _FREE_SETTINGS
+        differing = {name for name in settings if self.config.get(name) != settings[name]} - {*USES["resume"]}
         # Where the text differs, so may what was chosen by it. Settings that shape the text are named before it.
-        self._refuse_settings(differing - _CHOSEN_BY_TEXT, settings)
+        self._refuse_settings(differing - {*USES["text"]}, settings)
         now = fingerprint(corpus)
         spread = {name: int(self.corpus.get(name, 0)) for name in ("workers", "exchanges")}
         if spread != dict.fromkeys(spread, 0) | corpus.spread:

@@ -201,10 +201,7 @@ def counted_terms(
 ) -> DocumentTerms | None:
     """Which words each document of a corpus holds, the dropped ones included.
 
-    If the disk is full, keyword search is disabled, but the run goes on.
-
-    Args:
-        counted: gives what a device has counted; see `count_terms`.
+    If the disk is full, keyword search is disabled, but the run goes on. `counted` gives what a device has counted.
     """
     try:
         with working_folder(workdir) as folder:  # what is mapped from it lives on without a name

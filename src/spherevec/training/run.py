@@ -45,11 +45,7 @@ class Run:
     """Trains vectors on a corpus and makes a model of them, from the beginning or from a checkpoint on.
 
     A training and an update differ in what they start from, what follows an epoch, and the model that they make:
-    subclasses say so.
-
-    Args:
-        config: resolved.
-        options: opened.
+    subclasses say so. The settings are resolved, the options opened.
     """
 
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, options: Options) -> None:
@@ -214,10 +210,8 @@ class Run:
             self._save_if_due()
 
     def _save_ended(self, ending: BaseException, tables: Mapping[str, Floats] | None = None) -> None:
-        """Save what an interruption or a failure leaves, and note in it what became of the run.
-
-        Args:
-            tables: the vectors, where the backend has given them away.
+        """Save what an interruption or a failure leaves, with the vectors as `tables` where the backend has given them
+        away, and note in it what became of the run.
         """
         position, saver = self.position, self._saver
         if saver is None or (position.epoch == 0 and position.trained is None):

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.config import TrainConfig
+from spherevec.config import USES, TrainConfig
 from spherevec.corpus import EncodedCorpus, encode
 from spherevec.devices import DEVICES
 from spherevec.engine.backends import check_device, make_backend
@@ -33,17 +33,12 @@ from spherevec.engine.schedule import Schedule, further_pieces
 from spherevec.process import usable_cores
 
 _INSIDE = "SPHEREVEC_COMPILES"  # set in the process that compiles, which must start no other
-_DECIDES = ("objective", "batch", "deterministic", "documents")  # which kernels a run needs
 _TEXTS = [f"a b c d e f{number % 5}" for number in range(40)]
 _CODE = "import sys; sys.path.append(sys.argv[1]); from spherevec.training.runtime import main; main(sys.argv[2])"
 
 
 class Runtime:
-    """This process; `spherevec.distributed` has another one for several machines. The run is the same.
-
-    Args:
-        workdir: where document vectors are kept that would not fit into memory.
-    """
+    """This process; `spherevec.distributed` has another one for several machines. The run is the same."""
 
     def __init__(self, workdir: str | Path | None = None) -> None:
         self._workdir = workdir
@@ -115,7 +110,7 @@ def compiled_meanwhile(config: TrainConfig) -> Iterator[Callable[[], object]]:
 @contextmanager
 def _compiling_process(config: TrainConfig) -> Iterator[subprocess.Popen[bytes] | None]:
     """Another process that trains a few words, and ends with the context; None where none can be started."""
-    settings = json.dumps({name: getattr(config, name) for name in _DECIDES})
+    settings = json.dumps({name: getattr(config, name) for name in USES["kernel"]})
     command = [sys.executable, "-P", "-c", _CODE, str(Path(__file__).parents[2]), settings]
     no, child = subprocess.DEVNULL, None
     # Its files go with it, however it ends.

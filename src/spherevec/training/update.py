@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec import process
-from spherevec.config import MIN_COUNT, TrainConfig
+from spherevec.config import MIN_COUNT, USES, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.corpus.count.encoded import Part, rewrite
 from spherevec.corpus.read.options import ReadOptions, listed, split_options, takes_options
@@ -55,8 +55,6 @@ STEADY = 0.995
 # Records of more updates than this would make the description of a model too long to be read.
 _UPDATES_KEPT = 1000
 _TOKENS_AT_ONCE = 1 << 20
-# What an update may choose; all other settings are the model's.
-SETTINGS = ("epochs", "alpha", "threads", "seed", "device", "deterministic")
 
 
 @takes_options(*PUBLIC)
@@ -338,10 +336,10 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
     TrainConfig.from_mapping(given)
     stored = dict(model.config or {"vector_size": model.vector_size})
     for name, value in given.items():
-        if name not in SETTINGS and stored.get(name) != value:
+        if name not in USES["update"] and stored.get(name) != value:
             raise ConfigError(
                 f"an update keeps the model's {name}, which is {stored.get(name)!r}, not {value!r}; "
-                f"it may choose {', '.join(SETTINGS)}"
+                f"it may choose {', '.join(USES['update'])}"
             )
     chosen: dict[str, Any] = {"threads": 0, "device": "cpu", "deterministic": None}
     if stored.get("epochs"):

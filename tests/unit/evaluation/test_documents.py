@@ -18,8 +18,15 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from method import random_directions
 from spherevec.errors import ConfigError
-from spherevec.evaluation import Spread, evaluate_clustering, given_split, purity, random_splits
-from spherevec.evaluation.documents import random_rows, split_rows
+from spherevec.evaluation.documents import (
+    Spread,
+    evaluate_clustering,
+    given_split,
+    purity,
+    random_rows,
+    random_splits,
+    split_rows,
+)
 from spherevec.sphere import normalize
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from spherevec.errors import CorpusError
-from spherevec.evaluation import read_analogies, read_labels, read_pairs, read_split
+from spherevec.evaluation.files import read_analogies, read_labels, read_pairs, read_split
 
 
 def test_labels_of_ones_own(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from spherevec.evaluation import document_npmi, topic_diversity
+from spherevec.evaluation.topics import document_npmi, topic_diversity
 
 TOPICS = [["w1", "w2", "w3", "w4"], ["w5", "w6", "w7", "w9"], ["w30", "w31", "w1", "w8"]]
 

@@ -9,9 +9,9 @@ from scipy.stats import spearmanr
 
 from method import random_directions
 from spherevec.errors import ConfigError, FormatError
-from spherevec.evaluation import AnalogySection, evaluate_analogies, evaluate_similarity
 from spherevec.evaluation import words as words_module
-from spherevec.evaluation.words import answer_analogies
+from spherevec.evaluation.files import AnalogySection
+from spherevec.evaluation.words import answer_analogies, evaluate_analogies, evaluate_similarity
 from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.sphere import normalize
 

@@ -14,6 +14,7 @@ from spherevec.errors import ConfigError, FormatError
 from spherevec.model.documents import DocumentTable, UnknownDocumentError
 from spherevec.search import terms as document_terms
 from spherevec.search.terms import DocumentTerms, count_terms
+from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn
 
 TABLE = {
@@ -174,8 +175,8 @@ def test_terms_agree_with_plain_counting(tmp_path, monkeypatch, held, threads):
     assert terms.rows.tolist() == rows.tolist() and terms.often.tolist() == slow[rows, words].tolist()
     assert terms.places.tolist() == [0, *np.cumsum(np.bincount(words, minlength=13))]
     assert terms.lengths.tolist() == np.diff(offsets).tolist()
-    terms.save(tmp_path / "t")
-    assert (DocumentTerms.open(tmp_path / "t").counts.toarray() == slow).all()
+    write_tensors(tmp_path / "t", terms.tensors)
+    assert (DocumentTerms(read_tensors(tmp_path / "t")).counts.toarray() == slow).all()
 
 
 def test_words_counted_by_sorting_are_those_counted_by_the_processor(tmp_path):
@@ -197,7 +198,8 @@ def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
     if kind == "table":
         made_table(4, **TABLE).save(folder / "t")
     else:
-        count_terms(np.array([0, 1, 1], np.int32), np.array([0, 2, 3]), np.array([1, 2]), folder).save(folder / "t")
+        terms = count_terms(np.array([0, 1, 1], np.int32), np.array([0, 2, 3]), np.array([1, 2]), folder)
+        write_tensors(folder / "t", terms.tensors)
     content = bytearray((folder / "t").read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -212,7 +214,7 @@ def test_damage_raises_our_errors_or_nothing(tmp_path_factory, data, kind):
         else:
             from spherevec.search.lexical import LexicalIndex
 
-            lexical = LexicalIndex(DocumentTerms.open(folder / "t"))
+            lexical = LexicalIndex(DocumentTerms(read_tensors(folder / "t")))
             lexical.scores(lexical.matches(np.array([0, 1], np.int32)))
     except (FormatError, ConfigError):
         pass

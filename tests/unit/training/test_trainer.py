@@ -430,7 +430,7 @@ def test_given_vectors_are_the_start(corpus):
     backend = CpuBackend(data, config)
     TrainingRun(corpus, config, Options(initial=given, runtime=GivenBackend(backend, data, config))).initialise()
     for word in ("w0", "w3", "w7"):
-        row = corpus.vocabulary.index(word)
+        row = corpus.vocabulary.word_to_id[word]
         np.testing.assert_array_equal(backend.read("inputs", row, row + 1)[0], given[word])
     # Without a learning rate all that happens is that rows are normalised again, to the last bit or two.
     trained, plain = (spherevec.train_corpus(corpus, config, initial=initial) for initial in (given, None))

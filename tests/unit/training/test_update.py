@@ -14,6 +14,7 @@ from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtra
 from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
+from spherevec.storage.tensors import read_tensors
 from spherevec.storage.text_column import TextColumn
 from spherevec.training.changes import add_words
 from spherevec.training.finishing import SpellingSmoother, directions_of_sums
@@ -155,11 +156,11 @@ def test_a_grown_model_is_saved_and_grows_on(grown, tmp_path):
 
 def test_below_the_threshold_words_are_counted_until_they_join(old_texts):
     start = spherevec.train(named("a", [*old_texts[:40], "heron heron heron"]), ids=True, **SMALL | {"min_count": 5})
-    assert "heron" not in start.words and start.rare_counts.count("heron") == 3
+    assert "heron" not in start.words and start.rare_counts.as_dict()["heron"] == 3
     still = start.update([("x", "heron " + old_texts[0])], ids=True, threads=1)
-    assert "heron" not in still.words and still.rare_counts.count("heron") == 4
+    assert "heron" not in still.words and still.rare_counts.as_dict()["heron"] == 4
     joined = still.update([("y", "heron " + old_texts[1])], ids=True, threads=1)
-    assert "heron" in joined.words and joined.rare_counts.count("heron") == 0
+    assert "heron" in joined.words and "heron" not in joined.rare_counts.as_dict()
     assert joined.counts[joined.words.position("heron")] == 5
 
 
@@ -168,7 +169,7 @@ def test_rare_counts_are_bounded(tmp_path):
     assert rare.as_dict() == {"b": 3, "c": 2, "a": 1}
     assert rare.merged({"d": 4, "a": 1}, without=["b"], most=2).as_dict() == {"d": 4, "a": 2}
     rare.save(tmp_path / "rare")
-    assert RareCounts.open(tmp_path / "rare").as_dict() == rare.as_dict()
+    assert RareCounts.of_tensors(read_tensors(tmp_path / "rare")).as_dict() == rare.as_dict()
     counts, numbers = np.array([5, 1, 2, 1, 3]), np.array([0, -1, -1, -1, -1], np.int32)
     counted = CountedWords(TextColumn.of("vwxyz"), counts)
     assert RareCounts.left_out(counted, numbers, most=2).as_dict() == {"z": 3, "x": 2}

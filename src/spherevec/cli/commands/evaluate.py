@@ -24,14 +24,16 @@ Files = Mapping[str, Path]
 
 
 def _similarity(model: Model, files: Files) -> Any:
-    from spherevec.evaluation import evaluate_similarity, read_pairs
+    from spherevec.evaluation.files import read_pairs
+    from spherevec.evaluation.words import evaluate_similarity
 
     return vars(evaluate_similarity(model.words, read_pairs(files["pairs"]), files["pairs"].name))
 
 
 def _analogy(model: Model, files: Files) -> Any:
     """The same questions answered by 3CosAdd and by 3CosMul, section by section."""
-    from spherevec.evaluation import evaluate_analogies, read_analogies
+    from spherevec.evaluation.files import read_analogies
+    from spherevec.evaluation.words import evaluate_analogies
 
     sections = read_analogies(files["questions"])
     added, multiplied = (evaluate_analogies(model.words, sections, method) for method in ("3cosadd", "3cosmul"))
@@ -43,14 +45,15 @@ def _analogy(model: Model, files: Files) -> Any:
 
 
 def _clustering(model: Model, files: Files) -> Any:
-    from spherevec.evaluation import evaluate_clustering
+    from spherevec.evaluation.documents import evaluate_clustering
 
     assert model.docs is not None
     return asdict(evaluate_clustering(model.docs.vectors, _labels(model, files)))
 
 
 def _classification(model: Model, files: Files) -> Any:
-    from spherevec.evaluation import given_split, random_splits, read_split
+    from spherevec.evaluation.documents import given_split, random_splits
+    from spherevec.evaluation.files import read_split
 
     assert model.docs is not None
     vectors, labels = model.docs.vectors, _labels(model, files)
@@ -64,7 +67,7 @@ def _topics(model: Model, files: Files) -> Any:
     """The number of topics, NPMI and diversity of ten words each, and the agreement with labels."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-    from spherevec.evaluation import document_npmi, topic_diversity
+    from spherevec.evaluation.topics import document_npmi, topic_diversity
     from spherevec.topics import topics_of
 
     labels = _labels(model, files) if "labels" in files else None
@@ -81,7 +84,7 @@ def _topics(model: Model, files: Files) -> Any:
 
 
 def _labels(model: Model, files: Files) -> NDArray[np.str_]:
-    from spherevec.evaluation import read_labels
+    from spherevec.evaluation.files import read_labels
 
     return _one_each(model, files["labels"], read_labels(files["labels"]))
 

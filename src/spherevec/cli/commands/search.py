@@ -171,12 +171,7 @@ def neighbors(
 
 def _document_hint(model: Model, unknown: UnknownKeyError) -> str:
     """What to say where an unknown word is the id of a document."""
-    from spherevec.model.documents import UnknownDocumentError
-
-    try:
-        known = model.documents is not None and model.documents.row_of(str(unknown.key)) >= 0
-    except UnknownDocumentError:
-        known = False
+    known = model.documents is not None and str(unknown.key) in model.documents.ids
     return f"that is the id of a document: use --doc {unknown.key}" if known else ""
 
 

@@ -75,7 +75,10 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
     quiet_log: dict[str, Any] = {"log_level": "error", "access_log": False, "server_header": False}
     config = uvicorn.Config(app, host, port, http="h11", timeout_graceful_shutdown=_SECONDS_TO_FINISH, **quiet_log)
     # A client that is still being answered at the end is cut off; that is no defect.
-    logging.getLogger("uvicorn.error").addFilter(lambda one: not isinstance(_raised(one), asyncio.CancelledError))
+    cut_off = asyncio.CancelledError
+    logging.getLogger("uvicorn.error").addFilter(
+        lambda one: not (one.exc_info and isinstance(one.exc_info[1], cut_off))
+    )
     try:
         listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,10 +94,6 @@ def serve(folder: Path, port: int, host: str, token: str | None, quiet: bool) ->
         tell(f"http://{shown}:{listener.getsockname()[1]}: serving {folder}; stop with Ctrl-C")
     with suppress(KeyboardInterrupt):  # raised again by the server once all requests are answered
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _raised(record: logging.LogRecord) -> BaseException | None:
-    return record.exc_info[1] if record.exc_info else None
 
 
 def _is_loopback(host: str) -> bool:

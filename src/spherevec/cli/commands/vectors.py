@@ -121,12 +121,7 @@ def _infer(
 @force_option
 @options.output_options
 def export(
-    folder: Path,
-    files: dict[str, Path],
-    format: str | None,
-    guard_formulas: bool,
-    force: bool,
-    console: Console,
+    folder: Path, files: dict[str, Path], format: str | None, guard_formulas: bool, force: bool, console: Console
 ) -> None:
     """Write vectors for other programs."""
     if not files:

@@ -70,7 +70,8 @@ class EncodedCorpus:
         self.document_columns = read_tensors(table, memory_map=mapped) if table.is_file() else None
         self._rare = read_tensors(rare_words, memory_map=mapped) if rare_words.is_file() else None
         rare = folder / RARE_COUNTS
-        self.rare_counts = RareCounts.open(rare, memory_map=False) if rare.is_file() else RareCounts.of({})
+        kept = read_tensors(rare, memory_map=False) if rare.is_file() else None
+        self.rare_counts = RareCounts.of({}) if kept is None else RareCounts.of_tensors(kept)
         self.summary = CorpusSummary.from_dict(about["summary"])
         self.n_tokens: int = about["n_tokens"]
         self.n_documents: int = about["n_documents"]
@@ -254,8 +255,7 @@ def add_phrases(
 ) -> tuple[Vocabulary, int, int]:
     """Write blocks with marks of punctuation, find their phrases, and write the text with them.
 
-    Returns:
-        The vocabulary with the phrases, and how many words and documents were written.
+    Returns the vocabulary with the phrases, and how many words and documents were written.
     """
     n_tokens, n_documents = write_numbers(folder, blocks, MARKED, MARKED_OFFSETS)
     try:
@@ -304,12 +304,7 @@ class Part(NamedTuple):
 
 
 def rewrite(parts: Sequence[Part], vocabulary: Vocabulary, folder: Path) -> EncodedCorpus:
-    """Documents of one or several corpora as one corpus in the words of `vocabulary`, whose counts stay as they are.
-
-    Args:
-        parts: what to take; one at least.
-        folder: where to put the corpus; new or empty.
-    """
+    """Documents of one or several corpora as one corpus in the words of `vocabulary`, whose counts stay as they are."""
     from spherevec.corpus.count.word_table import in_words_of
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -55,25 +55,17 @@ _LEAST_ELISIONS = 0.005
 
 @dataclass(frozen=True)
 class EncodeOptions:
-    """How to count and encode a corpus that is read.
+    """How to count and encode a corpus that is read."""
 
-    Args:
-        min_count: leave out words that occur less often; by default as `TrainConfig` says.
-        max_vocab: keep at most this many of the most frequent words.
-        tokenizer: "words", "whitespace", a name with options, or a function from a string to its words.
-        phrases: also find multi-word terms, which become entries of the vocabulary.
-        breaks: keep where punctuation stands, so that the phrases of another vocabulary can be found (`rewrite`).
-        threads: how many to use; the result is the same for any number.
-        block_size: bytes to read at a time.
-    """
-
-    min_count: int | None = None
-    max_vocab: int | None = None
+    min_count: int | None = None  # leave out words that occur less often; by default as `TrainConfig` says
+    max_vocab: int | None = None  # keep at most this many of the most frequent words
+    # "words", "whitespace", a name with options, or a function from a string to its words
     tokenizer: TokenizerLike = "words"
-    phrases: bool = False
+    phrases: bool = False  # also find multi-word terms, which become entries of the vocabulary
+    # Keep where punctuation stands, so that the phrases of another vocabulary can be found (`rewrite`)
     breaks: bool = False
-    threads: int = 1
-    block_size: int = BLOCK_SIZE
+    threads: int = 1  # how many to use; the result is the same for any number
+    block_size: int = BLOCK_SIZE  # bytes to read at a time
 
     def __post_init__(self) -> None:
         for name, low in (("min_count", 1), ("max_vocab", 2), ("threads", 1)):
@@ -243,11 +235,9 @@ class _CountedText:
         return ids, ends
 
     def numbered(self, numbers: Ids, rare: RareWords, *, marks: bool, threads: int) -> Iterator[tuple[Ids, Ends]]:
-        """The blocks in the order of the text, with their final ids.
+        """The blocks in the order of the text, with their final ids, and perhaps the marks of punctuation.
 
-        Args:
-            numbers: (distinct words,) the id of each, -1 for those that are dropped, which `rare` gets.
-            marks: keep the marks of punctuation.
+        `numbers` (distinct words,) has the id of each, -1 for those that are dropped, which `rare` gets.
         """
         of_workers = [numbers] if self._places is None else [numbers[places] for places in self._places]
 

@@ -11,35 +11,20 @@ LONG_WORD = 100  # characters
 
 @dataclass(frozen=True)
 class CorpusSummary:
-    """What a corpus holds, as far as reading tells.
+    """What a corpus holds, as far as reading tells."""
 
-    Attributes:
-        documents: how many there are.
-        empty: documents without any word.
-        unknown_documents: documents with words, but none that is kept or known.
-        tokens: words, all occurrences counted.
-        dropped_tokens: those of words that are too rare, or unknown to the model.
-        distinct_words: different words; None where they were not counted.
-        kept_words: different words that get a vector.
-        min_count: how often a word must occur to be kept.
-        notes: what was found out about the source.
-        warnings: what looks wrong.
-        settings: what was chosen because of the text, and why.
-        fields: the kept fields with their kinds.
-    """
-
-    documents: int
-    empty: int
-    unknown_documents: int
-    tokens: int
-    dropped_tokens: int
-    distinct_words: int | None = None
-    kept_words: int | None = None
-    min_count: int | None = None
-    notes: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    settings: Sequence[str] = ()
-    fields: Sequence[str] = ()
+    documents: int  # how many there are
+    empty: int  # documents without any word
+    unknown_documents: int  # documents with words, but none that is kept or known
+    tokens: int  # words, all occurrences counted
+    dropped_tokens: int  # those of words that are too rare, or unknown to the model
+    distinct_words: int | None = None  # different words; None where they were not counted
+    kept_words: int | None = None  # different words that get a vector
+    min_count: int | None = None  # how often a word must occur to be kept
+    notes: Sequence[str] = ()  # what was found out about the source
+    warnings: Sequence[str] = ()  # what looks wrong
+    settings: Sequence[str] = ()  # what was chosen because of the text, and why
+    fields: Sequence[str] = ()  # the kept fields with their kinds
 
     def with_(self, **changes: Any) -> CorpusSummary:
         """A copy with some parts changed."""

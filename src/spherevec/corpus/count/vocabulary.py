@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from spherevec.corpus.tokenize.tokenizer import Tokenizer, TokenizerLike, tokeni
 from spherevec.corpus.tokenize.words import ELISION
 from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.files import SpillFile
-from spherevec.storage.tensors import read_tensors, write_tensors
+from spherevec.storage.tensors import write_tensors
 from spherevec.storage.text_column import TextColumn
 from spherevec.terminal import times
 from spherevec.threads import in_order
@@ -168,10 +168,6 @@ class Vocabulary:
         """
         return np.fromiter((self.word_to_id.get(word, -1) for word in words), np.int32, len(words))
 
-    def index(self, word: str) -> int:
-        """The id of `word`; `KeyError` where the vocabulary does not hold it."""
-        return self.word_to_id[word]
-
 
 def choose_words(
     counted: CountedWords, min_count: int, max_vocab: int | None
@@ -233,9 +229,8 @@ MOST_WORDS = 250_000  # some 4 MB
 class RareCounts:
     """Distinct words and how often each occurred, the most frequent first, equal counts by spelling.
 
-    >>> rare = RareCounts.of({"heron": 2, "egret": 4})
-    >>> rare.count("heron"), rare.count("stork"), list(rare.words)
-    (2, 0, ['egret', 'heron'])
+    >>> RareCounts.of({"heron": 2, "egret": 4}).as_dict()
+    {'egret': 4, 'heron': 2}
     """
 
     def __init__(self, words: TextColumn, counts: NDArray[np.int64]) -> None:
@@ -251,11 +246,7 @@ class RareCounts:
 
     @classmethod
     def left_out(cls, counted: CountedWords, numbers: NDArray[np.int32], most: int = MOST_WORDS) -> RareCounts:
-        """The words of a counted text that were given no number.
-
-        Args:
-            numbers: (distinct words,) -1 for those left out.
-        """
+        """The words of a counted text whose numbers (distinct words,) are -1."""
         counts = counted.counts
         places = np.flatnonzero((numbers < 0) & (counts > 0))
         if len(places) > most:
@@ -265,13 +256,9 @@ class RareCounts:
         return cls(counted.at(kept), counts[kept])
 
     @classmethod
-    def open(cls, path: Path, *, memory_map: bool = True, opened: BinaryIO | None = None) -> RareCounts:
-        """Open a saved list without reading its words."""
-        tensors = read_tensors(path, memory_map=memory_map, opened=opened)
-        try:
-            return cls(TextColumn(tensors["offsets"], tensors["bytes"]), tensors["counts"])
-        except KeyError as error:
-            raise FormatError(f"{path}: holds no array {error}; copy it again") from None
+    def of_tensors(cls, tensors: Mapping[str, NDArray[Any]]) -> RareCounts:
+        """The counts of the arrays of a file, whose words are not read."""
+        return cls(TextColumn(tensors["offsets"], tensors["bytes"]), tensors["counts"])
 
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -283,11 +270,6 @@ class RareCounts:
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def count(self, word: str) -> int:
-        """How often a word occurred; 0 where it is not known."""
-        row = self.words.find(word)
-        return 0 if row is None else int(self.counts[row])
 
     def as_dict(self) -> dict[str, int]:
         return dict(zip(self.words, self.counts.tolist(), strict=True))

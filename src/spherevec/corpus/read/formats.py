@@ -18,31 +18,19 @@ from spherevec.errors import CorpusError
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file.
+    """A kind of file."""
 
-    Args:
-        name: what messages call it.
-        endings: of its files, in lower case.
-        read: gives the documents of a file; None for plain text, in which each line is one.
-        row: what a document of it is called in messages.
-        one_document: a file is one document; a folder of them is a corpus.
-        fields: it has fields beside the text.
-        untyped: its cells have no types: text may spell a number.
-        begins: what standard input begins with if it is of this format.
-        split: how machines share a file: by "lines", by "row groups", or not at all.
-        options: reading options that are for it alone.
-    """
-
-    name: str
-    endings: tuple[str, ...]
+    name: str  # what messages call it
+    endings: tuple[str, ...]  # of its files, in lower case
+    # Gives the documents of a file; None for plain text, in which each line is one
     read: Callable[[InputFile], Iterator[Row]] | None = None
-    row: str = "line"
-    one_document: bool = False
-    fields: bool = True
-    untyped: bool = False
-    begins: bytes = b""
-    split: str | None = None
-    options: tuple[str, ...] = ()
+    row: str = "line"  # what a document of it is called in messages
+    one_document: bool = False  # a file is one document; a folder of them is a corpus
+    fields: bool = True  # it has fields beside the text
+    untyped: bool = False  # its cells have no types: text may spell a number
+    begins: bytes = b""  # what standard input begins with if it is of this format
+    split: str | None = None  # how machines share a file: by "lines", by "row groups", or not at all
+    options: tuple[str, ...] = ()  # reading options that are for it alone
 
 
 TEXT = Format("text", (".txt", ".md", ".text"), fields=False, split="lines")
@@ -106,19 +94,13 @@ _MAILDIR = {"cur", "new"}
 
 @dataclass(frozen=True)
 class Item:
-    """One file to read.
-
-    Args:
-        name: what its documents are called, alone or with a line number behind it.
-        whole: it is one document.
-        size: in bytes; None where that is not known, as of a pipe.
-    """
+    """One file to read."""
 
     path: Path
-    name: str
+    name: str  # what its documents are called, alone or with a line number behind it
     format: Format
-    whole: bool
-    size: int | None
+    whole: bool  # it is one document
+    size: int | None  # in bytes; None where that is not known, as of a pipe
 
     def __fspath__(self) -> str:
         return str(self.path)

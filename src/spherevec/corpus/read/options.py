@@ -291,7 +291,7 @@ def no_text_field(name: str | None, there: Sequence[str], where: str) -> CorpusE
     return CorpusError(f"{where}: no field {name!r:.60}; choose text_field=NAME among {listed(there)}{hint}")
 
 
-def listed(names: Sequence[str]) -> str:
-    """A few names for a message."""
+def listed(names: Sequence[object]) -> str:
+    """A few names, or numbers, for a message."""
     shown = ", ".join(f"{name!r:.60}" for name in names[:_NAMES_SHOWN]) or "none"
     return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"

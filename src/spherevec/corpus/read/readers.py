@@ -192,21 +192,15 @@ def _frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
 
 @dataclass
 class Source:
-    """A corpus to be read once.
+    """A corpus to be read once."""
 
-    Attributes:
-        pieces: of text in which a newline ends a document.
-        records: gets what is kept of each document while it is read; None where nothing is.
-        notes: what was found out about the source and the user should know, complete when all is read.
-        in_words: documents are lists of words, see `streams.word_piece`.
-    """
-
-    pieces: Iterator[bytes]
-    records: RecordBuilder | None = None
+    pieces: Iterator[bytes]  # of text in which a newline ends a document
+    records: RecordBuilder | None = None  # gets what is kept of each document while it is read; None where nothing is
     meter: Meter = field(default_factory=Meter)
     name: str = "the corpus"
+    # What was found out about the source and the user should know, complete when all is read
     notes: list[str] = field(default_factory=list)
-    in_words: bool = False
+    in_words: bool = False  # documents are lists of words, see `streams.word_piece`
 
     def texts(self) -> Iterator[str]:
         """The documents of a text source, one string each."""

@@ -165,15 +165,11 @@ class _MeteredFile(io.FileIO):
         return n
 
 
-def _zstd_part() -> Any:
-    return import_extra("zstandard", "reading .zst files", "zstd").ZstdDecompressor().decompressobj()
-
-
 # The endings of compressed files, and what decompresses one of the parts that such a file consists of.
 COMPRESSED: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(zlib.MAX_WBITS + 16),
     ".xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
-    ".zst": _zstd_part,
+    ".zst": lambda: import_extra("zstandard", "reading .zst files", "zstd").ZstdDecompressor().decompressobj(),
 }
 
 
@@ -276,22 +272,15 @@ def found_encoding(beginning: bytes) -> str:
 
 @dataclass
 class InputFile:
-    """A file while it is read: all that the reader of a format needs.
-
-    Args:
-        name: what its documents are called.
-        meter, notes: told how far reading has come, and what was found out.
-        size: bytes to read at a time.
-        begun: its text, where that was looked at already, as of standard input.
-    """
+    """A file while it is read: all that the reader of a format needs."""
 
     path: Path
-    name: str
+    name: str  # what its documents are called
     options: ReadOptions
-    meter: Meter = field(default_factory=Meter)
-    notes: list[str] = field(default_factory=list)
-    size: int = BLOCK_SIZE
-    begun: Iterator[bytes] | None = None
+    meter: Meter = field(default_factory=Meter)  # told how far reading has come
+    notes: list[str] = field(default_factory=list)  # told what was found out
+    size: int = BLOCK_SIZE  # bytes to read at a time
+    begun: Iterator[bytes] | None = None  # its text, where that was looked at already, as of standard input
 
     def text(self) -> Iterator[bytes]:
         """Its text as UTF-8, without a byte order mark, in pieces read about `size` bytes at a time.

@@ -67,8 +67,7 @@ def as_number(text: str, decimal: str | None = None) -> float | int | None:
 def as_microseconds(value: Any, *, months: bool = False) -> int | None:
     """Microseconds since 1970 of a date, a datetime or a text in ISO 8601, or None. Time zones are turned into UTC.
 
-    Args:
-        months: also take a year (`2024`) and a month (`2024-11`) for their first day.
+    With `months` a year (`2024`) and a month (`2024-11`) are taken for their first day.
     """
     if isinstance(value, str):
         text = value.strip()

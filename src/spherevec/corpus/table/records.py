@@ -34,6 +34,7 @@ TABLE_ROLES = (*ROLES, "text", "field")  # of the columns of a table, in their o
 _NEWLINE = 0x0A
 
 Arrays = Mapping[str, NDArray[Any]]
+Column = tuple[str, str, str, Arrays]  # its role, its name, its kind, and its arrays
 
 
 class Row(NamedTuple):
@@ -46,12 +47,7 @@ class Row(NamedTuple):
 
 
 class RecordBuilder(ExitStack):
-    """Takes documents one by one, or lines of text by the block, and writes their table.
-
-    Args:
-        folder: where columns are spilled.
-        options: say what to keep.
-    """
+    """Takes documents one by one, or lines of text by the block, spills columns to a folder, and writes their table."""
 
     def __init__(self, folder: Path, options: ReadOptions) -> None:
         super().__init__()
@@ -125,44 +121,31 @@ class RecordBuilder(ExitStack):
         self._n_rows += len(ends)
 
     def write(self, path: Path) -> tuple[list[str], list[str]]:
-        """Write the table; ids that occur twice are refused.
-
-        Returns:
-            The kept fields with their kinds, and what looks wrong with them.
-        """
+        """Write the table; returns the kept fields with their kinds, and what looks wrong with them."""
         from spherevec.storage.tensors import write_tensors
 
         self._finish_adding()
-        schema: list[dict[str, str]] = []
-        tensors: dict[str, NDArray[Any]] = {}
-
-        def put(role: str, name: str, kind: str, arrays: dict[str, NDArray[Any]]) -> None:
-            for part, array in arrays.items():
-                tensors[f"{len(schema)}.{part}"] = array
-            schema.append({"role": role, "name": name, "kind": kind})
-
+        columns: list[Column] = []
         if self._ids is not None:
             ids = self._ids.column()
             _check_unique(ids, f"field {self.options.id_field!r}" if self.options.id_field else "ids")
-            put("id", self.options.id_field or "id", "text", text_arrays(ids))
-        else:
-            tensors |= source_arrays(self._sources)
+            columns.append(("id", self.options.id_field or "id", "text", text_arrays(ids)))
         for role, column in self._roles.items():
             if column.n_bytes:
-                put(role, self.options.roles.get(role, role), "text", text_arrays(column.column()))
+                columns.append((role, self.options.roles.get(role, role), "text", text_arrays(column.column())))
         if self._texts is not None:
-            put("text", "text", "text", text_arrays(self._texts.column()))
+            columns.append(("text", "text", "text", text_arrays(self._texts.column())))
         fields, warnings = [], []
         for kept, writer, finder in self._fields:
             cells = writer.column()
             try:
-                put("field", kept.name, finder.kind, _typed(cells, finder))
+                columns.append(("field", kept.name, finder.kind, _typed(cells, finder)))
             except ValueError as error:
                 raise CorpusError(f"{finder.example_at}field {kept.name!r}: {error}") from None
             fields.append(f"{kept.name} ({finder})")
             doubt = finder.doubt(cells)
             warnings += [f"field {kept.name!r} {doubt} (keep {kept.name}:text)"] if doubt else []
-        kinds = [one["kind"] for one in schema if one["role"] == "field"]
+        kinds = [kind for role, _, kind, _ in columns if role == "field"]
         form = self.options.date_format
         if form is not None and kinds and "date" not in kinds and all(finder.n_filled for *_, finder in self._fields):
             names = ", ".join(kept.name for kept in self.options.kept)
@@ -170,8 +153,16 @@ class RecordBuilder(ExitStack):
                 f"date_format '{form:.40}' fits no field that is kept ({names}); correct it, leave it out, or say "
                 f"which field holds dates (keep='{self.options.kept[0].name}:date')"
             )
-        write_tensors(path, {"schema": schema_array(self._n_rows, schema), **tensors})
+        sources = {} if self._ids is not None else source_arrays(self._sources)
+        write_tensors(path, table_of(self._n_rows, columns, sources))
         return fields, warnings
+
+
+def table_of(n_rows: int, columns: Sequence[Column], sources: Arrays = MappingProxyType({})) -> dict[str, NDArray[Any]]:
+    """The arrays of a table, with those that say where documents without ids come from."""
+    schema = [{"role": role, "name": name, "kind": kind} for role, name, kind, _ in columns]
+    arrays = {f"{at}.{part}": array for at, (*_, own) in enumerate(columns) for part, array in own.items()}
+    return {"schema": schema_array(n_rows, schema), **sources, **arrays}
 
 
 def schema_array(n_rows: int, columns: Sequence[dict[str, str]]) -> NDArray[np.uint8]:
@@ -255,34 +246,37 @@ def column_arrays(table: Arrays, number: int) -> dict[str, NDArray[Any]]:
 
 def take_rows(table: Arrays, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Some rows of a table, in the order given, without their ids."""
-    schema = [(number, one) for number, one in enumerate(schema_of(table)["columns"]) if one["role"] != "id"]
-    taken: dict[str, NDArray[Any]] = {"schema": schema_array(len(rows), [one for _, one in schema])}
-    for new, (number, one) in enumerate(schema):
+    taken: list[Column] = []
+    for number, one in enumerate(schema_of(table)["columns"]):
+        if one["role"] == "id":
+            continue
         arrays = column_arrays(table, number)
         if one["kind"] == "text":
             texts = TextColumn(arrays["offsets"], arrays["bytes"])
             arrays = text_arrays(TextColumn.of(texts[int(row)] for row in rows))
         else:
             arrays |= {part: array[rows] for part, array in arrays.items() if part in ("codes", "values")}
-        taken |= {f"{new}.{part}": array for part, array in arrays.items()}
-    return taken
+        taken.append((one["role"], one["name"], one["kind"], arrays))
+    return table_of(len(rows), taken)
 
 
-def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptField] = ()) -> dict[str, NDArray[Any]]:
+def joined_columns(
+    tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptField] = (), ids: TextColumn | None = None
+) -> dict[str, NDArray[Any]]:
     """Several tables of documents, each with its number of rows, as one.
 
     A column that some tables do not have is missing there.
 
     Args:
         keep: the kinds of kept fields, where they are known; one of no kind is found out again.
+        ids: of all documents, where the tables have none.
     """
     declared = {kept.name: kept.kind for kept in keep}
     known = [(rows, table, schema_of(table)["columns"]) for rows, table in tables if "schema" in table]
     names: dict[tuple[str, str], str] = {}
     for one in (one for _, _, described in known for one in described):
         names.setdefault(_column_key(one), one["name"])
-    schema: list[dict[str, str]] = []
-    joined: dict[str, NDArray[Any]] = {}
+    joined: list[Column] = []
     for role, key in sorted(names, key=lambda one: TABLE_ROLES.index(one[0])):
         parts: list[tuple[int, str, Arrays]] = []
         for rows, table, described in known:
@@ -291,11 +285,12 @@ def joined_columns(tables: Sequence[tuple[int, Arrays]], keep: Sequence[KeptFiel
             parts.append((rows, "missing" if kind == "text" and not len(own["bytes"]) else kind, own))
         name = names[role, key]
         kind, arrays = _joined(name, declared.get(name, "text") if role == "field" else "text", parts)
-        joined.update({f"{len(schema)}.{part}": array for part, array in arrays.items()})
-        schema.append({"role": role, "name": name, "kind": kind})
+        joined.append((role, name, kind, arrays))
         if role == "id":
             _check_unique(TextColumn(arrays["offsets"], arrays["bytes"]), f"field {name!r}")
-    return {"schema": schema_array(sum(rows for rows, _ in tables), schema), **joined}
+    if ids is not None:
+        joined.append(("id", "id", "text", text_arrays(ids)))
+    return table_of(sum(rows for rows, _ in tables), joined)
 
 
 def _column_key(column: Mapping[str, str]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ stand in for them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -27,22 +27,17 @@ _BETWEEN_WHITE_SPACE = re.compile(r"[^ \t\n\r\f\v]+")
 class Tokenizer:
     """How text becomes words; made by `tokenizer_of` from what a user says.
 
-    Attributes:
-        name: "words-0.2", "whitespace", "function" (one of the user's), or "tokens" (documents that came as lists of
-            words).
-        options: of "words-0.2"; None for all others.
-        function: the user's, as long as the process lives; it is not stored.
-        function_name: what it was called.
-
     Example:
         >>> tokenizer_of("words").words("COVID-19 isn't C++")
         ['covid-19', "isn't", 'c++']
     """
 
+    # "words-0.2", "whitespace", "function" (one of the user's), or "tokens" (documents that came as lists of words)
     name: str
-    options: TokenizerOptions | None = None
+    options: TokenizerOptions | None = None  # of "words-0.2"; None for all others
+    # The user's, as long as the process lives; it is not stored
     function: Function | None = field(default=None, compare=False, repr=False)
-    function_name: str | None = None
+    function_name: str | None = None  # what it was called
 
     def __post_init__(self) -> None:
         if self.options is not None and self.options.unspaced == "auto":
@@ -109,18 +104,6 @@ class Tokenizer:
         if any(token.after_break for token in tokens[1:]):
             return ""
         return " ".join(token.word for token in tokens)
-
-    def lookup(self, query: str, vocabulary: Container[str]) -> str | None:
-        """The entry of the vocabulary that a query means: as it stands, or else in the text's own spelling.
-
-        Example:
-            >>> tokenizer_of("words").lookup("HIV", {"hiv", "aids"})
-            'hiv'
-        """
-        if query in vocabulary:
-            return query
-        spelled = self.normalise_word(query)
-        return spelled if spelled and spelled in vocabulary else None
 
     def description(self) -> dict[str, Any]:
         """What the model stores, ready for JSON."""

@@ -97,13 +97,7 @@ class DocumentFit:
         self._words = self._padded(inputs)
         self._sampling = DeviceSampling.of(cupy, sampling)
 
-    def fit(
-        self,
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        start: Floats,
-        plan: FitPlan,
-    ) -> Floats:
+    def fit(self, ids: NDArray[np.int32], offsets: NDArray[np.int64], start: Floats, plan: FitPlan) -> Floats:
         """The vectors of documents, (N, dim); `start` is what those keep whose words have no direction."""
         if len(start) == 0:
             return start

@@ -54,7 +54,7 @@ def test_attributes(text_file, tmp_path):
         assert corpus.raw_tokens == sum(len(tokenize(line)) for line in LINES)
         assert str(corpus.tokenizer).startswith("words-0.2")
         assert corpus.summary.documents == len(LINES)
-        assert corpus.document(0).tolist() == [corpus.vocabulary.index("the"), corpus.vocabulary.index("cat")]
+        assert corpus.document(0).tolist() == [corpus.vocabulary.word_to_id["the"], corpus.vocabulary.word_to_id["cat"]]
         assert sorted(path.name for path in corpus.folder.iterdir()) == [
             "corpus.json", "counts.bin", "documents.safetensors", "ids.bin", "offsets.bin",
             "rare.safetensors", "rare_counts.safetensors", "words.json",
@@ -79,9 +79,7 @@ def test_vocabulary():
     assert len(vocabulary) == 2
     assert "cat" in vocabulary
     assert "dog" not in vocabulary
-    assert vocabulary.index("cat") == vocabulary.word_to_id["cat"] == 1
-    with pytest.raises(KeyError, match="dog"):
-        vocabulary.index("dog")
+    assert vocabulary.word_to_id["cat"] == 1
 
 
 @settings(max_examples=60)

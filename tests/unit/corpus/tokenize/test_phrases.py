@@ -130,8 +130,8 @@ def test_phrases_by_example(tmp_path):
     corpus = encode(text(), tmp_path / "out", phrases=True, min_count=3)
     found = [word for word in corpus.vocabulary.words if " " in word]
     assert found == ["bill of rights", "heart attack"]
-    assert corpus.vocabulary.counts[corpus.vocabulary.index("heart attack")] == 30
-    assert corpus.vocabulary.counts[corpus.vocabulary.index("heart")] == 40
+    assert corpus.vocabulary.counts[corpus.vocabulary.word_to_id["heart attack"]] == 30
+    assert corpus.vocabulary.counts[corpus.vocabulary.word_to_id["heart"]] == 40
     words = [corpus.vocabulary.words[i] for i in corpus.document(1)]
     assert words[words.index("heart") :][:3] == ["heart", "attack", "heart attack"]
     assert words.count("heart attack") == 1
