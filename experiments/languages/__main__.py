@@ -6,8 +6,9 @@
 
 A page's class is its section. Figures: 3-NN accuracy over ten random splits; precision at ten, where the first words
 of 300 pages (their name and one line of description) are the query and pages of the same section are right. A
-measurement that the file has is not taken again. The second command prints the topics of the models of seed 1.
-Japanese and Chinese need the extra `cjk`.
+measurement that the file has is not taken again. The second command prints the topics of the models of seed 1, and how
+well the seeds agree: the numbers of topics, and the adjusted Rand index of two seeds, the mean of all pairs. Japanese
+and Chinese need the extra `cjk`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 import spherevec
 from experiments.datasets import LabelledTexts, labelled_sets, load_labelled
@@ -84,11 +87,22 @@ def table(out: Path) -> None:
     for run in map(json.loads, out.read_text().splitlines()):
         found[run["set"]][run["method"]].append(run["accuracy"])
     methods = list(dict.fromkeys(method for scores in found.values() for method in scores))
-    print("| | " + " | ".join(methods) + " |")
-    print("| --- " * (len(methods) + 1) + "|")
-    for name, scores in found.items():
-        shown = [f"{np.mean(scores[one]):.3f} ({np.ptp(scores[one]):.3f})" if scores[one] else "–" for one in methods]
-        print(f"| {name} | {' | '.join(shown)} |")
+    print("| mean (largest less smallest) | " + " | ".join(found) + " |")
+    print("| --- " * (len(found) + 1) + "|")
+    for method in methods:
+        shown = [one[method] and f"{np.mean(one[method]):.3f} ({np.ptp(one[method]):.3f})" for one in found.values()]
+        print(f"| {method} | {' | '.join(cell or '–' for cell in shown)} |")
+
+
+def show_topics(models: Path) -> None:
+    for folder in sorted(models.glob("*-1")):
+        seeds = sorted(models.glob(f"{folder.name[:-1]}*"))
+        found = [spherevec.Model.load(seed).topics() for seed in seeds]
+        print(f"{folder.name}\n{found[0].tree}")
+        for level, topics in (("broad", [one.parents for one in found]), ("finer", found)):
+            pairs = [adjusted_rand_score(one.labels, other.labels) for one, other in combinations(topics, 2)]
+            print(f"{level}: {', '.join(str(len(one)) for one in topics)} topics; seeds agree by {np.mean(pairs):.2f}")
+        print(flush=True)
 
 
 def main() -> None:
@@ -103,8 +117,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     if arguments.topics:
-        for folder in sorted(arguments.models.glob("*-1")):
-            print(f"{folder.name}\n{spherevec.Model.load(folder).topics().tree}\n", flush=True)
+        show_topics(arguments.models)
         return
     if not arguments.table:
         measure(arguments)

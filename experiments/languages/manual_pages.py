@@ -16,19 +16,31 @@ from pathlib import Path
 
 import numpy as np
 
-# Of roff: macros that a page defines, requests and escapes that hold no words.
+# Of roff: what stands before the first heading and macros that a page defines print nothing; nor do formats of tables,
+# some requests, and changes of font and zero-width escapes inside words.
+_HEADING = re.compile(r"^[.'] *S[Hh]\b", re.M)
 _DEFINITION = re.compile(r"^\.de.*?^\.\.", re.M | re.S)
-_WORDLESS = "TH Dd Dt Os so if ie el ds nr mso hy nh ad na ft ps tr ne sp in ti ta".replace(" ", "|")
+_TABLE_FORMAT = re.compile(r"^\.TS.*?\.[ \t]*$", re.M | re.S)
+_WORDLESS = "TH Dd Dt Os IX so if ie el ds nr mso hy nh ad na ft ps tr ne sp in ti ta".replace(" ", "|")
 _REQUEST = re.compile(rf"""^[.'] *(?:\\"|(?:{_WORDLESS})\b).*$""", re.M)
-_MACRO = re.compile(r"^[.'] *\w*|^\.\.$", re.M)
-_ESCAPE = re.compile(r'\\(?:".*|f(?:\[[^]]*\]|\(..|.)|\*?\[[^]]*\]|\*?\(..|\*.|s[-+]?\d|[%&,/|~:^]|.)')
+_MDOC_LINE, _MDOC_MACRO = re.compile(r"^\.[A-Z][a-z]\b.*$", re.M), re.compile(r"(?<!\S)[A-Z][a-z](?!\S)")
+_MACRO = re.compile(r"^[.'] *\w*|^\.\.$|\bT[{}]", re.M)
+_SILENT = re.compile(r"\\(?:f(?:\[[^]]*\]|\(..|[^[(])|s[-+]?\d|[%&:,/|^)])")
+_GLYPH = re.compile(r"\\(?:\*?\((aq|Aq|cq|at|hy)|\*?\[(aq|Aq|cq|at|hy)\])")
+_GLYPHS = {"aq": "'", "Aq": "'", "cq": "'", "at": "@", "hy": "-"}
+_ESCAPE = re.compile(r'\\(?:".*|\*?\[[^]]*\]|\*?\(..|\*.|.)')
 _LETTER = re.compile(r"[^\W\d_]")
 MIN_LETTERS, MIN_PAGES = 200, 20
 
 
 def page_text(roff: str) -> str:
     """The words of a page in one line."""
-    text = _MACRO.sub(" ", _REQUEST.sub(" ", _DEFINITION.sub("", roff.replace(r"\-", "-").replace(r"\(aq", "'"))))
+    text = _DEFINITION.sub("", roff)
+    heading = _HEADING.search(text)
+    text = _REQUEST.sub("", _TABLE_FORMAT.sub("", text[heading.start() :] if heading else text))
+    text = _MDOC_LINE.sub(lambda line: _MDOC_MACRO.sub(" ", line[0][3:]), text)
+    text = _MACRO.sub(" ", text.replace(r"\-", "-"))
+    text = _GLYPH.sub(lambda glyph: _GLYPHS[glyph[1] or glyph[2]], _SILENT.sub("", text))
     return " ".join(_ESCAPE.sub(" ", text).split())
 
 

@@ -93,11 +93,13 @@ def test_the_browser_says_where_it_uses_its_own_dictionary(browser, data, tmp_pa
     pytest.importorskip("icu4py", reason="needs the extra cjk")
     tokenizer = tokenizer_of("words:unspaced=segment")
     path = save_page(replace(data, tokenizer=description(tokenizer, False)), tmp_path / "page.html")
+    uncut = "ロケール"  # by the dictionary ロ and ケール
     unspaced = ("word1 我们在北京大学学习中文 word2", "東京で寿司を食べました", "ภาษาไทยง่ายมาก", "挂载到内核")
     with visit(browser, path) as one:
         assert one.page.evaluate("texts => texts.map((text) => spherevec.words(text))", TEXTS) == [
             tokenizer.words(text) for text in TEXTS
         ]
+        assert one.page.evaluate("text => spherevec.words(text)", uncut) == tokenizer.words(uncut) == [uncut]
         for text in unspaced:
             words = one.page.evaluate("text => spherevec.words(text)", text)
             assert "".join(words) == "".join(tokenizer.words(text))  # all of the text, perhaps divided otherwise

@@ -130,6 +130,6 @@ def usual_spelling(word: str, texts: Iterable[str]) -> str:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether most words begin with a small letter, unlike in a headline."""
+    """Whether most words begin with no capital, unlike in a headline; many scripts have none."""
     initials = [word[0] for word in text.split() if word[0].isalpha()]
-    return 2 * sum(map(str.islower, initials)) > len(initials)
+    return 2 * sum(map(str.isupper, initials)) < len(initials)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spherevec.corpus.tokenize.function_words import same_word
+from spherevec.corpus.tokenize.function_words import same_word, without_accents
 from spherevec.topics.components import Components, centered
 from spherevec.topics.general_words import general_words
 from spherevec.topics.graph import Labels, membership
@@ -250,7 +250,7 @@ def forms_of(words: Sequence[str], vectors: NDArray[np.float32] | None = None) -
     # Two forms of a word begin with the same letters; a phrase is compared with all.
     groups = defaultdict[str, list[int]](list)
     for place, word in enumerate(words):
-        groups[word[:2] if " " not in word else " "].append(place)
+        groups[without_accents(word)[:2] if " " not in word else " "].append(place)
     phrases = groups.pop(" ", [])
     pairs = chain(product(phrases, range(len(words))), *(combinations(group, 2) for group in groups.values()))
     for one, other in pairs:

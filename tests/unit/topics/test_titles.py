@@ -87,6 +87,7 @@ def test_words_are_written_as_in_the_text() -> None:
     assert usual_spelling("nasa", texts) == "NASA" and usual_spelling("iraq", texts) == "Iraq"
     for word in ("launch", "rocket"):  # headlines and starts of sentences
         assert usual_spelling(word, texts) == word
+    assert usual_spelling("linux", ["内核 模块 由 Linux 加载", "使用 Linux 的 文件"]) == "Linux"
 
 
 def test_a_long_run_of_letters_is_read_once() -> None:

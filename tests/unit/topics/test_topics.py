@@ -325,7 +325,9 @@ def test_forms_of_one_word() -> None:
     assert same_word("tax", "taxes")
     assert not same_word("car", "card") and not same_word("car", "care") and not same_word("star", "stadium")
     # With their cosine, words of other languages.
-    for one, other in (("ключей", "ключа"), ("scanner", "scannern"), ("israel", "israeli"), ("économie", "économique")):
+    plurals = (("partición", "particiones"), ("namensraum", "namensräume"), ("orden", "órdenes"))
+    stems = (("ключей", "ключа"), ("scanner", "scannern"), ("israel", "israeli"), ("économie", "économique"))
+    for one, other in (*stems, *plurals):
         assert same_word(one, other, 0.6) and not same_word(one, other, 0.4) and not same_word(one, other)
     for one, other in (("star", "stadium"), ("genes", "genetics"), ("car", "care")):
         assert not same_word(one, other, 0.9)
@@ -356,6 +358,8 @@ def test_forms_against_a_comparison_of_all_pairs() -> None:
         "tax",
         "taxes",
         "израиль",
+        "orden",
+        "órdenes",
         "s",
         "share's",
     ]

@@ -135,6 +135,13 @@ def combining_classes() -> npt.NDArray[np.uint8]:
 SEPARATOR = "\u200b"  # a zero-width space ends a word, and no phrase
 
 UNSPACED = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED_RANGES) + "]+")
+# Where a dictionary cuts a word of Katakana that it lacks: before or behind a lone letter, and before a letter that
+# begins no word. Behind a lone one of these, another word may begin.
+_KATAKANA, _NEVER_FIRST = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff", "ァィゥェォッャュョヮンヵヶーヽヾ\u31f0-\u31ff"
+_WRONG_CUT = re.compile(
+    f"(?<=[{_KATAKANA}]){SEPARATOR}(?=[{_KATAKANA}]{SEPARATOR}|[{_NEVER_FIRST}])"
+    f"|(?<={SEPARATOR}(?![{_NEVER_FIRST}])[{_KATAKANA}]){SEPARATOR}(?=[{_KATAKANA}])"
+)
 _LEADS = np.zeros(256, np.bool_)  # the bytes that characters of these scripts begin with, none of ASCII
 for _low, _high in UNSPACED_RANGES:
     _LEADS[chr(_low).encode()[0] : chr(_high).encode()[0] + 1] = True
@@ -173,8 +180,9 @@ def segmented_block(block: bytes) -> bytes:
 
 
 def _divided(match: re.Match[str]) -> str:
+    cut = SEPARATOR.join(["", *_breaker()(match[0], "en"), ""])
     words, alone = [""], ""  # also at both ends: what stands there in another script is another word
-    for word in (*_breaker()(match[0], "en"), ""):
+    for word in _WRONG_CUT.sub("", cut).split(SEPARATOR)[1:]:
         if len(word) == 1 and "\u3400" <= word <= "\u9fff" and word not in FUNCTION_WORDS:
             alone += word
             continue

@@ -42,12 +42,19 @@ function withoutLoneIdeographs(words, functionWords) {
   return found;
 }
 
+// Where a dictionary cuts a word of Katakana that it lacks: before or behind a lone letter, and before a letter that
+// begins no word. Behind a lone one of these, another word may begin.
+const KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff", NEVER_FIRST = "ァィゥェォッャュョヮンヵヶーヽヾ\u31f0-\u31ff", CUT = "\u200b";
+const WRONG_CUT = new RegExp(`(?<=[${KATAKANA}])${CUT}(?=[${KATAKANA}]${CUT}|[${NEVER_FIRST}])|(?<=${CUT}(?![${NEVER_FIRST}])[${KATAKANA}])${CUT}(?=[${KATAKANA}])`, "g");
+
 // Scripts without spaces: a zero-width space around each word that the browser's dictionary finds.
 function segmented(text, { ranges, particles }) {
   const codes = ranges.unspaced.map(([low, high]) => `\\u{${low.toString(16)}}-\\u{${high.toString(16)}}`).join("");
   const words = new Intl.Segmenter("en", { granularity: "word" });
-  return text.replace(new RegExp(`[${codes}]+`, "gu"),
-    (run) => ["", ...withoutLoneIdeographs([...words.segment(run)].map(({ segment }) => segment), particles)].join("\u200b"));
+  return text.replace(new RegExp(`[${codes}]+`, "gu"), (run) => {
+    const cut = ["", ...[...words.segment(run)].map(({ segment }) => segment), ""].join(CUT);
+    return ["", ...withoutLoneIdeographs(cut.replace(WRONG_CUT, "").split(CUT).slice(1, -1), particles)].join(CUT);
+  });
 }
 
 // Whether a text has words that only a dictionary finds: the browser's need not be the model's.

@@ -80,6 +80,20 @@ def test_ideographs_that_the_dictionary_leaves_alone_make_words():
     assert words("コアを核とする") == ["コア", "を", "核", "と", "する"]
 
 
+def test_words_of_katakana_that_the_dictionary_lacks_are_not_cut_before_or_behind_a_lone_letter():
+    pytest.importorskip("icu4py")
+    tokenizer = tokenizer_of("words:unspaced=segment")
+    for text, words in {
+        "シンボリックリンク": ["シンボリック", "リンク"],
+        "このロケールのリビジョン": ["この", "ロケール", "の", "リビジョン"],
+        "トークンをバインド": ["トークン", "を", "バインド"],
+        "ヘッダーファイル": ["ヘッダー", "ファイル"],
+        "ハードウェア・クロック": ["ハードウェア", "クロック"],
+    }.items():
+        assert tokenizer.words(text) == words
+        assert fed(WordTable(tokenizer), text)[0] == words
+
+
 @settings(max_examples=100)
 @given(NASTY)
 def test_blocks_are_divided_as_texts_are(text):
