@@ -348,7 +348,9 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
     with unchanged(path):
         rows = _sheet_cells(file)
         sheets: list[str] = next(rows, [])
-        wanted = sheets[0] if options.sheet is None and sheets else options.sheet
+        if not sheets:
+            raise UnreadableError(f"{path}: holds no sheet; save it again with one")
+        wanted = sheets[0] if options.sheet is None else options.sheet
         if wanted not in sheets:
             raise CorpusError(f"{path}: holds no sheet named {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
         if options.sheet is None and len(sheets) > 1:
@@ -370,7 +372,8 @@ def _print_sheet(path: str, sheet: str, size: int) -> None:
     """Print the names of the sheets, then the rows of the one that is wanted, the first for '', as JSON lines.
 
     The source of this function runs in a process of its own, within limits of memory and processor time: a spreadsheet
-    of a few bytes can stand for billions of cells, and the native reader ends its process where memory does.
+    of a few bytes can stand for billions of cells, and the native reader ends its process where memory does, and never
+    where the cells of an .ods file break off.
     """
     import json
     import sys
@@ -381,7 +384,7 @@ def _print_sheet(path: str, sheet: str, size: int) -> None:
     except ImportError:
         pass
     else:
-        memory, seconds = (2 << 30) + 100 * size, 20 + (size >> 18)
+        memory, seconds = (2 << 30) + 100 * size, 5 + (size >> 18)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     import python_calamine
