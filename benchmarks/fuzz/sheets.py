@@ -72,7 +72,7 @@ _SERVER = """
 import json, os, signal, sys, traceback
 import python_calamine
 for line in sys.stdin:
-    out, errors, *given, size = json.loads(line)
+    out, errors, *given, memory, seconds = json.loads(line)
     child = os.fork()
     if not child:
         status = 1
@@ -80,7 +80,7 @@ for line in sys.stdin:
             for file, number in ((out, 1), (errors, 2)):
                 os.dup2(os.open(file, os.O_WRONLY), number)
             signal.setitimer(signal.ITIMER_PROF, 0.5)
-            _print_sheet(*given, int(size))
+            _print_sheet(*given, int(memory), int(seconds))
             sys.stdout.flush()
             status = 0
         except BaseException:
