@@ -23,7 +23,7 @@ from benchmarks.fuzz.targets import TARGETS, feed
 # What an input may cost: a fixed share, and one for each of its bytes.
 SECONDS, SECONDS_A_BYTE, SECONDS_A_DOCUMENT = 0.3, 2e-6, 3e-4
 MEMORY, MEMORY_A_BYTE = 24 << 20, 200
-HANGS = 20  # seconds of processor time
+HANGS = 20  # seconds of processor time; where the result must not depend on the machine, many times as many
 TRACED_EVERY = 5  # of so many inputs, one is traced
 REPEATED_EVERY = 48  # of so many inputs, one has a part that is repeated often
 LONGEST_REPEATED = 1 << 14
@@ -224,7 +224,7 @@ def search(
                 current.write(data)
             found.inputs += 1
             try:
-                signal.setitimer(signal.ITIMER_VIRTUAL, HANGS)
+                signal.setitimer(signal.ITIMER_VIRTUAL, HANGS if clock else 30 * HANGS)
                 check(data, found.inputs % TRACED_EVERY == 0, long)
             except (Exception, HangsError) as error:
                 found.failures.setdefault(_kind(error), data)

@@ -12,10 +12,11 @@ from benchmarks.fuzz.base import Target
 from benchmarks.fuzz.corpora import CORPORA
 from benchmarks.fuzz.models import MODELS
 from benchmarks.fuzz.rooms import ROOMS
+from benchmarks.fuzz.sheets import SHEETS
 from benchmarks.fuzz.vectors import VECTORS
 from spherevec.errors import SpherevecError
 
-TARGETS: dict[str, Target] = {**ROOMS, **MODELS, **CORPORA, **VECTORS}
+TARGETS: dict[str, Target] = {**ROOMS, **MODELS, **CORPORA, **SHEETS, **VECTORS}
 
 
 def feed(name: str, data: bytes, folder: Path) -> bool:

@@ -132,12 +132,18 @@ def test_the_projector_guards_against_formulas_where_asked(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "safe"),
     [
-        ("\t=1", "'\t=1"),
-        ("\x00=1", "'\x00=1"),
+        ("\t=1", "\t'=1"),
+        ("\x00=1", "\x00'=1"),
         ("＝1", "'＝1"),
-        ("\ufeff@x", "'\ufeff@x"),
+        ("\ufeff@x", "\ufeff'@x"),
         ("-1e5", "-1e5"),
         ("-1_0", "'-1_0"),
+        ("a;=1", "a;'=1"),
+        ('a, "+x', "a, \"'+x"),
+        ("a\r\n=1", "a\r\n'=1"),
+        ('"@x"', '"\'@x"'),
+        ("a|-1;-x\t;=1", "a|-1;'-x\t;'=1"),
+        ("a =1", "a =1"),
         ("", ""),
     ],
 )

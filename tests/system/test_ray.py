@@ -28,6 +28,7 @@ ray = pytest.importorskip("ray", reason="needs Ray: pip install 'spherevec[ray]'
 
 PLACES = [str(Path(__file__).parents[up]) for up in range(3)]  # where a script finds this file and what it imports
 SETTINGS = {"vector_size": 20, "epochs": 6, "min_count": 2, "seed": 3, "progress": False, "deterministic": True}
+PATIENCE = 900  # seconds, until nodes are there
 CLUSTER = {"exchange_tokens": 4500}  # twice an epoch
 
 
@@ -47,10 +48,11 @@ def cluster():
     os.environ.setdefault("RAY_health_check_initial_delay_ms", "0")
     os.environ.setdefault("RAY_health_check_period_ms", "500")
     os.environ.setdefault("RAY_health_check_failure_threshold", "3")
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    made.add_node(num_cpus=2)
+    made = Cluster(initialize_head=True, head_node_args={"wait": False, "num_cpus": 2, "include_dashboard": False})
+    made.wait_for_nodes(PATIENCE)  # the head comes first: the driver connects to it
+    made.add_node(wait=False, num_cpus=2)
+    made.wait_for_nodes(PATIENCE)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
-    made.wait_for_nodes()
     yield made
     ray.shutdown()
     made.shutdown()
@@ -136,8 +138,8 @@ def test_a_killed_worker_is_replaced_and_the_bits_are_the_same(cluster, without_
 
 def test_a_killed_node_is_replaced_and_the_bits_are_the_same(cluster, without_faults):
     """Other threads, too: they change nothing."""
-    cluster.add_node(num_cpus=2)
-    cluster.wait_for_nodes()
+    cluster.add_node(wait=False, num_cpus=2)
+    cluster.wait_for_nodes(PATIENCE)
 
     def kill():
         hosts = {parents_of_processes()[pid] for pid in workers_of_this_run()}
@@ -164,7 +166,7 @@ def test_a_straggler_is_replaced(cluster, without_faults):
             texts(),
             ray="auto",
             workers=2,
-            cluster=CLUSTER | {"worker_timeout": 3.0},
+            cluster=CLUSTER | {"worker_timeout": 20.0},  # ten times as long to begin
             **SETTINGS | {"progress": Killer(stop)},
         )
     same(model, without_faults)
@@ -205,8 +207,8 @@ def test_gpus_are_asked_for_and_the_option_reaches_the_backend_of_a_worker(clust
     how = {**SETTINGS, "deterministic": False, "device": "cuda"}
     with pytest.raises(ConfigError, match="workers=1, but the Ray cluster has 0 GPUs"):
         spherevec.train(texts(), ray="auto", **how)
-    node = cluster.add_node(num_cpus=1, num_gpus=1)
-    cluster.wait_for_nodes()
+    node = cluster.add_node(wait=False, num_cpus=1, num_gpus=1)
+    cluster.wait_for_nodes(PATIENCE)
     with pytest.raises(SpherevecError, match=r"CUDA|CuPy|cuda") as told:
         spherevec.train(texts(), ray="auto", **how)
     cluster.remove_node(node)

@@ -9,7 +9,10 @@ from pathlib import Path
 
 # What begins a formula; the wide forms are taken for the others where Chinese or Japanese is spoken.
 _BEGINS_A_FORMULA = tuple("=+-@＝＋－＠")
-_NUMBER = re.compile(r"[+-](?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+", re.ASCII)
+# What a spreadsheet may pass over before it, and what may begin a cell there: the table may be opened with another
+# separator than the one it was written with.
+_BEGINS_A_CELL = re.compile(r'(?:^|[,;|\t\r\n])[,;|"\s\x00-\x20\x7f\u200b\ufeff]*+')
+_NUMBER = re.compile(r"[+-](?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+(?:$|[,;|])", re.ASCII)
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[object]], *, guard_formulas: bool = False) -> None:
@@ -23,12 +26,16 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]], *, guard_formulas: b
 
 
 def guarded(cell: str) -> str:
-    """A cell that no spreadsheet runs: what would be a formula begins with an apostrophe. Numbers stay numbers.
+    """A cell that no spreadsheet runs: what would be a formula gets an apostrophe before it. Numbers stay numbers.
 
     Examples:
-        >>> guarded("=1+1"), guarded("-0.5"), guarded(" @SUM(A1)"), guarded("a=b")
-        ("'=1+1", '-0.5', "' @SUM(A1)", 'a=b')
+        >>> guarded("=1+1"), guarded("-0.5"), guarded(" @SUM(A1)"), guarded("a=b"), guarded("a;=b")
+        ("'=1+1", '-0.5', " '@SUM(A1)", 'a=b', "a;'=b")
     """
-    # Spreadsheets pass over what is not seen at the beginning of a cell.
-    seen = cell.lstrip().lstrip("".join(map(chr, range(33))) + "\x7f\xa0\u200b\ufeff")
-    return f"'{cell}" if seen.startswith(_BEGINS_A_FORMULA) and not _NUMBER.fullmatch(seen) else cell
+
+    def text(begins: re.Match[str]) -> str:
+        at = begins.end()
+        is_formula = cell.startswith(_BEGINS_A_FORMULA, at) and not _NUMBER.match(cell, at)
+        return begins[0] + "'" * is_formula
+
+    return _BEGINS_A_CELL.sub(text, cell)

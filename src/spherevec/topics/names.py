@@ -36,7 +36,8 @@ _PUSH, _LEAN = 0.5, 0.25
 _SUGGESTIONS = 5
 _LONGEST_FILE = 1 << 24
 _MOST_NAMES, _MOST_WORDS = 1000, 10_000
-_COMPARED_AT_ONCE = 1 << 10
+# Words of names, and probabilities of documents, that are in memory at once.
+_COMPARED_AT_ONCE, _CHANCES_AT_ONCE = 1 << 10, 1 << 24
 _WORD = re.compile(r"[^\W_]+")
 _CONCENTRATION = 10.0
 # Few, since a component that goes on drifts to what is common near its word.
@@ -276,9 +277,9 @@ def named_components(
     if named.any():
         own_graph = graph if named.all() else graph[named][:, named]
         prior = priors(owners, names.counts)
-        chances = summed_by(_mixture(rows[named], starts, owners, prior), owners)
+        chances = _mixture(rows[named], starts, owners, prior)
         groups[named] = np.argmax(spread(own_graph, chances), axis=1)
-        others = summed_by(_mixture(rows[named], in_other_words(starts, vocabulary), owners, prior), owners)
+        others = _mixture(rows[named], in_other_words(starts, vocabulary), owners, prior)
         judges[named] = np.argmax(others, axis=1)
     # Probabilities are calibrated by what each document would be called without its neighbours, by other words than
     # those of the names: where the two differ one of them is wrong, as labels would show.
@@ -334,18 +335,24 @@ def in_other_words(starts: Rows, vocabulary: Rows) -> Rows:
 
 
 def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities (n, c) under a mixture that starts at `starts` (c, d), by expectation-maximisation.
+    """Probabilities of names (n, k) under a mixture that starts at `starts` (c, d), by expectation-maximisation.
 
     The weights stay at `prior` (c,), so that no name swallows the others. A component that has come nearer to a word of
     another name than to its own returns to its word.
     """
     directions, lost = starts, np.zeros(len(starts), np.bool_)
+    step = max(1, _CHANCES_AT_ONCE // len(starts))
+    blocks = [rows[low : low + step] for low in range(0, len(rows), step)]
     for _ in range(_ITERATIONS):
-        logs = _CONCENTRATION * (rows @ directions.T) + np.log(prior)
-        chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-        chances /= chances.sum(axis=1, keepdims=True)
-        sizes = chances.sum(axis=0)
-        moved = (chances.T @ rows) / np.maximum(sizes, 1)[:, None] + _PULL * starts
+        sums, sizes, found = np.zeros(starts.shape), np.zeros(len(starts)), []
+        for block in blocks:
+            logs = _CONCENTRATION * (block @ directions.T) + np.log(prior)
+            chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+            chances /= chances.sum(axis=1, keepdims=True)
+            sizes += chances.sum(axis=0)
+            sums += chances.T @ block
+            found.append(summed_by(chances, owners))
+        moved = sums / np.maximum(sizes, 1)[:, None] + _PULL * starts
         directions = np.asarray(unit(moved), np.float32)
         for low in range(0, len(starts), _COMPARED_AT_ONCE):
             part = slice(low, low + _COMPARED_AT_ONCE)
@@ -353,7 +360,7 @@ def _mixture(rows: Rows, starts: Rows, owners: Labels, prior: NDArray[np.float64
             foreign = np.where(owners[part, None] != owners, nearness, -1)
             lost[part] = foreign.max(axis=1) > np.diagonal(nearness, low)
         directions[lost] = starts[lost]
-    return np.asarray(chances, np.float64)
+    return np.concatenate(found)
 
 
 def _without_name(found: Labels, rows: Rows, starts: Rows, vocabulary: Rows, seed: int) -> Labels:

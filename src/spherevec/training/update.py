@@ -83,12 +83,7 @@ def update(
     given, settings = split_options(PUBLIC, others)
     reading, run_options = _reading_of(model, reading), Options(**given)
     config = _settings_of(model, add_only, settings)
-    for kept in (model.words, model.docs):
-        if kept is not None:
-            check_finite(kept.vectors)
-    for part in (model.documents, model.terms):
-        if part is not None:
-            part.check()  # rather than after hours of training
+    _check_parts(model)
 
     def complete(grown: Model) -> bool:
         """Called with the finished model before any interruption is let through."""
@@ -258,8 +253,8 @@ class UpdateRun(Run):
             for first in range(0, len(table), CHUNK_ROWS):
                 backend.load(name, first, table.vectors[first : first + CHUNK_ROWS])
         initialise_new_words(backend, self._corpus, self._update.words.known, self._config)
-        if parameters:
-            biases.words, biases.documents = parameters["word_bias"], parameters["document_bias"]
+        biases.words = parameters.get("word_bias", biases.words)
+        biases.documents = parameters.get("document_bias", biases.documents)
         if self._config.documents:
             backend.refit_documents(0, self._corpus.n_documents, refit_plan(self._config, biases, None))
 
@@ -348,6 +343,18 @@ def _settings_of(model: Model, add_only: bool, given: Mapping[str, Any]) -> Trai
     if model.docs is None:
         config = replace(config, documents=False)
     return config
+
+
+def _check_parts(model: Model) -> None:
+    """Refuse a damaged model before text is read, rather than after hours of training."""
+    for kept in (model.words, model.docs):
+        if kept is not None:
+            check_finite(kept.vectors)
+    for part in (model.documents, model.terms):
+        if part is not None:
+            part.check()
+    if model.kept_topics is not None and model.docs is not None:
+        model.topics()
 
 
 def _reading_of(model: Model, given: ReadOptions) -> ReadOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -417,15 +418,28 @@ def test_a_word_that_a_name_repeats_counts_once() -> None:
     assert found.directions.tolist() == [[1, 0], [0, 1]]
 
 
-def test_words_are_compared_with_other_names_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_of_names_and_documents_are_taken_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     rows, starts = (normalize(random.standard_normal((n, 5))).astype(np.float32) for n in (300, 40))
     owners = np.sort(random.integers(0, 6, 40))
     found = []
-    for at_once in (1 << 10, 7):
-        monkeypatch.setattr(naming, "_COMPARED_AT_ONCE", at_once)
+    for words, chances in ((1 << 10, 1 << 24), (7, 40 * 13)):
+        monkeypatch.setattr(naming, "_COMPARED_AT_ONCE", words)
+        monkeypatch.setattr(naming, "_CHANCES_AT_ONCE", chances)
         found.append(naming._mixture(rows, starts, owners, np.full(40, 1 / 40)))
+    assert found[0].shape == (300, 6)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-3)
+
+
+def test_a_thousand_words_of_names_take_memory_for_some_documents_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(naming, "_CHANCES_AT_ONCE", 1 << 16)
+    rows, starts = np.tile(np.eye(4, dtype=np.float32), (2000, 1)), np.tile(np.eye(4, dtype=np.float32), (250, 1))
+    tracemalloc.start()
+    try:
+        naming._mixture(rows, starts, np.arange(1000) // 250, np.full(1000, 1e-3))
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20  # all at once, 64 MB for each array
+    finally:
+        tracemalloc.stop()
 
 
 def bare(vectors: np.ndarray) -> Model:

@@ -13,9 +13,11 @@ from spherevec.corpus.count.vocabulary import CountedWords, RareCounts, Vocabula
 from spherevec.errors import ConfigError, CorpusError, FormatError, MissingExtraError, SpherevecError, TrainingError
 from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.model.documents import DocumentTable
+from spherevec.model.parts import StoredTopics
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage.tensors import read_tensors
 from spherevec.storage.text_column import TextColumn
+from spherevec.topics.levels import Level
 from spherevec.training.changes import add_words
 from spherevec.training.finishing import SpellingSmoother, directions_of_sums
 from spherevec.training.update import mean_cosine
@@ -56,11 +58,22 @@ def test_damaged_documents_are_found_before_any_text_is_read(old_texts):
     codes = next(name for name in model.documents.tensors if name.endswith(".codes"))
     table = DocumentTable({**model.documents.tensors, codes: np.full(len(rows), 9, np.int32)})
     terms = DocumentTerms({**model.terms.tensors, "counts": -model.terms.tensors["counts"]})
-    for damaged in ({"documents": table}, {"terms": terms}):
+    model.topics(k=2, threads=1).keep()
+    about = {**model.kept_topics.about, "levels": [dict.fromkeys(Level.__dataclass_fields__, "x")]}
+    topics = StoredTopics(about, model.kept_topics.arrays)
+    for damaged in ({"documents": table}, {"terms": terms}, {"kept_topics": topics}):
         new = iter(rows)
-        with pytest.raises(FormatError, match="copy the model again"):
+        with pytest.raises(FormatError, match=r"(copy the model|keep them) again"):
             model.replace(**damaged).update(new, threads=1)
         assert len(list(new)) == len(rows)
+
+
+@pytest.mark.parametrize("missing", ["word_bias", "document_bias"])
+def test_a_bias_that_the_description_lacks_is_that_of_the_settings(model, missing):
+    parameters = {name: value for name, value in model.parameters.items() if name != missing}
+    grown = model.replace(parameters=parameters).update(named("b", texts(9, [0, 1], 2)), ids=True, threads=1)
+    assert len(grown.docs) == 129
+    grown.check()
 
 
 def test_add_only_keeps_every_old_bit_and_fits_as_infer_does(model):

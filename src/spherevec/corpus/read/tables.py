@@ -37,6 +37,8 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 # Of Parquet, where a few bytes of a file can stand for a long value in each row: rows at a time, how often a batch of
 # them may hold the bytes of the file, and what a batch of a small file may hold.
 _ROWS, _MOST_UNPACKED, _SMALL_BATCH = 32, 512, 1 << 25
+# Bytes of memory and seconds of processor time that reading the smallest spreadsheet may take.
+_SHEET_MEMORY, _SHEET_SECONDS = 2 << 30, 5
 
 
 def jsonl_rows(file: InputFile, first: int = 1) -> Iterator[Row]:
@@ -348,7 +350,9 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
     with unchanged(path):
         rows = _sheet_cells(file)
         sheets: list[str] = next(rows, [])
-        wanted = sheets[0] if options.sheet is None and sheets else options.sheet
+        if not sheets:
+            raise UnreadableError(f"{path}: holds no sheet; save it again with one")
+        wanted = sheets[0] if options.sheet is None else options.sheet
         if wanted not in sheets:
             raise CorpusError(f"{path}: holds no sheet named {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
         if options.sheet is None and len(sheets) > 1:
@@ -366,11 +370,12 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
                 yield make_row(options, cells, f"{path}, row ", number)
 
 
-def _print_sheet(path: str, sheet: str, size: int) -> None:
+def _print_sheet(path: str, sheet: str, memory: int, seconds: int) -> None:
     """Print the names of the sheets, then the rows of the one that is wanted, the first for '', as JSON lines.
 
     The source of this function runs in a process of its own, within limits of memory and processor time: a spreadsheet
-    of a few bytes can stand for billions of cells, and the native reader ends its process where memory does.
+    of a few bytes can stand for billions of cells, and the native reader ends its process where memory does, and never
+    where the cells of an .ods file break off.
     """
     import json
     import sys
@@ -381,7 +386,6 @@ def _print_sheet(path: str, sheet: str, size: int) -> None:
     except ImportError:
         pass
     else:
-        memory, seconds = (2 << 30) + 100 * size, 20 + (size >> 18)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     import python_calamine
@@ -403,8 +407,9 @@ def _sheet_cells(file: InputFile) -> Iterator[Any]:
     """What the process prints: the names of the sheets, then lists of cells."""
     path, size = file.path, file.path.stat().st_size
     limit = DecompressionLimit(path)
-    code = f"import sys\n{getsource(_print_sheet)}\n_print_sheet(*sys.argv[1:3], int(sys.argv[3]))"
-    command = [sys.executable, "-P", "-c", code, str(path.absolute()), file.options.sheet or "", str(size)]
+    code = f"import sys\n{getsource(_print_sheet)}\n_print_sheet(*sys.argv[1:3], *map(int, sys.argv[3:]))"
+    limits = (str(_SHEET_MEMORY + 100 * size), str(_SHEET_SECONDS + (size >> 18)))
+    command = [sys.executable, "-P", "-c", code, str(path.absolute()), file.options.sheet or "", *limits]
     # Errors go to a file: they may quote long cells, and a pipe that nobody reads would stop the process.
     with (
         tempfile.TemporaryFile() as errors,

@@ -7,10 +7,13 @@ import { plain } from "./world.js";
 
 const NEAR = 10;
 
-// A cell of a CSV file; a beginning that a spreadsheet would run as a formula is made text.
+// A cell of a CSV file; what a spreadsheet would run as a formula is made text, as `guarded` of csv_file.py does.
 export function csvCell(value) {
   const text = String(value ?? "");
-  const safe = /^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
+  const safe = text.replace(/(?:^|[,;|\t\r\n])[,;|"\s\x00-\x20\x7f\u200b\ufeff]*/g, (run, at) => {
+    const rest = text.slice(at + run.length, at + run.length + 40);
+    return /^[=+\-@＝＋－＠]/.test(rest) && !/^[+-]\d+(\.\d+)?(?![^,;|])/.test(rest) ? `${run}'` : run;
+  });
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -180,7 +180,8 @@ def test_headers_take_the_time_of_plain_ones():
         return time.process_time() - start
 
     plain = min(seconds("a") for _ in range(3))
-    assert {piece for piece in HEADERS if min(seconds(piece) for _ in range(3)) > 20 * plain} == set()
+    # What else the machine does adds time, and never takes it away: one measurement of several is enough.
+    assert {piece for piece in HEADERS if all(seconds(piece) > 20 * plain for _ in range(15))} == set()
 
 
 NAMES = st.lists(st.text("aöß漢", min_size=1, max_size=40), min_size=1, max_size=3).map(" ".join)

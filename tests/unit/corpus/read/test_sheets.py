@@ -183,3 +183,14 @@ def test_hostile_files_give_one_line(tmp_path, name):
 def test_a_million_empty_columns(tmp_path, ending):
     path = WRITERS[ending](tmp_path / f"wide{ending}", {"s": [["text", *[None] * 9000], ["one"], ["two"]]})
     assert list(read_documents(path, text_field="text")) == ["one", "two"]
+
+
+def test_a_reader_that_never_ends_is_ended(tmp_path, monkeypatch):
+    """As that of an .ods file whose cells break off; in less time here."""
+    monkeypatch.setattr("spherevec.corpus.read.tables._SHEET_SECONDS", 1)
+    write_ods(tmp_path / "whole.ods", {"s": [["text"], ["one"]]})
+    with zipfile.ZipFile(tmp_path / "whole.ods") as whole, zipfile.ZipFile(tmp_path / "cut.ods", "w") as cut:
+        for name in whole.namelist():
+            cut.writestr(name, whole.read(name).partition(b"</table:table>")[0])
+    with pytest.raises(CorpusError, match="needs more memory or time than its size allows"):
+        list(read_documents(tmp_path / "cut.ods", text_field="text"))
