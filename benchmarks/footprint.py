@@ -24,21 +24,25 @@ from benchmarks.common import Report, command
 from experiments.datasets import find_data, wiki_path
 
 MEGABYTE = 2**20
+# The peak of getrusage would be that of the process that started this one, where that is larger.
 _RUN = """
-import resource, sys, threading, time
+import sys, threading
+
+def now(figure):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(figure))
+
 own, ended = [0], threading.Event()
 
 def watch():
     while not ended.wait(0.004):
-        with open("/proc/self/status") as status:
-            own[0] = max(own[0], *(int(line.split()[1]) for line in status if line.startswith("RssAnon")))
+        own[0] = max(own[0], now("RssAnon"))
 
-if sys.platform == "linux":
-    threading.Thread(target=watch, daemon=True).start()
+threading.Thread(target=watch, daemon=True).start()
 from spherevec.cli import main
 code = main()
 ended.set()
-print(own[0] * 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr)
+print(own[0], now("VmHWM"), file=sys.stderr)
 sys.exit(code)
 """
 

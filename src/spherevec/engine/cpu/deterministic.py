@@ -8,6 +8,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spherevec.config import TrainConfig
 from spherevec.engine.base import PIECE, SETTLING, Block, Floats, TrainingData
@@ -17,6 +18,7 @@ from spherevec.engine.cpu.kernels import PEERS
 from spherevec.engine.cpu.rounds import CELL, COMMON, SEVERAL, SHARDS
 from spherevec.engine.cpu.vector_ops import padded_rows, padded_width
 from spherevec.engine.figures import SLOTS, Sums
+from spherevec.engine.fit import FitTables
 from spherevec.storage.memory import touch_sparsely
 
 
@@ -119,6 +121,16 @@ class DeterministicCpuBackend(CpuBackend):
         self._sums[:] = 0
         self._totals[0] = astuple(sums)
 
+    def fit_tables(self, counts: NDArray[np.int64]) -> FitTables | None:
+        self._give_back_room()
+        return super().fit_tables(counts)
+
     def take(self) -> dict[str, Floats]:
-        del self.round, self.inputs, self.contexts, self.documents
+        self._give_back_room()
         return super().take()
+
+    def _give_back_room(self) -> None:
+        """No rounds follow soon, and other arrays need the memory; `begin` makes room again."""
+        self._room = (-1, -1)
+        for name in ("round", "inputs", "contexts", "documents"):
+            vars(self).pop(name, None)
