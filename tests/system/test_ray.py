@@ -166,7 +166,7 @@ def test_a_straggler_is_replaced(cluster, without_faults):
             texts(),
             ray="auto",
             workers=2,
-            cluster=CLUSTER | {"worker_timeout": 20.0},  # ten times as long to begin
+            cluster=CLUSTER | {"worker_timeout": 8.0},  # ten times as long to begin
             **SETTINGS | {"progress": Killer(stop)},
         )
     same(model, without_faults)
