@@ -324,6 +324,19 @@ def test_a_copy_that_is_not_finite_shows_in_the_table(number):
     assert np.isnan(merged(start, copies, 0.1)).all()
 
 
+def test_what_is_left_of_an_epoch_does_not_decide_how_exactly_steps_add_up(tmp_path):
+    text = [f"w{number % 900}" for number in range(40_000)]
+    data = prepare(
+        encode([text, text[:50]], tmp_path / "encoded", min_count=1), config := TrainConfig(**SETTINGS, threads=1)
+    )
+    units = set()
+    for last in (data.units, 2):
+        backend = DeterministicCpuBackend(data, config)
+        backend.begin([Block(0, last, 0, 1, 0.01, 0.01, 1.0, 1.0)])
+        units.add(backend.documents.unit)
+    assert len(units) == 1
+
+
 def test_rounds_train_every_unit_once(corpus):
     config = TrainConfig(**SETTINGS, threads=1)
     free, rounds = (

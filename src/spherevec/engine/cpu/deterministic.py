@@ -21,6 +21,8 @@ from spherevec.engine.figures import SLOTS, Sums
 from spherevec.engine.fit import FitTables
 from spherevec.storage.memory import touch_sparsely
 
+MOST_PIECES = 4096  # of one document in a round, which has about 250 units of that length
+
 
 class DeterministicCpuBackend(CpuBackend):
     """All workers train each block together: a block is a round of `SHARDS` shards."""
@@ -83,10 +85,11 @@ class DeterministicCpuBackend(CpuBackend):
         met = min(known, words + COMMON + PEERS)
         self.inputs = self._copies("inputs", min(text + drawn, known), met if self._peers else known, SHARDS)
         self.contexts = self._copies("contexts", min(text, known), met, SHARDS)
-        # Every unit of a long document makes a copy of its vector.
+        # Every unit of a long document makes a copy of its vector. How many units there is room for must not decide how
+        # exactly their steps add up: a resumed run has other rounds before it.
         pieces = np.bincount(self._data.pieces[:, 0]) if self._config.documents else np.zeros(0, np.int64)
         long = min(units, int(np.count_nonzero(pieces)))
-        self.documents = self._copies("docs", min(long, 1), long, min(units, int(pieces.max(initial=0)) + 1))
+        self.documents = self._copies("docs", min(long, 1), long, min(int(pieces.max(initial=0)) + 1, MOST_PIECES))
 
     def _copies(self, table: str, copies: int, shared: int, times: int) -> loop.Copies:
         """What workers need for `copies` copies, of `shared` rows, each `times` times at most."""
