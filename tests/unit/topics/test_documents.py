@@ -147,11 +147,12 @@ def test_focus_is_how_alike_documents_are_without_the_word() -> None:
     def unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
         return vector / max(float(np.linalg.norm(vector)), 1e-12)
 
-    documents = dense @ inputs
+    vectors = inputs.astype(np.float64)  # nothing is left of a document without its only word
+    documents = dense @ vectors
     mean = np.mean([unit(one) for one in documents], axis=0)
     for word, found in enumerate(focus(counts, strength, inputs)):
         holding = np.flatnonzero(dense[:, word])
-        rest = np.array([unit(unit(documents[row] - dense[row, word] * inputs[word]) - mean) for row in holding])
+        rest = np.array([unit(unit(documents[row] - dense[row, word] * vectors[word]) - mean) for row in holding])
         cosines = (rest @ rest.T)[~np.eye(len(holding), dtype=bool)]
         assert found == pytest.approx(np.sqrt(max(cosines.mean(), 0)), abs=1e-3)
 

@@ -380,9 +380,8 @@ def test_forms_against_a_comparison_of_all_pairs() -> None:
 
 
 def test_pictures(topics: Topics) -> None:
-    from IPython.core.formatters import DisplayFormatter
-
     pytest.importorskip("matplotlib")
+    DisplayFormatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter
     drawn = topics.plot(), topics.plot_tree(), topics.over("created", "year").plot(), topics.by("team").plot([0, 1])
     assert all(figure.axes for figure in drawn)
     assert len(drawn[3].axes[0].patches) == 4  # two groups, two topics
