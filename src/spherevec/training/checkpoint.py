@@ -27,6 +27,7 @@ from spherevec.engine.base import Backend, Biases, Floats, table_rows
 from spherevec.engine.figures import Sums
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
+from spherevec.model import KeyedVectors
 from spherevec.storage import checksums, schema
 from spherevec.storage.files import OpenFolder, atomic_folder, check_folder, previous_version
 from spherevec.storage.tensors import read_tensors, write_tensors
@@ -270,6 +271,10 @@ def load(folder: Path) -> Checkpoint | None:
                 if fault:
                     raise ValueError(f"{VECTORS} is {fault}")
                 tables = read_tensors(place / VECTORS, opened=vectors)
+        for name, table in tables.items():
+            if table.dtype != np.float32:
+                raise ValueError(f"{name!r:.60} must be float32, not {table.dtype}")
+            KeyedVectors(None, table).check(f"{name:.60}")
         position, sums = Position.from_dict(about["position"]), Sums(**about["sums"])
     except OSError as error:
         raise FormatError(f"{place}: cannot read: {error.strerror or error}") from None

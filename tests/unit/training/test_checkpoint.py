@@ -23,6 +23,7 @@ from spherevec.engine.cpu import rounds
 from spherevec.engine.figures import Sums
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.storage import checksums, files
+from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.training import checkpoint, run, trainer
 from spherevec.training.checkpoint import Position, SaveInterval
 from warm import run_command
@@ -646,6 +647,34 @@ def test_a_damaged_checkpoint_is_refused(corpus, half, damage):
     with pytest.raises(FormatError) as error:
         train(corpus, half)
     assert str(half) in one_line(error)
+
+
+TENSORS = {
+    "another type": lambda rows: rows.astype(np.float64),
+    "no numbers": lambda rows: rows * np.float32(np.nan),
+    "infinite": lambda rows: rows / np.float32(0),
+    "huge": lambda rows: rows * np.float32(1e20),
+    "zero": lambda rows: rows * np.float32(0),
+    "no unit vectors": lambda rows: rows * np.float32(1.001),
+}
+
+
+@pytest.mark.parametrize("change", TENSORS)
+@pytest.mark.parametrize("table", ["inputs", "contexts", "docs"])
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_vectors_that_no_run_has_written_are_refused(corpus, tmp_path, table, change):
+    """After the last epoch nothing would make unit vectors of them; before it, NaN would be called divergence."""
+    folder = tmp_path / "c"
+    train(corpus, folder)
+    tables = {name: rows.copy() for name, rows in read_tensors(folder / checkpoint.VECTORS).items()}
+    write_tensors(folder / checkpoint.VECTORS, tables | {table: TENSORS[change](tables[table])})
+    about = json.loads((folder / checkpoint.MANIFEST).read_text())
+    with (folder / checkpoint.VECTORS).open("rb") as file:
+        about["files"][checkpoint.VECTORS] = checksums.entry(file)
+    (folder / checkpoint.MANIFEST).write_text(json.dumps(checksums.with_checksum(about)))
+    with pytest.raises(FormatError, match=rf"damaged checkpoint \('?{table}") as error:
+        train(corpus, folder)
+    assert str(folder) in one_line(error)
 
 
 def test_a_checkpoint_waiting_under_its_other_name_is_found(corpus, half):
