@@ -426,7 +426,10 @@ def _sheet_cells(file: InputFile) -> Iterator[Any]:
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - (1 << 20)))
             last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
             if status < 0 or "MemoryError" in last:  # a limit has ended it
-                raise UnreadableError(f"{path}: needs more memory or time than its size allows; save the sheet as .csv")
+                raise UnreadableError(
+                    f"{path}: needs more memory or time than its size allows; remove cells that lie far from the "
+                    "table, or save the sheet as .csv"
+                )
             if status:
                 raise UnreadableError(f"{path}: not a valid spreadsheet ({last[:200]}); copy it again")
         finally:

@@ -179,6 +179,13 @@ def test_hostile_files_give_one_line(tmp_path, name):
     assert "\n" not in str(refused.value)
 
 
+def test_a_far_cell_is_named_as_what_may_take_the_memory(tmp_path):
+    """As a .csv file, such a sheet would be thousands of times as long."""
+    far_cell(tmp_path / "far.xlsx")
+    with pytest.raises(CorpusError, match="remove cells that lie far from the table"):
+        list(read_documents(tmp_path / "far.xlsx", text_field="text"))
+
+
 @pytest.mark.parametrize("ending", WRITERS)
 def test_a_million_empty_columns(tmp_path, ending):
     path = WRITERS[ending](tmp_path / f"wide{ending}", {"s": [["text", *[None] * 9000], ["one"], ["two"]]})
