@@ -24,6 +24,10 @@ from spherevec.errors import CorpusError
 class Oracle(HTMLParser):
     """The text of a page by Python's parser."""
 
+    # As every Python had it until 2025: later releases read a title without an end up to the end of the page.
+    CDATA_CONTENT_ELEMENTS = ("script", "style")
+    RCDATA_CONTENT_ELEMENTS = ()
+
     def __init__(self):
         super().__init__(convert_charrefs=True)
         self.page = markup._PageText()
