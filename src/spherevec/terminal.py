@@ -30,6 +30,15 @@ def times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
+def number_of(count: int, thing: str) -> str:
+    """How many there are.
+
+    >>> number_of(1, "file"), number_of(2000, "file")
+    ('1 file', '2,000 files')
+    """
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
 def visible_json(encoded: str) -> str:
     """JSON that says the same, with all that a terminal would obey inside of strings written as JSON escapes."""
     return _OBEYED.sub(lambda found: found[0] if found[0] == "\n" else _json_escape(found[0]), encoded)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spherevec.engine.figures import shown
-from spherevec.terminal import visible, visible_json
+from spherevec.terminal import number_of, visible, visible_json
 
 if TYPE_CHECKING:
     from spherevec.corpus.count.summary import CorpusSummary
@@ -112,7 +112,7 @@ def summary(model: Model) -> str:
     """One line on a model."""
     parts = [f"{len(model.words):,} words"]
     if model.docs is not None:
-        parts.append(f"{len(model.docs):,} document{'s' * (len(model.docs) != 1)}")
+        parts.append(number_of(len(model.docs), "document"))
     parts.append(f"dimension {model.vector_size}")
     updates = model.provenance.get("updates")
     done, record = ("updated", updates[-1:]) if updates else ("trained", model.record)

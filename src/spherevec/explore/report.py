@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spherevec.explore.page import clean_title, fill, policy, template
+from spherevec.terminal import number_of
 
 if TYPE_CHECKING:
     from spherevec.topics import Topics
@@ -47,7 +48,8 @@ def report_html(topics: Topics, title: str | None = None) -> str:
     table = topics.model.documents
     dates = [] if table is None else [name for name, kind in table.fields.items() if kind == "date"]
     courses = _over_time(topics, dates[0]) if dates else None
-    notes = [f"{topics.n_unknown:,} documents without a known word belong to no topic."] if topics.n_unknown else []
+    unknown = number_of(topics.n_unknown, "document")
+    notes = [f"In no topic: {unknown} without a known word."] if topics.n_unknown else []
     if courses is not None:
         for name, titles in (("Rising", courses.rising()), ("Falling", courses.falling())):
             some = f" ({_MOVING} of {len(titles)})" if len(titles) > _MOVING else ""

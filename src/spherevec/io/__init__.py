@@ -213,7 +213,7 @@ def _writable_names(vectors: KeyedVectors, format: str) -> list[str]:
         if found or not (name or FORMATS[format].empty):
             fault = described.get(found[0], f"the character {found[0]!r}") if found else "an empty name"
             raise FormatError(
-                f"the name {name!r} (number {row + 1}) cannot be written: {format} files cannot hold {fault};"
+                f"the name {name!r:.60} (number {row + 1}) cannot be written: {format} files cannot hold {fault};"
                 " rename it or choose another format"
             )
     return list(vectors.names)

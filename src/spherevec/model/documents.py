@@ -28,6 +28,7 @@ from spherevec.corpus.table.records import (
 from spherevec.errors import ConfigError, FormatError, SpherevecError, import_extra
 from spherevec.storage.tensors import read_tensors, write_tensors
 from spherevec.storage.text_column import TextColumn, Texts
+from spherevec.terminal import number_of
 
 Rows = NDArray[np.int64]
 
@@ -267,14 +268,14 @@ class DocumentTable:
 
     def __repr__(self) -> str:
         kept = ", ".join(f"{name} ({kind})" for name, kind in self.fields.items()) or "none"
-        return f"DocumentTable({len(self):,} documents, fields: {kept})"
+        return f"DocumentTable({number_of(len(self), 'document')}, fields: {kept})"
 
     def _repr_html_(self) -> str:
         from spherevec.html import table_html
 
         records = [self.record(row) for row in range(min(len(self), 10))]
         header = list(records[0] if records else ["id", "title", *self.fields])
-        return table_html(header, [[*record.values()] for record in records], f"{len(self):,} documents")
+        return table_html(header, [[*record.values()] for record in records], number_of(len(self), "document"))
 
     @property
     def named(self) -> bool:

@@ -19,6 +19,7 @@ from spherevec.model.parts import PARTS
 from spherevec.model.verbs import verb
 from spherevec.search.lexical import LexicalIndex
 from spherevec.search.results import SearchResult, SearchResults
+from spherevec.terminal import number_of
 
 if TYPE_CHECKING:
     from spherevec.corpus import Vocabulary
@@ -160,7 +161,7 @@ class Model(OtherNames):
         return str(self.provenance["created"])
 
     def __repr__(self) -> str:
-        documents = "" if self.docs is None else f" {len(self.docs):,} documents,"
+        documents = "" if self.docs is None else f" {number_of(len(self.docs), 'document')},"
         origin = "imported" if self.config is None else str(self.config.get("objective", "trained"))
         return f"Model({len(self.words):,} words,{documents} dimension {self.vector_size}, {origin})"
 

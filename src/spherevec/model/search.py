@@ -20,6 +20,7 @@ from spherevec.search.hybrid import MODES, Query, Ranking, parse_query, ranked
 from spherevec.search.lexical import LexicalIndex
 from spherevec.search.neighbors import Int64, nearest_neighbors
 from spherevec.search.results import Explanation, Hit, SearchResult, SearchResults, passage
+from spherevec.terminal import number_of
 
 if TYPE_CHECKING:
     from spherevec.model.documents import DocumentTable
@@ -189,7 +190,7 @@ def _rows_with(model: Model, query: Query, rows: Int64 | None) -> tuple[Int64 | 
         unsure += int(np.count_nonzero(cut & permitted))
     for phrase in query.excluded:
         permitted &= ~_holders(model, lexical, phrase, permitted)[0]
-    note = f"{unsure:,} documents hold the words of a phrase, but too little of their text is kept to see their order"
+    note = f"too little text of {number_of(unsure, 'document')} is kept to see the order of a phrase there"
     return np.flatnonzero(permitted), note if unsure else ""
 
 
@@ -259,7 +260,7 @@ def _note(model: Model, query: Query, answers: int, lexical: LexicalIndex | None
         held = [word for word in query.rare if lexical is not None and len(lexical.holders(word))]
         lacking = [word for word in query.rare if word not in held]
         by_keyword, missing = (", ".join(map(repr, words[:5])) for words in (held, lacking))
-        guessed = ", ".join(f"{word!r} as {other!r}" for word, other in [*query.guessed.items()][:5])
+        guessed = ", ".join(f"{word!r:.60} as {other!r:.60}" for word, other in [*query.guessed.items()][:5])
         parts = {"guessed from spelling": guessed, "found by keyword only": by_keyword, "without a vector": missing}
         told = "; ".join(f"{what}: {words}" for what, words in parts.items() if words)
         return told or ("" if answers else "nothing found")

@@ -152,7 +152,7 @@ def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
     """How many topics on each level, checked."""
     n = len(documents.rows)
     if n < _FEWEST_DOCUMENTS:
-        raise CorpusError(f"{n} documents are too few for topics; give at least {_FEWEST_DOCUMENTS}")
+        raise CorpusError(f"too few documents for topics, {n}; give at least {_FEWEST_DOCUMENTS}")
     if levels is not None and k is not None:
         raise ConfigError("k is the last of levels; give only one of the two")
     if k is None and levels is None:

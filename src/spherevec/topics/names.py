@@ -232,7 +232,9 @@ def spelled_as_known(names: Sequence[Name], known: KeyedVectors) -> list[Name]:
             rows = known.spellings.stand_ins(wanted).tolist()
             instead = {word: str(known.index_to_key[row]) for word, row in zip(wanted, rows, strict=True) if row >= 0}
         for word, other in instead.items():
-            process.warn(f"the text never says {word!r}: {other!r}, which is spelled most alike, stands in for it")
+            process.warn(
+                f"the text never says {word!r:.60}: {other!r:.60}, which is spelled most alike, stands in for it"
+            )
         found.append(replace(name, words=tuple(instead.values())) if instead else name)
     return found
 

@@ -24,7 +24,7 @@ from spherevec.model.documents import DocumentTable
 from spherevec.search.terms import DocumentTerms
 from spherevec.storage.files import working_folder
 from spherevec.storage.memory import give_memory_back
-from spherevec.terminal import times
+from spherevec.terminal import number_of, times
 from spherevec.training.finishing import SpellingSmoother, counted_terms, fill_empty_documents, word_parts
 from spherevec.training.options import PUBLIC, Options
 from spherevec.training.progress import Progress, ProgressCallback, in_notebook, shows_bar
@@ -227,7 +227,7 @@ def resolved_settings(corpus: EncodedCorpus, config: TrainConfig) -> list[str]:
     words = len(corpus.vocabulary)
     usual = config.with_(epochs=None, sample=None).resolved(corpus.n_tokens, words)
     by_length, by_words = "chosen by the length of the text", f"chosen by the size of the vocabulary, {words:,} words"
-    epochs = f"{config.epochs} epoch{'s' * (config.epochs != 1)} over {corpus.n_tokens:,} kept tokens"
+    epochs = f"{number_of(config.epochs or 1, 'epoch')} over {corpus.n_tokens:,} kept tokens"
     rare = f"words that occur {times(config.min_count or 1)} or more"
     settings = [
         (epochs, by_length, config.epochs == usual.epochs),

@@ -288,7 +288,7 @@ def test_a_phrase_in_text_that_is_not_kept_is_said_to_be_unsure():
     texts = ["some words in front " * 20 + tail for tail in ("top speed", "speed top")] * 4
     model = spherevec.train(texts, min_count=1, vector_size=8, epochs=2, threads=1, keep_text=50)
     found = model.search('"top speed"')
-    assert len(found) == 8 and "8 documents hold the words of a phrase" in found.note
+    assert len(found) == 8 and "too little text of 8 documents is kept" in found.note
     kept = spherevec.train(texts, min_count=1, vector_size=8, epochs=2, threads=1, keep_text=5000)
     found = kept.search('"top speed"')
     assert [hit.row % 2 for hit in found] == [0] * 4 and found.note == ""

@@ -21,6 +21,7 @@ from spherevec.cli.options import (
 )
 from spherevec.cli.outputs import load_model, outputs
 from spherevec.search.results import SearchResults
+from spherevec.terminal import number_of
 
 if TYPE_CHECKING:
     from spherevec.model import Model
@@ -113,7 +114,7 @@ def _documentation(console: Console) -> tuple[Any, dict[str, Any]]:
 
     console.tell("collecting the documentation of Python, numpy, scipy and scikit-learn")
     found = [{**one._asdict(), "title": one.title} for one in collect_docstrings()]
-    console.tell(f"{len(found):,} documents")
+    console.tell(number_of(len(found), "document"))
     columns = {"text_field": "text", "id_field": "name", "title_field": "title", "keep": ["package", "module"]}
     return found, {**columns, "keep_text": 500}  # enough for the passages that answer a query
 

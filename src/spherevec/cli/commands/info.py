@@ -13,7 +13,7 @@ from spherevec.cli.display import Console
 from spherevec.cli.options import corpus_argument, flag, model_argument, number, output_options, reading_options
 from spherevec.cli.outputs import load_model
 from spherevec.corpus.read.options import ReadOptions
-from spherevec.terminal import times
+from spherevec.terminal import number_of, times
 
 _HEADS = {"mean_resultant_length": "anisotropy", "tokens_per_second": "tokens/s"}
 
@@ -96,7 +96,7 @@ def tokenize(corpus: tuple[Path, ...], reading: ReadOptions, console: Console, *
 
 def _print_preview(found: dict[str, Any]) -> None:
     display.echo(
-        f"{found['documents']:,} documents, {found['empty']:,} of them empty; {found['tokens']:,} tokens; "
+        f"{number_of(found['documents'], 'document')}, {found['empty']:,} of them empty; {found['tokens']:,} tokens; "
         f"{found['words']:,} distinct words, {found['rare']:,} of them occur fewer than {times(found['min_count'])}"
     )
     display.echo(f"tokenizer: {found['tokenizer']}")

@@ -15,6 +15,7 @@ from spherevec.cli.outputs import load_model, outputs
 from spherevec.corpus.read.options import ReadOptions
 from spherevec.errors import ConfigError
 from spherevec.io import FORMATS, export_model, format_of, import_vectors, labels_path
+from spherevec.terminal import number_of
 
 if TYPE_CHECKING:
     from spherevec.corpus.count.summary import CorpusSummary
@@ -68,7 +69,7 @@ def infer(
             how = InferenceOptions(**fitting, quick=True)
             rows, summary = _infer(load_model(folder), how, (corpus, reading), out, ids_file, force)
     console.summary(summary)
-    console.written(f"{out}: {rows:,} document{'s' * (rows != 1)}", {"file": str(out), "documents": rows})
+    console.written(f"{out}: {number_of(rows, 'document')}", {"file": str(out), "documents": rows})
 
 
 def _infer(

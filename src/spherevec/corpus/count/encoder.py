@@ -46,6 +46,7 @@ from spherevec.corpus.tokenize.tokenizer import TOKENS, Tokenizer, TokenizerLike
 from spherevec.errors import ConfigError, CorpusError
 from spherevec.storage.files import SpillFile
 from spherevec.storage.os_errors import explain_os_errors
+from spherevec.terminal import number_of
 from spherevec.threads import in_order
 
 _WORDS_LOOKED_AT = 10_000  # for warnings about what words look like
@@ -137,7 +138,8 @@ def _write(opened: Source, counted: _CountedText, how: EncodeOptions, folder: Pa
         vocabulary, n_tokens, n_documents = add_phrases(
             folder, numbered, words.result(), min_count, how.max_vocab, how.threads
         )
-        notes = [*notes, f"{len(vocabulary) - len(chosen):,} phrases found"] if len(vocabulary) > len(chosen) else notes
+        n_phrases = len(vocabulary) - len(chosen)
+        notes = [*notes, f"{number_of(n_phrases, 'phrase')} found"] if n_phrases else notes
     else:
         marks = encoded.BREAKS if how.breaks else None
         n_tokens, n_documents = write_numbers(folder, numbered, breaks=marks)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from spherevec.terminal import number_of
+
 LONG_WORD = 100  # characters
 
 
@@ -49,7 +51,7 @@ class CorpusSummary:
 
     def __str__(self) -> str:
         empty = f", {self.empty:,} of them empty" if self.empty else ""
-        parts = [f"{self.documents:,} document{'s' * (self.documents != 1)}{empty}", f"{self.tokens:,} tokens"]
+        parts = [f"{number_of(self.documents, 'document')}{empty}", f"{self.tokens:,} tokens"]
         if self.distinct_words is not None and self.kept_words is not None:
             parts.append(f"{self.distinct_words:,} distinct words, {self.kept_words:,} kept")
             share = self.dropped_tokens / max(self.tokens, 1)
@@ -89,7 +91,7 @@ def warnings_about(
     elif summary.empty * 2 > summary.documents:
         found.append(f"{summary.empty:,} of {summary.documents:,} documents are empty; is this the right field?")
     if long_words and long_words * 1000 > summary.tokens:
-        found.append(f"{long_words:,} words have {LONG_WORD} characters or more, such as {longest[:40]!r}…")
+        found.append(f"{number_of(long_words, 'word')} of {LONG_WORD} characters or more, such as {longest[:40]!r}…")
     if numbers > 0.5:
         found.append(f"{numbers:.0%} of the words have no letter; is this the right field?")
     if unspaced > 0.01 and divided == "bigrams":

@@ -27,7 +27,7 @@ from spherevec.errors import CorpusError, FormatError
 from spherevec.storage.files import SpillFile
 from spherevec.storage.tensors import write_tensors
 from spherevec.storage.text_column import TextColumn
-from spherevec.terminal import times
+from spherevec.terminal import number_of, times
 from spherevec.threads import in_order
 
 if TYPE_CHECKING:
@@ -180,14 +180,14 @@ def choose_words(
     if not len(kept):
         words = len(counts)
         raise CorpusError(
-            f"no word occurs {times(min_count)}: the most frequent of {words} distinct word{'s' * (words != 1)} occurs "
+            f"no word occurs {times(min_count)}: the most frequent of {number_of(words, 'distinct word')} occurs "
             f"{times(int(counts.max()))}; lower min_count (--min-count)"
         )
     chosen = counted.ranked(kept)[:max_vocab]
     if len(chosen) == 1:
         raise CorpusError(
-            f"only one word, {counted.at(chosen)[0]!r}, occurs {times(min_count)} or more: nothing to compare it with; "
-            "give more text or lower min_count (--min-count)"
+            f"only one word, {counted.at(chosen)[0]!r:.60}, occurs {times(min_count)} or more: nothing to compare it "
+            "with; give more text or lower min_count (--min-count)"
         )
     numbers = np.full(len(counts), -1, np.int32)
     numbers[chosen] = np.arange(len(chosen), dtype=np.int32)

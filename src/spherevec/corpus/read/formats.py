@@ -14,6 +14,7 @@ from spherevec.corpus.read import markup, tables
 from spherevec.corpus.read.streams import COMPRESSED, STDIN, InputFile, guarded
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
+from spherevec.terminal import number_of
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def _folder_items(folder: Path, prefix: str, notes: list[str]) -> list[Item]:
     others = Counter(ending(path) or "no ending" for path, one in formats.items() if one is None and chosen)
     if others:
         listed = ", ".join(f"{count:,} with {end}" for end, count in others.most_common(5))
-        notes.append(f"{folder}: left out {others.total():,} files that are not text ({listed})")
+        notes.append(f"{folder}: left out {number_of(others.total(), 'file')} other than text ({listed})")
     if not found:
         raise CorpusError(f"{folder}: holds no text files; put one document a file there, or give a file")
     with guarded(folder):

@@ -18,6 +18,7 @@ from spherevec.corpus.read.streams import InputFile, UnreadableError, found_enco
 from spherevec.corpus.read.tables import make_row
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError
+from spherevec.terminal import number_of
 
 LONGEST_FILE = 1 << 26
 LONGEST_MAIL = 1 << 24
@@ -156,7 +157,7 @@ def mbox_rows(file: InputFile) -> Iterator[Row]:
     if not number and file.meter.done > before:
         raise CorpusError(f"{file.path}: holds no mails, each of which begins with a line 'From …'")
     if skipped:
-        file.notes.append(f"{len(skipped):,} mails were skipped; the first: {skipped[0]}")
+        file.notes.append(f"skipped {number_of(len(skipped), 'mail')}; the first: {skipped[0]}")
 
 
 def _mails(stream: BinaryIO) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from spherevec.corpus.read.streams import STDIN, InputFile, Meter, UnreadableErr
 from spherevec.corpus.read.tables import make_row, record_rows
 from spherevec.corpus.table.records import RecordBuilder, Row
 from spherevec.errors import CorpusError
+from spherevec.terminal import number_of
 
 _LOOKED_AT = 10  # documents that are compared with file names
 _LONGEST_PATH = 400
@@ -318,7 +319,7 @@ def _file_pieces(files: Sequence[tuple[Item, InputFile]], builder: RecordBuilder
     if skipped and len(skipped) == len(files):
         raise CorpusError(f"none of {len(files):,} files can be read; the first: {skipped[0]}")
     if skipped:
-        files[0][1].notes.append(f"{len(skipped):,} files were skipped; the first: {skipped[0]}")
+        files[0][1].notes.append(f"skipped {number_of(len(skipped), 'file')}; the first: {skipped[0]}")
 
 
 def _item_pieces(item: Item, file: InputFile, builder: RecordBuilder | None) -> Iterator[bytes]:

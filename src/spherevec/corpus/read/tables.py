@@ -29,6 +29,7 @@ from spherevec.corpus.table.field_types import is_missing, written
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError, import_extra
 from spherevec.process import LONGEST_CELL, long_csv_cells
+from spherevec.terminal import number_of
 
 LONGEST_RECORD = LONGEST_CELL  # bytes; what a record becomes in memory may be many times as large
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -265,7 +266,7 @@ def csv_rows(file: InputFile) -> Iterator[Row]:
                 yield make_row(options, cells, f"{path}, line ", number())
             if odd:
                 done = "skipped" if options.ragged == "skip" else "padded or cut"
-                file.notes.append(f"{path}: {odd:,} rows with more or fewer cells than the header were {done}")
+                file.notes.append(f"{path}: {done} {number_of(odd, 'row')} with more or fewer cells than the header")
         except csv.Error as error:
             hint = "is a quote never closed?" if "end of data" in str(error) else "correct the line"
             raise CorpusError(f"{path}, line {begun}: not CSV ({error}); {hint}") from None
@@ -357,7 +358,7 @@ def sheet_rows(file: InputFile) -> Iterator[Row]:
             raise CorpusError(f"{path}: holds no sheet named {wanted!r:.60}; choose sheet=NAME among {listed(sheets)}")
         if options.sheet is None and len(sheets) > 1:
             others = listed(sheets[1:])
-            file.notes.append(f"{path}: read its first sheet, {wanted!r}, not {others}; name another to read it")
+            file.notes.append(f"{path}: read its first sheet, {wanted!r:.60}, not {others}; name another to read it")
         header = [written(cell) for cell in next(rows, [])]
         if not header:
             return

@@ -65,7 +65,7 @@ class TestRaggedRows:
         path = written(tmp_path / "t.csv", self.TABLE)
         assert read(path, text_field="text", ragged=how) == texts
         assert notes_of(path, text_field="text", ragged=how) == [
-            f"{path}: 2 rows with more or fewer cells than the header were {done}"
+            f"{path}: {done} 2 rows with more or fewer cells than the header"
         ]
 
     def test_other_ways_are_refused(self):

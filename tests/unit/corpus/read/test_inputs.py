@@ -346,6 +346,6 @@ class TestSummary:
         pairs = self.summary(texts, tmp_path / "pairs", min_count=1, tokenizer="words:unspaced=bigrams")
         assert "divided into pairs of characters; pip install 'spherevec[cjk]'" in pairs.warnings[0]
         long = self.summary(["a b " + "x" * 120, "a b"], tmp_path / "3", min_count=1)
-        assert "1 words have 100 characters or more" in long.warnings[0]
+        assert "1 word of 100 characters or more" in long.warnings[0]
         empty = self.summary(["", "", "", "a b"], tmp_path / "4", min_count=1)
         assert "3 of 4 documents are empty" in empty.warnings[0]

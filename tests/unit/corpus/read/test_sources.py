@@ -118,7 +118,7 @@ class TestFolders:
         names = ["a.txt.gz", "a/z.md", "b.txt", "empty.text"]
         assert DocumentTable(corpus.document_columns).ids == names
         assert corpus.offsets.tolist() == [0, 1, 2, 4, 4]
-        assert "left out 1 files that are not text (1 with .png)" in str(EncodedCorpus.open(tmp_path / "out").summary)
+        assert "left out 1 file other than text (1 with .png)" in str(EncodedCorpus.open(tmp_path / "out").summary)
 
     def test_any_name_where_no_file_has_a_text_ending(self, tmp_path):
         written(tmp_path / "in" / "51060", b"a news post")
@@ -315,6 +315,7 @@ class TestNothingToLearnFrom:
 
     def test_one_word(self, tmp_path):
         assert "only one word, 'b', occurs twice or more" in fails(["a b b c"], tmp_path, min_count=2)
+        assert len(fails(["a" * 100_000], tmp_path, min_count=1)) < 300
 
 
 class TestBadFolders:
