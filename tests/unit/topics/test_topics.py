@@ -459,7 +459,7 @@ def test_bad_input(model: Model, topics: Topics) -> None:
     cases = [
         (lambda: find_topics(model, k=1000), ConfigError, "k is a whole number from 1 to 240"),
         (lambda: find_topics(bare(alike)), CorpusError, "all documents have the same vector"),
-        (lambda: find_topics(bare(np.eye(3))), CorpusError, "3 documents are too few"),
+        (lambda: find_topics(bare(np.eye(3))), CorpusError, "too few documents for topics, 3"),
         (lambda: find_topics(Model(model.words)), ConfigError, "has no documents"),
         (lambda: find_topics(model, names={"sport": []}, only_names=True), ConfigError, "one name alone"),
         (lambda: find_topics(model, names={"galaxies": [], "x": []}), ConfigError, "near words: 'galaxy', "),

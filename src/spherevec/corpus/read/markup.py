@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import binascii
 import codecs
-import email
 import html
 import re
 from collections.abc import Iterator
 from email.message import Message
+from email.parser import BytesHeaderParser
 from email.utils import parsedate_to_datetime
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from spherevec.corpus.read.options import AUTO
 from spherevec.corpus.read.streams import InputFile, UnreadableError, found_encoding, guarded, open_stream
@@ -40,6 +40,7 @@ _LONG_NUMBER = re.compile(r"&#[0-9]{8,};?")
 _LONGEST_HEADER = 2000  # bytes
 _MOST_HEADERS = 10_000
 _MOST_PARTS = 100  # that are looked at: the text of a mail is among the first
+_HEADER_PARSER = BytesHeaderParser()
 _HEADER = re.compile(rb"^[^\s:]+:[^\n]*(?:\n[ \t][^\n]*)*", re.MULTILINE)
 # RFC 2047; the space between two of them is none.
 _WORD = r"=\?([^?\s*]+)[^?\s]*\?([BbQq])\?([^?]*)\?="
@@ -181,51 +182,62 @@ def _mails(stream: BinaryIO) -> Iterator[bytes]:
 def _email_row(file: InputFile, content: bytes, name: str, place: str | None = None, number: int = 1) -> Row:
     place = place or str(file.path)
     mail = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    message = email.message_from_bytes(_head_and_rest(mail, place)[0])
-    headers: dict[str, Any] = {"path": name, **{field: _header(message, field) for field in EMAIL_FIELDS}}
+    message, text = _message_and_text(mail, place)
+    first: dict[str, str] = {}
+    for key, value in message.raw_items():
+        first.setdefault(key.lower(), value)
+    headers: dict[str, Any] = {"path": name, **{field: _header(field, first.get(field)) for field in EMAIL_FIELDS}}
     if headers["date"]:
         try:
             headers["date"] = parsedate_to_datetime(headers["date"])
         except (ValueError, TypeError, OverflowError):
             headers["date"] = None
     subject = headers["subject"] or ""
-    text = _body(mail, place)
     return _row(file, f"{subject}\n{text}" if subject else text, subject, headers, place, number)
 
 
-def _head_and_rest(part: bytes, place: str) -> tuple[bytes, bytes]:
-    """The headers of a mail, or of a part of one, none of them long; and what follows them."""
+class _Part(NamedTuple):
+    """A mail, or a part of one: its headers, parsed and as they stand, and what follows them."""
+
+    message: Message
+    head: bytes
+    rest: bytes
+
+
+def _opened(part: bytes, place: str) -> _Part:
+    """A mail, or a part of one, with headers of which none is long."""
     head, blank, rest = part.partition(b"\n\n")
     head, headers = _HEADER.subn(lambda header: header[0][:_LONGEST_HEADER], head)
     if headers > _MOST_HEADERS:
         raise UnreadableError(f"{place}: over {_MOST_HEADERS:,} headers; remove it")
-    return head, blank + rest
+    return _Part(_HEADER_PARSER.parsebytes(head), head, blank + rest)
 
 
-def _body(mail: bytes, place: str) -> str:
-    """The plain text of a mail, or what its web page says: the first that is no attachment.
+def _message_and_text(mail: bytes, place: str) -> tuple[Message, str]:
+    """The headers of a mail; and its plain text, or what its web page says: the first that is no attachment.
 
     Python's parser gets no parts within parts: it would look at each line once for each level, and recurse.
     """
-    waiting, page = [mail], None
+    whole = _opened(mail, place)
+    page, waiting = None, [mail]
     for _ in range(_MOST_PARTS):
         if not waiting:
             break
-        part = waiting.pop()
-        head, rest = _head_and_rest(part, place)
-        described = email.message_from_bytes(head)
-        kind, subkind = described.get_content_maintype(), described.get_content_subtype()
+        raw = waiting.pop()
+        part = whole if raw is mail else _opened(raw, place)
+        message = part.message
+        kind, subkind = message.get_content_maintype(), message.get_content_subtype()
         if kind == "multipart":
-            parts = _parts(part, described.get_boundary())
+            parts = _parts(raw, message.get_boundary())
             waiting += parts[:1] if subkind == "related" else parts[::-1]
-        elif kind == "text" and (part is mail or described.get_content_disposition() != "attachment"):
+        elif kind == "text" and (part is whole or message.get_content_disposition() != "attachment"):
             if subkind == "html":
-                page = head + rest if page is None else page
-            elif subkind == "plain" or part is mail:
-                return _content(head + rest)
+                page = page or part
+            elif subkind == "plain" or part is whole:
+                return whole.message, _content(part)
     if page is None and waiting:
         raise UnreadableError(f"{place}: no text among its first {_MOST_PARTS} parts; remove it")
-    return "" if page is None else html_text(_content(page))[1]
+    return whole.message, "" if page is None else html_text(_content(page))[1]
 
 
 def _parts(mail: bytes, boundary: str | None) -> list[bytes]:
@@ -254,8 +266,7 @@ def _row(
     return row if "title" in row.roles else row._replace(roles={**row.roles, "title": title})
 
 
-def _header(message: Message, name: str) -> str | None:
-    raw = next((value for key, value in message.raw_items() if key.lower() == name), None)
+def _header(name: str, raw: str | None) -> str | None:
     if raw is None:
         return None
     text = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -272,12 +283,15 @@ def _decoded_word(word: re.Match[str]) -> str:
         return word[0]
 
 
-def _content(mail: bytes) -> str:
+def _content(part: _Part) -> str:
     """What a mail, or a part of one, says that is text."""
-    part = email.message_from_bytes(mail)
-    payload = part.get_payload(decode=True)
-    assert isinstance(payload, bytes)
-    return _decoded(payload, part.get_content_charset() or "utf-8", "replace")
+    message, payload = part.message, part.rest[2:]
+    # A line of the head may be no header: text begins there.
+    if message.get_payload() or "content-transfer-encoding" in message:
+        found = _HEADER_PARSER.parsebytes(part.head + part.rest).get_payload(decode=True)
+        assert isinstance(found, bytes)
+        payload = found
+    return _decoded(payload, message.get_content_charset() or "utf-8", "replace")
 
 
 def _decoded(content: bytes, encoding: str, errors: str) -> str:

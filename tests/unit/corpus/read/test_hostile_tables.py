@@ -49,15 +49,20 @@ JSONL = {
     "open lines": lambda n: '{"text":"a"\n' * n,
     "good lines, then a bad one": lambda n: '{"text":"a"}\n' * n + "{",
 }
-PATTERNS = [(f"t.{ending}", name, make) for ending, kind in (("csv", CSV), ("json", JSON), ("jsonl", JSONL))
-            for name, make in kind.items()]  # fmt: skip
+MBOX = {
+    "mails of nothing": lambda n: "From a\n\n" * n,
+    "mails of a subject": lambda n: "From a\nSubject: b\n\nc\n" * n,
+}
+FORMATS = {"csv": CSV, "json": JSON, "jsonl": JSONL, "mbox": MBOX}
+PATTERNS = [(f"t.{ending}", name, make) for ending, kind in FORMATS.items() for name, make in kind.items()]
 
 
 @pytest.mark.parametrize(("file", "name", "make"), PATTERNS, ids=[f"{file}-{name}" for file, name, _ in PATTERNS])
 def test_takes_time_in_proportion_to_its_size(tmp_path, file, name, make):
     def read(text):
         (tmp_path / file).write_text(text, "utf-8", newline="")
-        plain = file == "t.json" and text.startswith(('["', "[ "))  # an array of texts has no fields
+        # An array of texts has no fields, and mails have their own.
+        plain = file == "t.mbox" or (file == "t.json" and text.startswith(('["', "[ ")))
         try:
             return list(read_documents(tmp_path / file, text_field=None if plain else "text"))
         except CorpusError as error:

@@ -127,7 +127,7 @@ def mails(draw, depth=0):
 @settings(max_examples=500)
 @given(mails())
 def test_mails_have_the_text_that_pythons_parser_finds(mail):
-    assert markup._body(mail.encode(), "a.eml").split() == body_by_oracle(mail).split()
+    assert markup._message_and_text(mail.encode(), "a.eml")[1].split() == body_by_oracle(mail).split()
 
 
 PAGES = ['<a x="', "<a", "<", "</", "<!--", "<![", "<?", "<svg>", "<script>", "<a x='", '<a =" ', "&", "&#1", "&#9",
@@ -197,7 +197,7 @@ def test_headers_say_what_pythons_parser_finds(names, charset):
     raw = f"To: {addresses}\nFrom: <b@site.org>\nSubject: {Header(names[0], charset).encode()}\n\n"
     message = email.message_from_bytes(raw.encode())
     for name, value in message.raw_items():
-        assert markup._header(message, name.lower()) == str(email.policy.default.header_fetch_parse(name, value))
+        assert markup._header(name.lower(), value) == str(email.policy.default.header_fetch_parse(name, value))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_headers_say_what_pythons_parser_finds(names, charset):
     ],
 )
 def test_odd_headers(header, text):
-    assert markup._header(email.message_from_bytes(f"From: {header}\n\n".encode()), "from") == text
+    assert markup._header("from", header) == text
 
 
 def hostile_mails(folder):
