@@ -174,22 +174,29 @@ COMPRESSED: dict[str, Callable[[], Any]] = {
 
 
 class _Unpacked(io.RawIOBase):
-    """A compressed file as a file of what it holds, of which little is in memory; notices a truncated one."""
+    """A compressed file as a file of what it holds, of which little is in memory.
 
-    def __init__(self, file: BinaryIO, new_part: Callable[[], Any]) -> None:
-        self._file, self._pieces, self._held = file, self._unpack(file, new_part), memoryview(b"")
+    Notices a truncated one, and one that expands too far.
+    """
+
+    def __init__(self, file: BinaryIO, new_part: Callable[[], Any], limit: DecompressionLimit) -> None:
+        self._file, self._pieces, self._held = file, self._unpack(file, new_part, limit), memoryview(b"")
 
     def close(self) -> None:
         self._file.close()
         super().close()
 
     @staticmethod
-    def _unpack(file: BinaryIO, new_part: Callable[[], Any]) -> Iterator[bytes]:
+    def _unpack(file: BinaryIO, new_part: Callable[[], Any], limit: DecompressionLimit) -> Iterator[bytes]:
         part: Any = None
+        packed = 0
         while chunk := file.read(_PACKED_CHUNK):
+            packed += len(chunk)
             while chunk := chunk if part else chunk.lstrip(b"\0"):  # parts may be padded with zeros
                 part = part or new_part()
-                yield part.decompress(chunk)
+                piece = part.decompress(chunk)
+                limit.add(len(piece), packed)
+                yield piece
                 chunk = b""
                 if part.eof:
                     chunk, part = part.unused_data, None
@@ -217,7 +224,9 @@ def open_stream(path: Path, meter: Meter) -> AbstractContextManager[BinaryIO]:
         return nullcontext(sys.stdin.buffer)
     file = cast(BinaryIO, io.BufferedReader(_MeteredFile(path, meter), 1 << 16))
     new_part = COMPRESSED.get(path.suffix.lower())
-    return cast(BinaryIO, io.BufferedReader(_Unpacked(file, new_part), 1 << 16)) if new_part else file
+    if new_part is None:
+        return file
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(file, new_part, DecompressionLimit(path)), 1 << 16))
 
 
 @contextmanager
@@ -291,16 +300,13 @@ class InputFile:
         if self.begun is not None:
             yield from self.begun
             return
-        path, meter, done_before = self.path, self.meter, self.meter.done
-        limit = DecompressionLimit(path) if path.suffix.lower() in COMPRESSED else None
+        path = self.path
         size, ended, old_mac, last = max(self.size, 4), False, False, b"\n"  # a byte order mark is seen at once
         decoder: _Decoder | None = None
-        with guarded(path), unchanged(path), open_stream(path, meter) as stream:
+        with guarded(path), unchanged(path), open_stream(path, self.meter) as stream:
             while not ended:
                 raw = stream.read(size)
                 ended = len(raw) < size
-                if limit is not None:
-                    limit.add(len(raw), meter.done - done_before)
                 if decoder is None:
                     decoder = _Decoder(self, raw)
                     piece = decoder.decode(raw, ended).removeprefix(codecs.BOM_UTF8)
@@ -325,7 +331,7 @@ class InputFile:
 
     def content(self, longest: int) -> bytes:
         """All its bytes, decompressed; more than `longest` are refused."""
-        with guarded(self.path), open_stream(self.path, self.meter) as stream:
+        with guarded(self.path), unchanged(self.path), open_stream(self.path, self.meter) as stream:
             content = bytearray()
             while len(content) <= longest and (piece := stream.read(1 << 20)):
                 content += piece

@@ -201,7 +201,7 @@ class TestTables:
             ),
             ("t.csv", b'id,text\n1,"x\ny\nz\n', "text", "t.csv, line 2: not CSV (unexpected end of data); is a quote"),
             ("t.csv", b"text,text\nx,y\n", "text", "t.csv: has 2 fields 'text'; rename one of them"),
-            ("t.mbox", b"no mails\n", None, "t.mbox: holds no mails"),
+            ("t.mbox", b"no mails\n", None, "t.mbox: does not begin with a mail"),
             ("t.csv", b"text\n\xc3\xa9\xff\n", "text", "t.csv, line 2: not valid utf-8 (byte 0xff)"),
             ("t.csv", b"", "text", "t.csv: is empty"),
             ("t.csv", b"text\n", "text", "t.csv: is empty"),
