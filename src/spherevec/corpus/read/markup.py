@@ -156,17 +156,20 @@ def _unescaped(text: str) -> str:
 
 def html_rows(file: InputFile) -> Iterator[Row]:
     """A web page as one document; its text begins with its title."""
+    _check_fields(file, ("path", "title"))
     title, text = html_text(_page(file))
     yield _row(file, f"{title}\n{text}" if title else text, title, {"path": file.name, "title": title})
 
 
 def email_rows(file: InputFile) -> Iterator[Row]:
     """A mail (.eml) as one document."""
+    _check_fields(file, ("path", *EMAIL_FIELDS))
     yield _email_row(file, file.content(LONGEST_FILE), file.name)
 
 
 def mbox_rows(file: InputFile) -> Iterator[Row]:
     """A mailbox file, one document a mail. A mail that cannot be read is skipped, or refused by `strict`."""
+    _check_fields(file, ("path", *EMAIL_FIELDS))
     skipped: list[str] = []
     number, before, path = 0, file.meter.done, file.path
     with guarded(path), unchanged(path), open_stream(path, file.meter) as stream:
@@ -297,14 +300,17 @@ def _parts(mail: bytes, boundary: str | None) -> list[bytes]:
     return parts if begin < 0 or len(parts) == _MOST_PARTS else [*parts, mail[begin:]]
 
 
+def _check_fields(file: InputFile, names: tuple[str, ...]) -> None:
+    file.options.check_fields(names, str(file.path), text_known=True)
+    if file.options.text_fields:
+        text_field = file.options.text_fields[0]
+        raise CorpusError(f"{file.path}: its text is known; leave out text_field {text_field!r:.40}")
+
+
 def _row(
     file: InputFile, text: str, title: str, fields: dict[str, Any], place: str | None = None, number: int = 1
 ) -> Row:
-    place, options = place or str(file.path), file.options
-    options.check_fields(list(fields), place, text_known=True)
-    if options.text_fields:
-        raise CorpusError(f"{place}: its text is known; leave out text_field {options.text_fields[0]!r:.40}")
-    row = make_row(options, fields, place, number, text)
+    row = make_row(file.options, fields, place or str(file.path), number, text)
     return row if "title" in row.roles else row._replace(roles={**row.roles, "title": title})
 
 
