@@ -25,7 +25,7 @@ from typing import Any
 
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
 from spherevec.corpus.read.streams import DecompressionLimit, InputFile, UnreadableError, newlines_in, unchanged
-from spherevec.corpus.table.field_types import is_missing, written
+from spherevec.corpus.table.field_types import is_missing, python_value, written
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError, import_extra
 from spherevec.process import LONGEST_CELL, long_csv_cells
@@ -187,7 +187,7 @@ def make_row(options: ReadOptions, cells: Mapping[str, Any], where: str, number:
         where: the source of the cells, for messages.
         text: where it is known without a field.
     """
-    roles = {role: cells.get(name) for role, name in options.roles.items()}
+    roles = {role: python_value(cells.get(name)) for role, name in options.roles.items()}
     if text is None:
         parts = [_text_cell(cells.get(name), where, number, name) for name in options.text_fields]
         if options.title_field not in options.text_fields and not is_missing(roles.get("title")):

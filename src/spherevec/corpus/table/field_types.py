@@ -43,6 +43,16 @@ _EXCEL_EPOCH = datetime(1899, 12, 30)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def python_value(value: Any) -> Any:
+    """What a scalar of NumPy is in Python; dates to the microsecond, as texts where Python's calendar has ended."""
+    if not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.datetime64 | np.timedelta64) and isinstance(value.item(), int):  # of nanoseconds
+        exact = value.astype(f"{value.dtype.kind}8[us]").item()
+        return str(value) if isinstance(exact, int) else exact
+    return value.item()
+
+
 def is_missing(value: Any) -> bool:
     """Whether a cell holds nothing: None, NaN, pandas' NA and NaT."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -186,8 +196,7 @@ class KindFinder:
         Raises:
             ValueError: the value is not of the declared kind, or of no kind at all; says what it is.
         """
-        if isinstance(value, np.generic):
-            value = value.item()
+        value = python_value(value)
         if is_missing(value) or value == "":
             return ""
         typed = isinstance(value, int | float) and not isinstance(value, bool)

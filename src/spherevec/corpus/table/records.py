@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.read.options import ROLES, KeptField, ReadOptions
-from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, is_missing
+from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, is_missing, python_value
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
@@ -212,8 +212,7 @@ def category_arrays(cells: Iterable[str]) -> dict[str, NDArray[Any]]:
 
 
 def _id_text(value: Any, name: str | None, place: str) -> str:
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = python_value(value)
     if is_missing(value) or value == "":
         what = f"field {name!r} is empty" if name else "it has no id"
         raise CorpusError(f"{place}: {what}; every document needs an id: fill it in, or leave out the ids")

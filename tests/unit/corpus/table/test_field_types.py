@@ -137,6 +137,35 @@ def test_a_given_decimal_sign_is_for_texts_of_a_data_frame_and_leaves_its_number
     assert table.column("price").tolist() == table.column("weight").tolist() == [0.5, 1.5, 2.5]
 
 
+def kept(values, tmp_path, keep="d", **options):
+    """A kept field of records: its kind and its cells."""
+    rows = [{"text": "some words", "d": value} for value in values]
+    options = {"text_field": "text", "keep": [keep], "min_count": 1, **options}
+    with encode(rows, tempfile.mkdtemp(dir=tmp_path), **options) as corpus:
+        table = DocumentTable(corpus.document_columns)
+        return table.fields["d"], [str(cell) for cell in table.column("d").tolist()]
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s", "D"])
+@pytest.mark.parametrize("keep", ["d", "d:date"])
+def test_dates_of_numpy_are_dates_in_any_unit(tmp_path, unit, keep):
+    days = np.array(["2024-02-25", "2024-03-01", "NaT"], f"datetime64[{unit}]")
+    assert kept(days, tmp_path, keep) == ("date", [*DAYS, "None"])
+    rows = [{"text": "some words", "d": day} for day in days[:2]]
+    with encode(rows, tmp_path / "ids", text_field="text", id_field="d", title_field="d", min_count=1) as corpus:
+        table = DocumentTable(corpus.document_columns)
+        assert [id[:10] for id in table.ids] == ["2024-02-25", "2024-03-01"]
+        assert table.title(0) == table.ids[0]
+
+
+def test_times_of_numpy_are_read_as_those_of_python(tmp_path):
+    assert kept(np.array([5_000_000_000], "timedelta64[ns]"), tmp_path)[1] == ["0:00:05"]
+    far = [np.datetime64("20000-01-01", "s")]
+    assert kept(far, tmp_path) == ("text", ["20000-01-01T00:00:00"])
+    with pytest.raises(CorpusError, match="field 'd': '20000-01-01T00:00:00' is not a date"):
+        kept(far, tmp_path, "d:date")
+
+
 class TestExtremes:
     def test_ends_of_the_calendar_are_kept(self):
         first, last = as_microseconds("0001-01-01"), as_microseconds("9999-12-31T23:59:59.999999")
