@@ -288,6 +288,21 @@ class TestObjects:
             (b"text", {}, "bytes are no corpus; decode them"),
             ({"a", "b"}, {}, "a set has no order"),
             ([("a", "x", "y")], {"ids": True}, "document 0 (counted from 0) must be a pair (id, text)"),
+            (["x", "y"], {"ids": {"a", "b"}}, "ids must be a list of ids, one a document, or True where"),
+            (["x", "y"], {"ids": pandas.DataFrame({"a": [1], "b": [2]})}, "an id and a text; not of type DataFrame"),
+            (["x"], {"ids": {"a": 1}}, "not of type dict"),
+            (["x"], {"ids": "a"}, "not of type str"),
+            (["x"], {"ids": 0}, "not of type int"),
+            (
+                pandas.DataFrame([["x", 1, 2]], columns=["a", "b", "b"]),
+                {"text_field": "a"},
+                "the pandas DataFrame: Expected unique column names, got: - 'b' 2 times; rename columns, or drop them",
+            ),
+            (
+                pyarrow.table({"a": ["x"], "b": pyarrow.array([10**15], pyarrow.timestamp("s"))}),
+                {"text_field": "a", "keep": ["b"]},
+                "the pyarrow Table: holds a value that Python cannot hold (Python int too large",
+            ),
             (["x"], {"id_field": "a"}, "id_field 'a' needs records with fields"),
             ([("a", "x")], {"title_field": "a"}, "title_field 'a' needs records with fields"),
         ],
@@ -297,6 +312,11 @@ class TestObjects:
             read(source, **options)
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("keep", [[1], ["a", None], 5, (name for name in "ab")])
+    def test_fields_to_keep_are_a_list_of_names(self, keep):
+        with pytest.raises(ConfigError, match="keep must be a list of field names as texts, such as"):
+            read([{"a": "x", 1: "y"}], text_field="a", keep=keep)
 
     def test_words_with_dots_are_texts(self):
         assert read(["hello.", "e.g. this"]) == ["hello.", "e.g. this"]
