@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -56,6 +57,8 @@ def python_value(value: Any) -> Any:
 def is_missing(value: Any) -> bool:
     """Whether a cell holds nothing: None, NaN, pandas' NA and NaT."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    if isinstance(value, Decimal) and value.is_nan():
         return True
     return type(value).__name__ in ("NAType", "NaTType")
 
@@ -199,7 +202,7 @@ class KindFinder:
         value = python_value(value)
         if is_missing(value) or value == "":
             return ""
-        typed = isinstance(value, int | float) and not isinstance(value, bool)
+        typed = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         text = written(value).replace(".", ",") if typed and self._decimal == "," else written(value)
         self.n_filled += 1
         if self.declared is None:
@@ -309,9 +312,9 @@ def written(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number that can be kept; leave the cell empty")
     if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value} is no number that can be kept; leave the cell empty")
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if isinstance(value, datetime | date):
         return value.isoformat()

@@ -2,8 +2,11 @@
 
 import re
 import tempfile
+from decimal import Decimal
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from benchmarks.tables import made_table
@@ -164,6 +167,37 @@ def test_times_of_numpy_are_read_as_those_of_python(tmp_path):
     assert kept(far, tmp_path) == ("text", ["20000-01-01T00:00:00"])
     with pytest.raises(CorpusError, match="field 'd': '20000-01-01T00:00:00' is not a date"):
         kept(far, tmp_path, "d:date")
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1.50", "2", "-1E-7"], ["1.5", "2.0", "-1e-07"]),
+        (["1", "20"], ["1", "20"]),
+        (["1" * 40, "NaN"], [str(float("1" * 40)), "nan"]),
+    ],
+)
+@pytest.mark.parametrize("keep", ["d", "d:number"])
+@pytest.mark.parametrize("decimal", [None])
+def test_decimals_are_numbers(tmp_path, cells, values, keep, decimal):
+    assert kept(map(Decimal, cells), tmp_path, keep, decimal=decimal) == ("number", values)
+
+
+def test_decimals_of_data_frames_and_files_are_numbers(tmp_path):
+    polars = pytest.importorskip("polars")
+    table = pyarrow.table({"text": ["some words"] * 3, "d": [Decimal("1.50"), None, Decimal("2.00")]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (table, polars.from_arrow(table), table.to_pandas(), tmp_path / "t.parquet"):
+        with encode(source, tempfile.mkdtemp(dir=tmp_path), text_field="text", keep=["d"], min_count=1) as corpus:
+            found = DocumentTable(corpus.document_columns)
+            assert found.fields == {"d": "number"}
+            assert found.column("d").tolist()[::2] == [1.5, 2.0] and np.isnan(found.column("d")[1])
+
+
+@pytest.mark.parametrize("value", ["Infinity", "-Infinity", "1E+400"])
+def test_decimals_that_no_column_holds_are_refused(tmp_path, value):
+    with pytest.raises(CorpusError, match="field 'd': .* is no number that can be kept"):
+        kept([Decimal(value)], tmp_path)
 
 
 class TestExtremes:
