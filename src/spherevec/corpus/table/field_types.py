@@ -203,7 +203,12 @@ class KindFinder:
         if is_missing(value) or value == "":
             return ""
         typed = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-        text = written(value).replace(".", ",") if typed and self._decimal == "," else written(value)
+        text = written(value)
+        if typed and self.declared in (None, "number"):  # what is a number is not read by the sign of texts
+            if self._decimal == ",":
+                text = f"{Decimal(text):f}".replace(".", ",")
+            elif "." in text:
+                self._decimals &= {"."}
         self.n_filled += 1
         if self.declared is None:
             self._look(text, typed or untyped or self._decimal is not None, place)

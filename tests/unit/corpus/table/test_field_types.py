@@ -178,7 +178,7 @@ def test_times_of_numpy_are_read_as_those_of_python(tmp_path):
     ],
 )
 @pytest.mark.parametrize("keep", ["d", "d:number"])
-@pytest.mark.parametrize("decimal", [None])
+@pytest.mark.parametrize("decimal", [None, ","])
 def test_decimals_are_numbers(tmp_path, cells, values, keep, decimal):
     assert kept(map(Decimal, cells), tmp_path, keep, decimal=decimal) == ("number", values)
 
@@ -196,8 +196,27 @@ def test_decimals_of_data_frames_and_files_are_numbers(tmp_path):
 
 @pytest.mark.parametrize("value", ["Infinity", "-Infinity", "1E+400"])
 def test_decimals_that_no_column_holds_are_refused(tmp_path, value):
-    with pytest.raises(CorpusError, match="field 'd': .* is no number that can be kept"):
+    with pytest.raises(CorpusError, match=r"field 'd': .* is no number that can be kept"):
         kept([Decimal(value)], tmp_path)
+
+
+@pytest.mark.parametrize("keep", ["d", "d:number"])
+def test_numbers_with_exponents_are_not_read_by_a_given_decimal_sign(tmp_path, keep):
+    numbers = [0.00001, 1.5e-300, -2.5e22, 1e308, 5e-324, 1500, 1.5]
+    assert kept(numbers, tmp_path, keep, decimal=",") == ("number", [str(float(number)) for number in numbers])
+
+
+def test_numbers_of_fields_that_hold_none_are_not_written_by_a_given_decimal_sign(tmp_path):
+    assert kept([1.5], tmp_path, "d:text", decimal=",") == ("text", ["1.5"])
+    days = kept([45347.5], tmp_path, "d:date", decimal=",", date_format="excel")
+    assert days == ("date", ["2024-02-25 12:00:00"])
+
+
+@pytest.mark.parametrize("cells", [[1.234, "1,5"], ["1,5", 1.234]])
+def test_a_number_with_decimals_beside_texts_with_commas_is_not_read_as_thousands(tmp_path, cells):
+    with pytest.raises(CorpusError, match=r"document 1, field 'd': .* is not a number"):
+        kept(cells, tmp_path, "d:number")
+    assert kept(cells, tmp_path, "d:number", decimal=",")[1] == [str(cell).replace(",", ".") for cell in cells]
 
 
 class TestExtremes:
