@@ -39,6 +39,8 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 # The orders in which dates may be written, as formats of `strptime`.
 ISO, DAY_FIRST, MONTH_FIRST = "ISO 8601", "%d/%m/%Y", "%m/%d/%Y"
 _FOUND_FORMS = {ISO, DAY_FIRST, MONTH_FIRST}
+# What no cell can be kept as; written down it would be Python's name for it.
+NO_CELL: tuple[type, ...] = (list, tuple, dict, set, frozenset, bytes, bytearray, memoryview, np.ndarray)
 _EPOCH = datetime(1970, 1, 1)
 _EXCEL_EPOCH = datetime(1899, 12, 30)
 _MICROSECOND = timedelta(microseconds=1)
@@ -200,7 +202,7 @@ class KindFinder:
             ValueError: the value is not of the declared kind, or of no kind at all; says what it is.
         """
         value = python_value(value)
-        if is_missing(value) or value == "":
+        if is_missing(value) or (isinstance(value, str) and not value):
             return ""
         typed = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         text = written(value)
@@ -323,6 +325,6 @@ def written(value: Any) -> str:
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if isinstance(value, datetime | date):
         return value.isoformat()
-    if isinstance(value, list | tuple | dict | set | bytes):
+    if isinstance(value, NO_CELL):
         raise ValueError(f"holds {type(value).__name__} {str(value)[:40]!r}; keep a field of texts, numbers or dates")
     return str(value)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.read.options import ROLES, KeptField, ReadOptions
-from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, is_missing, python_value
+from spherevec.corpus.table.field_types import MISSING_DATE, NO_CELL, KindFinder, is_missing, python_value
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
@@ -213,12 +213,12 @@ def category_arrays(cells: Iterable[str]) -> dict[str, NDArray[Any]]:
 
 def _id_text(value: Any, name: str | None, place: str) -> str:
     value = python_value(value)
-    if is_missing(value) or value == "":
+    if is_missing(value) or (isinstance(value, str) and not value):
         what = f"field {name!r} is empty" if name else "it has no id"
         raise CorpusError(f"{place}: {what}; every document needs an id: fill it in, or leave out the ids")
     if isinstance(value, float) and value.is_integer():  # what pandas makes of whole numbers beside missing ones
         return str(int(value))
-    if isinstance(value, bool | float | list | tuple | dict | set | bytes):
+    if isinstance(value, (bool, float, *NO_CELL)):
         raise CorpusError(f"{place}: {value!r:.40} is not a valid id; ids are texts or whole numbers")
     return str(value)
 

@@ -219,6 +219,30 @@ def test_a_number_with_decimals_beside_texts_with_commas_is_not_read_as_thousand
     assert kept(cells, tmp_path, "d:number", decimal=",")[1] == [str(cell).replace(",", ".") for cell in cells]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [b"x", bytearray(b"x"), memoryview(b"x"), ["x"], ("x",), {"x": 1}, {"x"}, frozenset("x"), np.array([1, 2])],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_cell_is_refused_in_every_column(tmp_path, value):
+    kind = type(value).__name__
+    with pytest.raises(CorpusError, match=f"document 0, field 'd': holds {kind} .*; keep a field of texts, numbers"):
+        kept([value], tmp_path)
+    rows = [{"text": "some words", "d": value}]
+    for options, message in [
+        ({"title_field": "d"}, f"record 0, field 'd': holds {kind} .*, not text; choose another field"),
+        ({"id_field": "d"}, "document 0: .* is not a valid id"),
+    ]:
+        with pytest.raises(CorpusError, match=message):
+            encode(rows, tmp_path / "c", text_field="text", min_count=1, **options)
+
+
+def test_titles_that_are_missing_in_the_way_of_numpy(tmp_path):
+    rows = [{"text": "some words", "d": value} for value in (np.float32("nan"), np.datetime64("NaT", "ns"))]
+    with encode(rows, tmp_path / "c", text_field="text", title_field="d", min_count=1) as corpus:
+        assert [DocumentTable(corpus.document_columns).title(row) for row in range(2)] == ["some words"] * 2
+
+
 class TestExtremes:
     def test_ends_of_the_calendar_are_kept(self):
         first, last = as_microseconds("0001-01-01"), as_microseconds("9999-12-31T23:59:59.999999")
