@@ -9,7 +9,8 @@ Columns are spilled to files as documents come, and written as one safetensors f
     i.codes             kind "category": int32 (n,), -1 where missing; with i.offsets, i.bytes for the categories
     sources.offsets, sources.bytes, sources.rows, sources.whole
                         where documents have no id of their own: the name of each source, the first row that came from
-                        it, and whether it is one document (its name is the id) or many (the id is name:line)
+                        it, and whether it is one document (its name is the id) or many (the id is name:number,
+                        which counts its documents from 1)
 """
 
 from __future__ import annotations

@@ -161,6 +161,14 @@ class TestFiles:
         with pytest.raises(CorpusError, match="no file fits this pattern"):
             read(str(tmp_path / "*.nothing"))
 
+    def test_ids_of_several_tables_count_documents_not_lines(self, tmp_path):
+        a = written(tmp_path / "a.jsonl", '{"t": "one"}\n\n{"t": "two"}\n')
+        b = written(tmp_path / "b.csv", "t,k\nthree,1\nskipped\n\nfour,2\n")
+        table = table_of([a, b], tmp_path, text_field="t", ragged="skip")
+        assert list(table.ids) == [f"{a}:1", f"{a}:2", f"{b}:1", f"{b}:2", f"{b}:3"]
+        assert [table.row_of(id) for id in table.ids] == list(range(5))
+        assert table.title(4) == "four"
+
     def test_a_single_text_file_counts_from_0(self, tmp_path):
         table = table_of(written(tmp_path / "a.txt", "one\n\n  two é words\n"), tmp_path, keep_text=5)
         assert list(table.ids) == ["0", "1", "2"]
