@@ -220,7 +220,8 @@ def _id_text(value: Any, name: str | None, place: str) -> str:
     if isinstance(value, float) and value.is_integer():  # what pandas makes of whole numbers beside missing ones
         return str(int(value))
     if isinstance(value, (bool, float, *NO_CELL)):
-        raise CorpusError(f"{place}: {value!r:.40} is not a valid id; ids are texts or whole numbers")
+        shown = " ".join(repr(value).split())
+        raise CorpusError(f"{place}: {shown:.40} is not a valid id; ids are texts or whole numbers")
     return str(value)
 
 

@@ -221,7 +221,7 @@ def test_a_number_with_decimals_beside_texts_with_commas_is_not_read_as_thousand
 
 @pytest.mark.parametrize(
     "value",
-    [b"x", bytearray(b"x"), memoryview(b"x"), ["x"], ("x",), {"x": 1}, {"x"}, frozenset("x"), np.array([1, 2])],
+    [b"x", bytearray(b"x"), memoryview(b"x"), ["x"], ("x",), {"x": 1}, {"x"}, frozenset("x"), np.eye(2)],
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_cell_is_refused_in_every_column(tmp_path, value):
@@ -233,7 +233,7 @@ def test_what_is_no_cell_is_refused_in_every_column(tmp_path, value):
         ({"title_field": "d"}, f"record 0, field 'd': holds {kind} .*, not text; choose another field"),
         ({"id_field": "d"}, "document 0: .* is not a valid id"),
     ]:
-        with pytest.raises(CorpusError, match=message):
+        with pytest.raises(CorpusError, match=f"^{message}.*\\Z"):
             encode(rows, tmp_path / "c", text_field="text", min_count=1, **options)
 
 
