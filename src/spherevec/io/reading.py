@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import zlib
@@ -69,14 +70,22 @@ def open_vectors(path: str | Path) -> Iterator[Source]:
                 size = path.stat().st_size
                 if raw.read(2) == b"\x1f\x8b":
                     with gzip.open(path, "rb") as unpacked:
+                        _skip_mark(unpacked)  # type: ignore[arg-type]
                         yield Source(path, unpacked, size * _STRONGEST_COMPRESSION)  # type: ignore[arg-type]
                 else:
-                    raw.seek(0)
+                    _skip_mark(raw)
                     yield Source(path, raw, size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise FormatError(f"{path}: truncated or corrupt gzip file ({error}); copy it again") from None
         except MemoryError:
             raise FormatError(f"{path}: not enough memory for its vectors") from None
+
+
+def _skip_mark(file: BinaryIO) -> None:
+    """Go to the beginning, past the mark that some editors write before UTF-8: it is no part of the first word."""
+    file.seek(0)
+    if file.read(3) != codecs.BOM_UTF8:
+        file.seek(0)
 
 
 def read_header(source: Source, bytes_per_value: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ A line is a word and its numbers, separated by single spaces.
 
 from __future__ import annotations
 
+import codecs
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +37,7 @@ def read_word2vec(path: Path) -> tuple[KeyedVectors, Changes]:
 def read_glove(path: Path) -> tuple[KeyedVectors, Changes]:
     """Published files hold words with spaces, so they are kept."""
     with open_vectors(path) as source:
+        begin = source.file.tell()
         fields = source.file.readline(8 * LONGEST_WORD).rstrip(_LINE_END).split(b" ")
         # As many of the last fields as are numbers; the first is the word.
         dim = next((place for place, field in enumerate(fields[:0:-1]) if not _is_number(field)), len(fields) - 1)
@@ -43,7 +45,7 @@ def read_glove(path: Path) -> tuple[KeyedVectors, Changes]:
             raise FormatError(f"{path}: wrong header: GloVe files have none; read it as word2vec")
         if not 2 <= dim <= LARGEST_DIMENSION:
             raise FormatError(f"{path}: the first line is not a word and its numbers; is this a GloVe file?")
-        source.file.seek(0)
+        source.file.seek(begin)
         keys, vectors = _read_rows(source, dim, first_line=1, spaces=True)
     return unit_vectors(path, keys, vectors)
 
@@ -60,6 +62,8 @@ def write(path: Path, vectors: KeyedVectors, names: Sequence[str], *, header: bo
     with path.open("wb") as file:
         if header:
             file.write(f"{len(vectors)} {vectors.vector_size}\n".encode())
+        elif names and names[0].startswith("\ufeff"):  # the reader takes the first of two for the mark of UTF-8
+            file.write(codecs.BOM_UTF8)
         write_rows(file, names, vectors, end=end)
 
 

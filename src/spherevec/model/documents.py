@@ -62,7 +62,8 @@ class UnknownDocumentError(SpherevecError, KeyError):
 class ImplicitIds(Texts):
     """Ids of documents that have none of their own.
 
-    They are `name` of a source that is one document (`whole`), `name:line` of others, and without sources positions.
+    They are `name` of a source that is one document (`whole`), `name:number` of others, which counts the documents of
+    the source from 1, and without sources positions.
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], n_rows: int) -> None:
@@ -85,7 +86,7 @@ class ImplicitIds(Texts):
         return name if self._whole[source] else f"{name}:{row - int(self._first_rows[source]) + 1}"
 
     def first_duplicate(self) -> tuple[int, int] | None:
-        return None  # sources have different names, and lines different numbers
+        return None  # sources have different names, and their documents different numbers
 
     def find(self, text: str) -> int | None:
         if not len(self._names):
@@ -93,13 +94,13 @@ class ImplicitIds(Texts):
         source = self._names.find(text)
         if source is not None and self._whole[source]:
             return int(self._first_rows[source])
-        name, _, line = text.rpartition(":")
-        if not (line.isascii() and line.isdigit() and len(line) < 19):
+        name, _, number = text.rpartition(":")
+        if not (number.isascii() and number.isdigit() and len(number) < 19):
             return None
         source = self._names.find(name)
         if source is None or self._whole[source]:
             return None
-        row = int(self._first_rows[source]) + int(line) - 1
+        row = int(self._first_rows[source]) + int(number) - 1
         last = int(self._first_rows[source + 1]) if source + 1 < len(self._names) else len(self)
         return row if int(self._first_rows[source]) <= row < last else None
 

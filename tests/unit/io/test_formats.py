@@ -67,6 +67,21 @@ class TestRoundTrip:
         np.testing.assert_array_equal(back.vectors, words.vectors)
         assert not changes and str(changes) == "12 vectors taken over unchanged"
 
+    @pytest.mark.parametrize("name", TEXT)
+    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize("guessed", [False, True])
+    def test_a_byte_order_mark_is_no_part_of_the_first_word(self, words, tmp_path, name, packed, guessed):
+        path = tmp_path / "vectors"
+        export_vectors(words, path, name)
+        data = b"\xef\xbb\xbf" + path.read_bytes()
+        path.write_bytes(gzip.compress(data) if packed else data)
+        assert import_vectors(path, None if guessed else name)[0].names == WORDS
+
+    @pytest.mark.parametrize("name", TEXT)
+    def test_a_first_word_with_a_byte_order_mark_keeps_it(self, tmp_path, name):
+        export_vectors(KeyedVectors(["\ufeffa", "b"], unit(2)), tmp_path / "vectors", name)
+        assert import_vectors(tmp_path / "vectors", name)[0].names == ["\ufeffa", "b"]
+
     @given(
         keys=st.lists(st.sampled_from(ODD) | st.text(max_size=6), min_size=1, max_size=6, unique=True),
         name=st.sampled_from(sorted(set(FORMATS) - {"spacy"})),

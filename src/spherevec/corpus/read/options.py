@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -131,6 +131,10 @@ class ReadOptions:
         if isinstance(self.keep, str):
             raise ConfigError(
                 f"keep must be a list of field names, not {self.keep!r:.60}; write keep={_split(self.keep)!r}"
+            )
+        if not isinstance(self.keep, Collection) or not all(isinstance(name, str) for name in self.keep):
+            raise ConfigError(
+                f"keep must be a list of field names as texts, such as ['created'], not {self.keep!r:.60}"
             )
         if not isinstance(self.keep_text, int) or isinstance(self.keep_text, bool) or self.keep_text < 0:
             raise ConfigError(f"keep_text must be a number of characters, 0 for none, not {self.keep_text!r:.40}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -92,8 +92,7 @@ def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, An
                 raise CorpusError(f"document {number} (counted from 0) must be a pair (id, text), not {_shown(item)}")
             yield item[0], item[1]
     else:
-        assert not isinstance(options.ids, bool)
-        count, ids = 0, iter(options.ids)
+        count, ids = 0, _ids_in_order(options.ids)
         for item in items:
             id = next(ids, _pairs)
             if id is _pairs:
@@ -102,6 +101,16 @@ def _pairs(items: Iterator[Any], options: ReadOptions) -> Iterator[tuple[Any, An
             yield id, item
         if next(ids, _pairs) is not _pairs:
             raise CorpusError(f"there are more ids than the {count} documents; give one id a document")
+
+
+def _ids_in_order(ids: Any) -> Iterator[Any]:
+    """The ids that are given beside the documents; those of a set would come in any order."""
+    if isinstance(ids, str | bytes | bytearray | Set | Mapping) or is_frame(ids) or not isinstance(ids, Iterable):
+        raise CorpusError(
+            "ids must be a list of ids, one a document, or True where documents are pairs of an id and a text; not of "
+            f"type {type(ids).__name__}"
+        )
+    return iter(ids)
 
 
 def _alike(pairs: Iterable[tuple[Any, Any]], in_words: bool) -> Iterator[Row]:
@@ -183,12 +192,25 @@ def _frame_rows(source: Any, options: ReadOptions) -> Iterator[Row]:
         frame = narwhals.from_native(source, eager_only=True)
     except TypeError:
         raise CorpusError(f"{kind}: its rows are not loaded; call .collect() on it, or .to_pandas()") from None
+    except ValueError as error:  # columns of one name
+        raise CorpusError(f"{kind}: {' '.join(str(error).split())[:200]}; rename columns, or drop them") from None
     there = list(frame.columns)
     if not all(isinstance(name, str) for name in there):
         raise CorpusError(f"{kind}: its columns must be named by strings; rename them")
     options.check_fields(there, kind)
-    rows = enumerate(frame.select(options.names).iter_rows(named=True))
+    rows = enumerate(_loaded(frame.select(options.names).iter_rows(named=True), kind))
     return (make_row(options, cells, f"{kind}, row (counted from 0) ", number) for number, cells in rows)
+
+
+def _loaded(rows: Iterator[Any], kind: str) -> Iterator[Any]:
+    """The rows of a data frame, which may hold dates that Python has no value for."""
+    try:
+        yield from rows
+    except (OverflowError, ValueError) as error:
+        raise CorpusError(
+            f"{kind}: holds a value that Python cannot hold ({' '.join(str(error).split())[:100]}); dates must be "
+            "between the years 1 and 9999: correct or empty the cell, or drop the column"
+        ) from None
 
 
 @dataclass

@@ -25,7 +25,7 @@ from typing import Any
 
 from spherevec.corpus.read.options import ReadOptions, listed, no_text_field
 from spherevec.corpus.read.streams import DecompressionLimit, InputFile, UnreadableError, newlines_in, unchanged
-from spherevec.corpus.table.field_types import is_missing, written
+from spherevec.corpus.table.field_types import NO_CELL, is_missing, python_value, written
 from spherevec.corpus.table.records import Row
 from spherevec.errors import CorpusError, MissingExtraError, import_extra
 from spherevec.process import LONGEST_CELL, long_csv_cells
@@ -187,11 +187,14 @@ def make_row(options: ReadOptions, cells: Mapping[str, Any], where: str, number:
         where: the source of the cells, for messages.
         text: where it is known without a field.
     """
-    roles = {role: cells.get(name) for role, name in options.roles.items()}
+    roles = {role: python_value(cells.get(name)) for role, name in options.roles.items()}
     if text is None:
         parts = [_text_cell(cells.get(name), where, number, name) for name in options.text_fields]
-        if options.title_field not in options.text_fields and not is_missing(roles.get("title")):
-            parts.insert(0, str(roles["title"]))
+        title, name = roles.get("title"), options.title_field
+        if name not in options.text_fields and not is_missing(title):
+            if isinstance(title, NO_CELL):
+                raise _no_text(title, where, number, name)
+            parts.insert(0, str(title))
         text = "\n".join(filter(None, parts))
     return Row(text, roles, [cells.get(kept.name) for kept in options.kept], number)
 
@@ -200,9 +203,13 @@ def _text_cell(value: Any, where: str, number: int, name: str) -> str:
     """A cell as text; nothing is an empty text, and a number is none."""
     if isinstance(value, str):
         return value
-    if is_missing(value):
+    if is_missing(python_value(value)):
         return ""
-    raise CorpusError(
+    raise _no_text(value, where, number, name)
+
+
+def _no_text(value: Any, where: str, number: int, name: str | None) -> CorpusError:
+    return CorpusError(
         f"{where}{number}, field {name!r:.60}: holds {type(value).__name__} {str(value)[:40]!r}, not text; choose "
         "another field"
     )

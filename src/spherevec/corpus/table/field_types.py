@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -38,14 +39,28 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 # The orders in which dates may be written, as formats of `strptime`.
 ISO, DAY_FIRST, MONTH_FIRST = "ISO 8601", "%d/%m/%Y", "%m/%d/%Y"
 _FOUND_FORMS = {ISO, DAY_FIRST, MONTH_FIRST}
+# What no cell can be kept as; written down it would be Python's name for it.
+NO_CELL: tuple[type, ...] = (list, tuple, dict, set, frozenset, bytes, bytearray, memoryview, np.ndarray)
 _EPOCH = datetime(1970, 1, 1)
 _EXCEL_EPOCH = datetime(1899, 12, 30)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def python_value(value: Any) -> Any:
+    """What a scalar of NumPy is in Python; dates to the microsecond, as texts where Python's calendar has ended."""
+    if not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.datetime64 | np.timedelta64) and isinstance(value.item(), int):  # of nanoseconds
+        exact = value.astype(f"{value.dtype.kind}8[us]").item()
+        return str(value) if isinstance(exact, int) else exact
+    return value.item()
+
+
 def is_missing(value: Any) -> bool:
     """Whether a cell holds nothing: None, NaN, pandas' NA and NaT."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    if isinstance(value, Decimal) and value.is_nan():
         return True
     return type(value).__name__ in ("NAType", "NaTType")
 
@@ -186,12 +201,16 @@ class KindFinder:
         Raises:
             ValueError: the value is not of the declared kind, or of no kind at all; says what it is.
         """
-        if isinstance(value, np.generic):
-            value = value.item()
-        if is_missing(value) or value == "":
+        value = python_value(value)
+        if is_missing(value) or (isinstance(value, str) and not value):
             return ""
-        typed = isinstance(value, int | float) and not isinstance(value, bool)
-        text = written(value).replace(".", ",") if typed and self._decimal == "," else written(value)
+        typed = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        text = written(value)
+        if typed and self.declared in (None, "number"):  # what is a number is not read by the sign of texts
+            if self._decimal == ",":
+                text = f"{Decimal(text):f}".replace(".", ",")
+            elif "." in text:
+                self._decimals &= {"."}
         self.n_filled += 1
         if self.declared is None:
             self._look(text, typed or untyped or self._decimal is not None, place)
@@ -300,12 +319,12 @@ def written(value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number that can be kept; leave the cell empty")
     if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value} is no number that can be kept; leave the cell empty")
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if isinstance(value, datetime | date):
         return value.isoformat()
-    if isinstance(value, list | tuple | dict | set | bytes):
+    if isinstance(value, NO_CELL):
         raise ValueError(f"holds {type(value).__name__} {str(value)[:40]!r}; keep a field of texts, numbers or dates")
     return str(value)

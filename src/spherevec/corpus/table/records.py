@@ -9,7 +9,8 @@ Columns are spilled to files as documents come, and written as one safetensors f
     i.codes             kind "category": int32 (n,), -1 where missing; with i.offsets, i.bytes for the categories
     sources.offsets, sources.bytes, sources.rows, sources.whole
                         where documents have no id of their own: the name of each source, the first row that came from
-                        it, and whether it is one document (its name is the id) or many (the id is name:line)
+                        it, and whether it is one document (its name is the id) or many (the id is name:number,
+                        which counts its documents from 1)
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spherevec.corpus.read.options import ROLES, KeptField, ReadOptions
-from spherevec.corpus.table.field_types import MISSING_DATE, KindFinder, is_missing
+from spherevec.corpus.table.field_types import MISSING_DATE, NO_CELL, KindFinder, is_missing, python_value
 from spherevec.errors import CorpusError
 from spherevec.storage.text_column import TextColumn, TextWriter
 
@@ -212,15 +213,15 @@ def category_arrays(cells: Iterable[str]) -> dict[str, NDArray[Any]]:
 
 
 def _id_text(value: Any, name: str | None, place: str) -> str:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if is_missing(value) or value == "":
+    value = python_value(value)
+    if is_missing(value) or (isinstance(value, str) and not value):
         what = f"field {name!r} is empty" if name else "it has no id"
         raise CorpusError(f"{place}: {what}; every document needs an id: fill it in, or leave out the ids")
     if isinstance(value, float) and value.is_integer():  # what pandas makes of whole numbers beside missing ones
         return str(int(value))
-    if isinstance(value, bool | float | list | tuple | dict | set | bytes):
-        raise CorpusError(f"{place}: {value!r:.40} is not a valid id; ids are texts or whole numbers")
+    if isinstance(value, (bool, float, *NO_CELL)):
+        shown = " ".join(repr(value).split())
+        raise CorpusError(f"{place}: {shown:.40} is not a valid id; ids are texts or whole numbers")
     return str(value)
 
 

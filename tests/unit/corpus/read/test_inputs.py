@@ -161,6 +161,14 @@ class TestFiles:
         with pytest.raises(CorpusError, match="no file fits this pattern"):
             read(str(tmp_path / "*.nothing"))
 
+    def test_ids_of_several_tables_count_documents_not_lines(self, tmp_path):
+        a = written(tmp_path / "a.jsonl", '{"t": "one"}\n\n{"t": "two"}\n')
+        b = written(tmp_path / "b.csv", "t,k\nthree,1\nskipped\n\nfour,2\n")
+        table = table_of([a, b], tmp_path, text_field="t", ragged="skip")
+        assert list(table.ids) == [f"{a}:1", f"{a}:2", f"{b}:1", f"{b}:2", f"{b}:3"]
+        assert [table.row_of(id) for id in table.ids] == list(range(5))
+        assert table.title(4) == "four"
+
     def test_a_single_text_file_counts_from_0(self, tmp_path):
         table = table_of(written(tmp_path / "a.txt", "one\n\n  two é words\n"), tmp_path, keep_text=5)
         assert list(table.ids) == ["0", "1", "2"]
@@ -288,6 +296,21 @@ class TestObjects:
             (b"text", {}, "bytes are no corpus; decode them"),
             ({"a", "b"}, {}, "a set has no order"),
             ([("a", "x", "y")], {"ids": True}, "document 0 (counted from 0) must be a pair (id, text)"),
+            (["x", "y"], {"ids": {"a", "b"}}, "ids must be a list of ids, one a document, or True where"),
+            (["x", "y"], {"ids": pandas.DataFrame({"a": [1], "b": [2]})}, "an id and a text; not of type DataFrame"),
+            (["x"], {"ids": {"a": 1}}, "not of type dict"),
+            (["x"], {"ids": "a"}, "not of type str"),
+            (["x"], {"ids": 0}, "not of type int"),
+            (
+                pandas.DataFrame([["x", 1, 2]], columns=["a", "b", "b"]),
+                {"text_field": "a"},
+                "the pandas DataFrame: Expected unique column names, got: - 'b' 2 times; rename columns, or drop them",
+            ),
+            (
+                pyarrow.table({"a": ["x"], "b": pyarrow.array([10**15], pyarrow.timestamp("s"))}),
+                {"text_field": "a", "keep": ["b"]},
+                "the pyarrow Table: holds a value that Python cannot hold (Python int too large",
+            ),
             (["x"], {"id_field": "a"}, "id_field 'a' needs records with fields"),
             ([("a", "x")], {"title_field": "a"}, "title_field 'a' needs records with fields"),
         ],
@@ -297,6 +320,11 @@ class TestObjects:
             read(source, **options)
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("keep", [[1], ["a", None], 5, (name for name in "ab")])
+    def test_fields_to_keep_are_a_list_of_names(self, keep):
+        with pytest.raises(ConfigError, match="keep must be a list of field names as texts, such as"):
+            read([{"a": "x", 1: "y"}], text_field="a", keep=keep)
 
     def test_words_with_dots_are_texts(self):
         assert read(["hello.", "e.g. this"]) == ["hello.", "e.g. this"]

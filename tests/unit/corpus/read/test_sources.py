@@ -225,6 +225,8 @@ class TestTables:
         assert "no field 'text'; choose text_field=NAME among 'id', 'body'" in fails(path, tmp_path, text_field="text")
         assert "(text_field=NAME); there are 'id', 'body'" in fails(path, tmp_path)
         assert "row 1, field 'id': holds int '1', not text" in fails(path, tmp_path, text_field="id")
+        pyarrow.parquet.write_table(pyarrow.table({"title": ["café".encode()], "body": ["x"]}), path)
+        assert "row 1, field 'title': holds bytes" in fails(path, tmp_path, text_field="body", title_field="title")
         path.write_bytes(path.read_bytes()[:-20])
         assert "t.parquet: cannot be read as Parquet" in fails(path, tmp_path, text_field="body")
 

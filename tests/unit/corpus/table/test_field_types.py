@@ -2,8 +2,11 @@
 
 import re
 import tempfile
+from decimal import Decimal
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from benchmarks.tables import made_table
@@ -135,6 +138,109 @@ def test_a_given_decimal_sign_is_for_texts_of_a_data_frame_and_leaves_its_number
         table = DocumentTable(corpus.document_columns)
     assert table.fields == {"price": "number", "weight": "number"}
     assert table.column("price").tolist() == table.column("weight").tolist() == [0.5, 1.5, 2.5]
+
+
+def kept(values, tmp_path, keep="d", **options):
+    """A kept field of records: its kind and its cells."""
+    rows = [{"text": "some words", "d": value} for value in values]
+    options = {"text_field": "text", "keep": [keep], "min_count": 1, **options}
+    with encode(rows, tempfile.mkdtemp(dir=tmp_path), **options) as corpus:
+        table = DocumentTable(corpus.document_columns)
+        return table.fields["d"], [str(cell) for cell in table.column("d").tolist()]
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s", "D"])
+@pytest.mark.parametrize("keep", ["d", "d:date"])
+def test_dates_of_numpy_are_dates_in_any_unit(tmp_path, unit, keep):
+    days = np.array(["2024-02-25", "2024-03-01", "NaT"], f"datetime64[{unit}]")
+    assert kept(days, tmp_path, keep) == ("date", [*DAYS, "None"])
+    rows = [{"text": "some words", "d": day} for day in days[:2]]
+    with encode(rows, tmp_path / "ids", text_field="text", id_field="d", title_field="d", min_count=1) as corpus:
+        table = DocumentTable(corpus.document_columns)
+        assert [id[:10] for id in table.ids] == ["2024-02-25", "2024-03-01"]
+        assert table.title(0) == table.ids[0]
+
+
+def test_times_of_numpy_are_read_as_those_of_python(tmp_path):
+    assert kept(np.array([5_000_000_000], "timedelta64[ns]"), tmp_path)[1] == ["0:00:05"]
+    far = [np.datetime64("20000-01-01", "s")]
+    assert kept(far, tmp_path) == ("text", ["20000-01-01T00:00:00"])
+    with pytest.raises(CorpusError, match="field 'd': '20000-01-01T00:00:00' is not a date"):
+        kept(far, tmp_path, "d:date")
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1.50", "2", "-1E-7"], ["1.5", "2.0", "-1e-07"]),
+        (["1", "20"], ["1", "20"]),
+        (["1" * 40, "NaN"], [str(float("1" * 40)), "nan"]),
+    ],
+)
+@pytest.mark.parametrize("keep", ["d", "d:number"])
+@pytest.mark.parametrize("decimal", [None, ","])
+def test_decimals_are_numbers(tmp_path, cells, values, keep, decimal):
+    assert kept(map(Decimal, cells), tmp_path, keep, decimal=decimal) == ("number", values)
+
+
+def test_decimals_of_data_frames_and_files_are_numbers(tmp_path):
+    polars = pytest.importorskip("polars")
+    table = pyarrow.table({"text": ["some words"] * 3, "d": [Decimal("1.50"), None, Decimal("2.00")]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    for source in (table, polars.from_arrow(table), table.to_pandas(), tmp_path / "t.parquet"):
+        with encode(source, tempfile.mkdtemp(dir=tmp_path), text_field="text", keep=["d"], min_count=1) as corpus:
+            found = DocumentTable(corpus.document_columns)
+            assert found.fields == {"d": "number"}
+            assert found.column("d").tolist()[::2] == [1.5, 2.0] and np.isnan(found.column("d")[1])
+
+
+@pytest.mark.parametrize("value", ["Infinity", "-Infinity", "1E+400"])
+def test_decimals_that_no_column_holds_are_refused(tmp_path, value):
+    with pytest.raises(CorpusError, match=r"field 'd': .* is no number that can be kept"):
+        kept([Decimal(value)], tmp_path)
+
+
+@pytest.mark.parametrize("keep", ["d", "d:number"])
+def test_numbers_with_exponents_are_not_read_by_a_given_decimal_sign(tmp_path, keep):
+    numbers = [0.00001, 1.5e-300, -2.5e22, 1e308, 5e-324, 1500, 1.5]
+    assert kept(numbers, tmp_path, keep, decimal=",") == ("number", [str(float(number)) for number in numbers])
+
+
+def test_numbers_of_fields_that_hold_none_are_not_written_by_a_given_decimal_sign(tmp_path):
+    assert kept([1.5], tmp_path, "d:text", decimal=",") == ("text", ["1.5"])
+    days = kept([45347.5], tmp_path, "d:date", decimal=",", date_format="excel")
+    assert days == ("date", ["2024-02-25 12:00:00"])
+
+
+@pytest.mark.parametrize("cells", [[1.234, "1,5"], ["1,5", 1.234]])
+def test_a_number_with_decimals_beside_texts_with_commas_is_not_read_as_thousands(tmp_path, cells):
+    with pytest.raises(CorpusError, match=r"document 1, field 'd': .* is not a number"):
+        kept(cells, tmp_path, "d:number")
+    assert kept(cells, tmp_path, "d:number", decimal=",")[1] == [str(cell).replace(",", ".") for cell in cells]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"x", bytearray(b"x"), memoryview(b"x"), ["x"], ("x",), {"x": 1}, {"x"}, frozenset("x"), np.eye(2)],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_cell_is_refused_in_every_column(tmp_path, value):
+    kind = type(value).__name__
+    with pytest.raises(CorpusError, match=f"document 0, field 'd': holds {kind} .*; keep a field of texts, numbers"):
+        kept([value], tmp_path)
+    rows = [{"text": "some words", "d": value}]
+    for options, message in [
+        ({"title_field": "d"}, f"record 0, field 'd': holds {kind} .*, not text; choose another field"),
+        ({"id_field": "d"}, "document 0: .* is not a valid id"),
+    ]:
+        with pytest.raises(CorpusError, match=f"^{message}.*\\Z"):
+            encode(rows, tmp_path / "c", text_field="text", min_count=1, **options)
+
+
+def test_titles_that_are_missing_in_the_way_of_numpy(tmp_path):
+    rows = [{"text": "some words", "d": value} for value in (np.float32("nan"), np.datetime64("NaT", "ns"))]
+    with encode(rows, tmp_path / "c", text_field="text", title_field="d", min_count=1) as corpus:
+        assert [DocumentTable(corpus.document_columns).title(row) for row in range(2)] == ["some words"] * 2
 
 
 class TestExtremes:
