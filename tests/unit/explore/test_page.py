@@ -25,6 +25,7 @@ from spherevec.explore.page import (
     quantized,
     save_page,
 )
+from spherevec.explore.data import Field
 from spherevec.explore.plots import COLOURS, draw_map, flatten
 
 
@@ -242,6 +243,20 @@ def test_a_picture_for_papers(tmp_path):
         draw_map(data, colour_by="nothing")
     draw_map(small_page(n=1, k=0, epochs=2))
     pyplot.close("all")
+
+
+def test_a_picture_by_dates_has_a_bar_of_dates():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    data = small_page(n=60, k=3, epochs=5)
+    seconds = np.linspace(*np.asarray(["2024-01-01", "2025-12-31"], "datetime64[s]").astype(float), 60)
+    seconds[3] = np.nan
+    axes = draw_map(replace(data, fields=[Field("day", "date", seconds)]), colour_by="day")
+    bar = axes.figure.axes[1]
+    axes.figure.draw_without_rendering()
+    ticks = [label.get_text() for label in bar.get_yticklabels()]
+    assert bar.get_ylabel() == "day" and {tick[:4] for tick in ticks} == {"2024", "2025"}
+    pyplot.close(axes.figure)
 
 
 def test_a_picture_by_categories_names_the_eight_most_frequent_in_a_legend(tmp_path):
