@@ -144,11 +144,12 @@ def _course(courses: Any, place: int) -> str:
     first, last = _shown(courses.groups[0]), _shown(courses.groups[-1])
     label = f"Share of documents from {first} to {last}, at most {highest:.1%}"
     field, _, unit = courses.field.rpartition(":")
+    over = f"field {_shown(repr(field))}, by {unit}"
     size = f'width="{_COURSE_WIDTH}" height="{_COURSE_HEIGHT}"'
     return (
         f'<figure><svg class="course" role="img" aria-label="{label}" {size}>'
         f'<polyline points="{line}"/></svg>'
-        f"<figcaption>{first} to {last}, field {_shown(repr(field))}, by {unit}, at most {highest:.1%}</figcaption></figure>"
+        f"<figcaption>{first} to {last}, {over}, at most {highest:.1%}</figcaption></figure>"
     )
 
 

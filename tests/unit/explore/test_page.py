@@ -15,6 +15,7 @@ import pytest
 
 from page_helpers import HOSTILE, small_page, unit_rows
 from spherevec.errors import ConfigError, SpherevecError
+from spherevec.explore.data import Field
 from spherevec.explore.page import (
     SCRIPTS,
     NotebookPage,
@@ -25,7 +26,6 @@ from spherevec.explore.page import (
     quantized,
     save_page,
 )
-from spherevec.explore.data import Field
 from spherevec.explore.plots import COLOURS, draw_map, flatten
 
 
