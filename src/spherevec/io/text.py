@@ -42,7 +42,10 @@ def read_glove(path: Path) -> tuple[KeyedVectors, Changes]:
         if len(fields) == 2 and all(field.isdigit() for field in fields):
             raise FormatError(f"{path}: wrong header: GloVe files have none; read it as word2vec")
         if not 2 <= dim <= LARGEST_DIMENSION:
-            raise FormatError(f"{path}: the first line is not a word and its numbers; is this a GloVe file?")
+            raise FormatError(
+                f"{path}: the first line is not a word and its numbers, so this is not a file of word vectors that can"
+                " be read; to learn from text: spherevec train"
+            )
         source.file.seek(0)
         keys, vectors = _read_rows(source, dim, first_line=1, spaces=True)
     return unit_vectors(path, keys, vectors)
