@@ -37,7 +37,7 @@ def plot_map(model: Model, *, axes: Any = None, colour_by: str | None = None, la
 def draw_map(data: PageData, *, axes: Any = None, colour_by: str | None = None, labels: int = 25) -> Any:
     """Draw what a page shows; the arguments are those of `plot_map`."""
     try:
-        from matplotlib import dates, patches, patheffects, pyplot
+        from matplotlib import dates, patches, patheffects, pyplot, ticker
     except ImportError:
         raise MissingExtraError("plot_map()", "plots") from None
     if axes is None:
@@ -53,7 +53,8 @@ def draw_map(data: PageData, *, axes: Any = None, colour_by: str | None = None, 
         values = np.asarray(field.values, float)
         if field.kind == "date":
             values = dates.date2num(np.datetime64(0, "s")) + values / _SECONDS_OF_A_DAY
-            locator = dates.AutoDateLocator()
+            known = np.unique(values[~np.isnan(values)])
+            locator = dates.AutoDateLocator() if len(known) > 1 else ticker.FixedLocator(known.tolist())
             ticks = {"ticks": locator, "format": dates.AutoDateFormatter(locator)}
         drawn = axes.scatter(*points.T, s=size, c=values, cmap="viridis", linewidths=0)
         axes.figure.colorbar(drawn, ax=axes, shrink=0.6, label=field.name, **ticks)

@@ -251,12 +251,14 @@ def test_a_picture_by_dates_has_a_bar_of_dates():
     data = small_page(n=60, k=3, epochs=5)
     seconds = np.linspace(*np.asarray(["2024-01-01", "2025-12-31"], "datetime64[s]").astype(float), 60)
     seconds[3] = np.nan
-    axes = draw_map(replace(data, fields=[Field("day", "date", seconds)]), colour_by="day")
-    bar = axes.figure.axes[1]
-    axes.figure.draw_without_rendering()
-    ticks = [label.get_text() for label in bar.get_yticklabels()]
-    assert bar.get_ylabel() == "day" and {tick[:4] for tick in ticks} == {"2024", "2025"}
-    pyplot.close(axes.figure)
+    last = float(np.datetime64("9999-12-31", "s").astype(np.int64))
+    for values, shown in ((seconds, {"2024", "2025"}), (np.full(60, last), {"9999"}), (np.full(60, np.nan), set())):
+        axes = draw_map(replace(data, fields=[Field("day", "date", values)]), colour_by="day")
+        bar = axes.figure.axes[1]
+        axes.figure.draw_without_rendering()
+        ticks = {label.get_text()[:4] for label in bar.get_yticklabels()}
+        assert bar.get_ylabel() == "day" and ticks == shown
+        pyplot.close(axes.figure)
 
 
 def test_a_picture_by_categories_names_the_eight_most_frequent_in_a_legend(tmp_path):
