@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
+
+from spherevec.errors import ConfigError
 
 
 class Html(str):
     """A cell that is HTML already."""
+
+
+def check_page_name(path: str | Path, what: str) -> None:
+    """Refuse a name whose ending promises something other than a web page.
+
+    >>> check_page_name("map.html", "map")
+    """
+    if Path(path).suffix.lower() not in ("", ".html", ".htm"):
+        raise ConfigError(f"{path}: the {what} is a web page; give a name that ends in .html")
 
 
 def table_html(header: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "", style: str = "") -> str:

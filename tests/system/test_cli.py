@@ -271,7 +271,7 @@ def test_evaluate_refuses_what_does_not_fit(model, tmp_path):
             "similarity",
             "--labels",
             labels,
-        ): "--labels goes with clustering and classification and topics, not with similarity",
+        ): "--labels goes with clustering, classification and topics, not with similarity",
     }
     for (task, *options), message in wrong.items():
         assert message in one_error_line(run("evaluate", task, model, *options))

@@ -174,22 +174,23 @@ def test_a_bad_request_is_told_in_one_line(service: str, path: str, status: int,
 
 
 @pytest.mark.parametrize(
-    ("body", "status"),
+    ("body", "status", "message"),
     [
-        (b"{", 400),
-        (b"[]", 400),
-        (b'{"texts": "cat"}', 400),
-        (b'{"texts": []}', 400),
-        (b'{"texts": [1]}', 400),
-        (b'{"texts": ["\xff"]}', 400),
-        (b"[" * 100_000, 400),
-        (json.dumps({"texts": ["cat"] * 1001}).encode(), 400),
-        (b'{"texts": ["' + b"x" * LARGEST_BODY, 413),
+        (b"{", 400, "must be JSON"),
+        (b"[]", 400, 'no key "texts"'),
+        (b'{"text": ["cat"]}', 400, 'no key "texts"'),
+        (b'{"texts": "cat"}', 400, "must be a list"),
+        (b'{"texts": []}', 400, "1 to 1000"),
+        (b'{"texts": [1]}', 400, "must be a list"),
+        (b'{"texts": ["\xff"]}', 400, "must be JSON"),
+        (b"[" * 100_000, 400, "must be JSON"),
+        (json.dumps({"texts": ["cat"] * 1001}).encode(), 400, "not 1001"),
+        (b'{"texts": ["' + b"x" * LARGEST_BODY, 413, "send fewer texts"),
     ],
 )
-def test_a_bad_body_is_refused(service: str, body: bytes, status: int) -> None:
+def test_a_bad_body_is_refused(service: str, body: bytes, status: int, message: str) -> None:
     answer = post(f"{service}/infer", content=body)
-    assert answer.status_code == status and set(answer.json()) == {"error"}
+    assert answer.status_code == status and set(answer.json()) == {"error"} and message in answer.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,12 @@ def test_topics_are_changed_from_the_command_line(folder: Path) -> None:
         (["--by", "created:hour"], "the unit of time is one of"),
         (["--names", "nowhere.txt"], "no such file of names"),
         (["--only-names"], "--only-names needs --names"),
-        (["--k", 3, "--merge", "0"], "merging needs two different topics"),
+        (["--k", 3, "--merge", "0"], "merging needs two different topics, not 0; give two numbers, such as 3,7"),
         (["--k", 3, "--merge", "0,x"], "give whole numbers with commas"),
         (["--k", 3, "--rename", "7"], "give a number and a title"),
         (["--k", 3, "--drop", 9], "there is no topic 9"),
-        (["--levels", "9,3"], "levels go from broad to fine"),
+        (["--levels", "9,3"], "levels go from broad to fine, such as 6,40, not 9,3"),
+        (["--k", 3, "--split", "1,2"], "'1,2' is not a whole number"),
     ],
 )
 def test_mistakes_cost_one_line(folder: Path, args: list[object], message: str) -> None:

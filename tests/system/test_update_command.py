@@ -39,6 +39,7 @@ def test_a_model_grows_on_the_command_line(folder, capsys):
     command = ["update", str(folder / "model"), str(folder / "new.jsonl"), *FIELDS, "--threads", "1"]
     assert main([*command, "--out", str(folder / "second")]) == 0
     told = capsys.readouterr().err
+    assert "new words: 'ash" in told and "updated in" in told
     assert "fields: team (category)" in told
     assert "40 added; 20 new words" in told and "mean cosine to before" in told and "Train anew" in told
     grown = spherevec.load(folder / "second", verify=True)
@@ -47,7 +48,10 @@ def test_a_model_grows_on_the_command_line(folder, capsys):
     # The same once more, in place: nothing is added twice.
     again = ["update", str(folder / "second"), str(folder / "new.jsonl"), *FIELDS, "--out", str(folder / "second")]
     assert main([*again, "--force", "--add-only"]) == 0
-    assert "nothing new" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "nothing new" in told and "updated in" not in told
+    assert main(["info", str(folder / "second")]) == 0
+    assert "updates      1, the last added 40 documents" in capsys.readouterr().out
     assert len(spherevec.load(folder / "second").docs) == 120
 
 

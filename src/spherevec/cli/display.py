@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spherevec.engine.figures import shown
+from spherevec.search.results import is_beginning
 from spherevec.terminal import number_of, visible, visible_json
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def print_hits(results: Sequence[SearchResult]) -> None:
             echo(result.query)
         width = min(max((len(hit.id) for hit in result), default=0), 40)
         for hit in result:
-            own_title = not hit.snippet.startswith(hit.title.removesuffix(" …"))
-            shown = hit.title if own_title or not hit.snippet else hit.snippet
+            own_title = not is_beginning(hit.title, hit.snippet)
+            shown = hit.title if own_title else hit.snippet
             echo(f"{hit.score:6.3f}  {hit.id.ljust(width)}  {shown}".rstrip(" "))
             for more in (hit.snippet if own_title else "", str(hit.explanation or "")):
                 if more:
@@ -108,8 +109,8 @@ def _figure(value: Any) -> str:
     return f"{value:,.0f}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def summary(model: Model) -> str:
-    """One line on a model."""
+def summary(model: Model, timed: bool = True) -> str:
+    """One line on a model; where `timed`, with the time that its training or its last update took."""
     parts = [f"{len(model.words):,} words"]
     if model.docs is not None:
         parts.append(number_of(len(model.docs), "document"))
@@ -117,7 +118,7 @@ def summary(model: Model) -> str:
     updates = model.provenance.get("updates")
     done, record = ("updated", updates[-1:]) if updates else ("trained", model.record)
     seconds = [spent for entry in record if isinstance(spent := entry.get("seconds"), int | float)]
-    if seconds:
+    if seconds and timed:
         parts.append(f"{done} in {sum(seconds):.1f} s")
     return ", ".join(parts)
 

@@ -115,7 +115,7 @@ def _message(error: Exception) -> str | None:
             return f"No such option: {error.option_name}; here it is called {_our_name(error)}"
         case click.UsageError():
             command = error.ctx.command_path if error.ctx else "spherevec"
-            message = error.format_message().rstrip(".").replace("a valid integer range", "a whole number")
+            message = re.sub("a valid integer( range)?", "a whole number", error.format_message().rstrip("."))
             return _joined(message.replace("a valid float range", "a number"), f"see '{command} --help'")
         case click.ClickException():
             return error.format_message()

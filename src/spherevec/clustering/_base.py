@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from spherevec.errors import ConfigError
+from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.process import effective_jobs, one_blas_thread
 from spherevec.sphere import FloatArray, normalize
 
@@ -97,6 +98,8 @@ class SphereClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
 
 def _unit_rows(estimator: SphereClusterer, X: Any, *, reset: bool) -> FloatArray:
+    if isinstance(X, KeyedVectors):
+        raise ConfigError("these are vectors with names; give their rows, such as model.docs.vectors")
     # A sphere needs 2 dimensions; after `fit`, the number of columns is compared with what it saw instead.
     least = 2 if reset else 1
     X = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C", ensure_min_features=least)

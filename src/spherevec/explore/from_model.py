@@ -22,6 +22,7 @@ from spherevec.errors import ConfigError
 from spherevec.explore.data import Field, Fit, PageData, PageTopic
 from spherevec.explore.layout import LANDMARKS, Rows, place_on_globe
 from spherevec.explore.page import NotebookPage, save_page
+from spherevec.html import check_page_name
 from spherevec.model.inference import DocumentFitter
 from spherevec.sphere import Floats
 from spherevec.topics import find_topics, topics_of
@@ -78,6 +79,7 @@ def write_page(
     See Also:
         spherevec.explore.show: the same page in a cell of a notebook.
     """
+    check_page_name(path, "map")
     data = page_data(model, topics=topics, words=words, title=title, seed=seed, threads=threads)
     return save_page(data, path, overwrite=overwrite)
 

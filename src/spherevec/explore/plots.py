@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # The page's eight colours, which people with colour blindness can tell apart.
 COLOURS = ("#5069c8", "#e3b831", "#a63c0c", "#2cdcaf", "#775774", "#d56f2c", "#9fa5f9", "#a9819b")
 OTHER = "#8c929b"
+_SECONDS_OF_A_DAY = 86_400
 
 
 def plot_map(model: Model, *, axes: Any = None, colour_by: str | None = None, labels: int = 25, **options: Any) -> Any:
@@ -36,7 +37,7 @@ def plot_map(model: Model, *, axes: Any = None, colour_by: str | None = None, la
 def draw_map(data: PageData, *, axes: Any = None, colour_by: str | None = None, labels: int = 25) -> Any:
     """Draw what a page shows; the arguments are those of `plot_map`."""
     try:
-        from matplotlib import patches, patheffects, pyplot
+        from matplotlib import dates, patches, patheffects, pyplot, ticker
     except ImportError:
         raise MissingExtraError("plot_map()", "plots") from None
     if axes is None:
@@ -48,8 +49,15 @@ def draw_map(data: PageData, *, axes: Any = None, colour_by: str | None = None, 
     size = min(max(40_000 / max(len(points), 1), 0.4), 14)
     field = _field(data, colour_by)
     if field is not None and field.kind in ("number", "date"):
-        drawn = axes.scatter(*points.T, s=size, c=np.asarray(field.values, float), cmap="viridis", linewidths=0)
-        axes.figure.colorbar(drawn, ax=axes, shrink=0.6, label=field.name)
+        ticks: dict[str, Any] = {}
+        values = np.asarray(field.values, float)
+        if field.kind == "date":
+            values = dates.date2num(np.datetime64(0, "s")) + values / _SECONDS_OF_A_DAY
+            known = np.unique(values[~np.isnan(values)])
+            locator = dates.AutoDateLocator() if len(known) > 1 else ticker.FixedLocator(known.tolist())
+            ticks = {"ticks": locator, "format": dates.AutoDateFormatter(locator)}
+        drawn = axes.scatter(*points.T, s=size, c=values, cmap="viridis", linewidths=0)
+        axes.figure.colorbar(drawn, ax=axes, shrink=0.6, label=field.name, **ticks)
     else:
         codes = data.doc_topics if field is None else np.asarray(field.values)
         colours = _colours(codes, field is None)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spherevec.explore.page import clean_title, fill, policy, template
+from spherevec.html import check_page_name
+from spherevec.search.results import is_beginning
 from spherevec.terminal import number_of
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def write_report(topics: Topics, path: str | Path, *, title: str | None = None, 
     """
     from spherevec.storage.files import atomic_file
 
+    check_page_name(path, "report")
     text = report_html(topics, title)
     with atomic_file(path, overwrite=overwrite) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
@@ -71,16 +74,16 @@ def report_html(topics: Topics, title: str | None = None) -> str:
         style=style,
         notes="\n".join(f"<p>{_shown(note)}</p>" for note in notes),
         rows="\n".join(_rows(groups, len(topics.labels))),
-        topics="\n".join(_section(topics, topic, courses, dates[:1]) for _, own in groups for topic in own),
+        topics="\n".join(_section(topics, topic, courses) for _, own in groups for topic in own),
     )
 
 
 def _example(topics: Topics, row: int) -> tuple[str, str, str]:
-    """Id and title of a document, and the beginning of its text where that says more."""
+    """Id and title of a document, and the beginning of its text, alone where it begins with its title cut."""
     id_, title, *_ = topics.document_in(row)
     table = topics.model.documents
     text = "" if table is None else table.snippet(row, _LONGEST_TEXT)
-    return id_, title, "" if text.startswith(title.rstrip(" …")) else text
+    return (id_, text, "") if is_beginning(title, text) else (id_, title, text)
 
 
 def _over_time(topics: Topics, field: str) -> Any:
@@ -114,7 +117,7 @@ def _row(title: str, size: int, documents: int, most: int, level: str) -> str:
     )
 
 
-def _section(topics: Topics, topic: Topic, courses: Any, date: Sequence[str]) -> str:
+def _section(topics: Topics, topic: Topic, courses: Any) -> str:
     items = []
     for row in topics.examples(topic.number, EXAMPLES):
         id_, title, text = map(_shown, _example(topics, row))
@@ -124,14 +127,14 @@ def _section(topics: Topics, topic: Topic, courses: Any, date: Sequence[str]) ->
         f"<h2>{_shown(topic.title)}</h2>",
         f'<p class="size">{topic.size:,} documents, {topic.size / max(len(topics.labels), 1):.1%}</p>',
         f'<p class="words">{", ".join(map(_shown, topic.words))}</p>',
-        "" if courses is None else _course(courses, topics.place(topic.number), *date),
+        "" if courses is None else _course(courses, topics.place(topic.number)),
         f"<h3>Typical documents</h3><ul>{''.join(items)}</ul>" if items else "",
         "</section>",
     ]
     return "\n".join(filter(None, parts))
 
 
-def _course(courses: Any, place: int, date: str) -> str:
+def _course(courses: Any, place: int) -> str:
     """The share of a topic in each period as a line, with its figures for screen readers."""
     values = courses.shares[:, place]
     highest = max(float(values.max()), 1e-9)
@@ -140,11 +143,13 @@ def _course(courses: Any, place: int, date: str) -> str:
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down, strict=True))
     first, last = _shown(courses.groups[0]), _shown(courses.groups[-1])
     label = f"Share of documents from {first} to {last}, at most {highest:.1%}"
+    field, _, unit = courses.field.rpartition(":")
+    over = f"field {_shown(repr(field))}, by {unit}"
     size = f'width="{_COURSE_WIDTH}" height="{_COURSE_HEIGHT}"'
     return (
         f'<figure><svg class="course" role="img" aria-label="{label}" {size}>'
         f'<polyline points="{line}"/></svg>'
-        f"<figcaption>{first} to {last} by {_shown(date)}, at most {highest:.1%}</figcaption></figure>"
+        f"<figcaption>{first} to {last}, {over}, at most {highest:.1%}</figcaption></figure>"
     )
 
 

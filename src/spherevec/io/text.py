@@ -23,6 +23,7 @@ LONGEST_WORD = 1 << 16
 _LONGEST_NUMBER = 64
 _LINE_END = b" \t\r\n"
 _ROWS_PER_WRITE = 1024
+_MOST_BLANK_LINES = 1000
 # Nine digits bring every float32 back exactly.
 _NUMBER = "%.9g"
 
@@ -44,7 +45,10 @@ def read_glove(path: Path) -> tuple[KeyedVectors, Changes]:
         if len(fields) == 2 and all(field.isdigit() for field in fields):
             raise FormatError(f"{path}: wrong header: GloVe files have none; read it as word2vec")
         if not 2 <= dim <= LARGEST_DIMENSION:
-            raise FormatError(f"{path}: the first line is not a word and its numbers; is this a GloVe file?")
+            raise FormatError(
+                f"{path}: the first line is not a word and its numbers, so this is not a file of word vectors that can"
+                " be read; to learn from text: spherevec train"
+            )
         source.file.seek(begin)
         keys, vectors = _read_rows(source, dim, first_line=1, spaces=True)
     return unit_vectors(path, keys, vectors)
@@ -94,14 +98,16 @@ def _read_rows(
     limit = LONGEST_WORD + dim * _LONGEST_NUMBER
     keys: list[str] = []
     rows = array("f")
-    number, blank = first_line - 1, False
+    number, blank = first_line - 1, 0
     while line := readline(limit):
         number += 1
         if len(line) == limit:
             raise FormatError(f"{path}: line {number} is longer than any vector; is this a file of vectors?")
         content = line.rstrip(_LINE_END)
         if not content:
-            blank = True
+            blank += 1
+            if blank > _MOST_BLANK_LINES:
+                raise FormatError(f"{path}: ends in over {_MOST_BLANK_LINES:,} blank lines; remove them")
             continue
         if blank:
             raise FormatError(f"{path}: line {number - 1} is blank; remove it")

@@ -204,7 +204,7 @@ class _Column:
         if moment is None:
             raise ConfigError(
                 f"field {self.name!r} holds dates, and {value!r:.40} is not one, or may be read in two ways: "
-                "write 2024-11-30"
+                "write 2024-11-30, or 2024-11 for a month"
             )
         unit = _PERIODS.get(len(value.strip())) if isinstance(value, str) else None
         if unit is None:
@@ -310,6 +310,8 @@ class DocumentTable:
 
     def record(self, row: int) -> dict[str, Any]:
         """One document: its id, its title, what else has a role, and its fields, ready for JSON."""
+        if not 0 <= row < len(self):
+            raise UnknownDocumentError(f"no document has the row {row}; there are {len(self):,}, counted from 0")
         others = {role: self._roles[role][row] for role in ROLES if role in self._roles}
         cells = {name: plain_cell(column.values(slice(row, row + 1))[0]) for name, column in self._fields.items()}
         return {**others, "id": self.ids[row], "title": self.title(row), **cells}

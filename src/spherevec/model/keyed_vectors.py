@@ -62,7 +62,9 @@ class UnknownKeyError(SpherevecError, KeyError):
             return self._known
         if isinstance(self.key, str) and self._known.named:
             near = self._known.nearest_spellings(self.key)
-            hint = f"; did you mean {' or '.join(f'{one!r:.60}' for one in near)}?" if near else ""
+            some = ", ".join(f"{one!r:.40}" for one in islice(self._known.index_to_key, 3))
+            others = f"; names are such as {some}" if some else ""
+            hint = f"; did you mean {' or '.join(f'{one!r:.60}' for one in near)}?" if near else others
             return f"no vector for {self.key!r:.60}{hint}"
         return f"no vector for {self.key!r:.60}; there are {len(self._known)}, counted from 0"
 

@@ -66,6 +66,15 @@ class Hit:
         return shown | ({"explanation": self.explanation.as_dict()} if self.explanation else {})
 
 
+def is_beginning(title: str, text: str) -> bool:
+    """Whether a title is all of a text or, cut, its beginning, so that the text says it, too.
+
+    >>> is_beginning("One two …", "One two three"), is_beginning("One", "One two three")
+    (True, False)
+    """
+    return title == text or (title.endswith(" …") and text.startswith(title.removesuffix(" …")))
+
+
 def passage(text: str, words: Mapping[str, float], normalise: Callable[[str], str], length: int = _PASSAGE) -> str:
     """The part of a text, of at most about so many characters, with the words that matter most.
 

@@ -38,7 +38,8 @@ def merge(topics: Topics, *chosen: int | str | Sequence[int | str], title: str |
     """
     listed = _places(topics, chosen)
     if len(set(listed)) < 2:
-        raise ConfigError(f"merging needs two different topics, not {_flat(chosen)}; give two numbers, such as 3, 7")
+        given = ",".join(map(str, _flat(chosen))) or "none"
+        raise ConfigError(f"merging needs two different topics, not {given:.60}; give two numbers, such as 3,7")
     first, gone = listed[0], set(listed[1:]) - {listed[0]}
     target = np.arange(len(topics))
     target[sorted(gone)] = first

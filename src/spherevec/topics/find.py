@@ -165,7 +165,7 @@ def _counts(k: Any, levels: Any, documents: TopicDocuments) -> list[int] | None:
             what = "k is" if levels is None else "levels are"
             raise ConfigError(f"{what} a whole number from 1 to {n:,}, the number of documents, not {count!r}")
     if not counts or any(a >= b for a, b in pairwise(counts)):
-        raise ConfigError(f"levels go from broad to fine, such as [6, 40], not {counts}")
+        raise ConfigError(f"levels go from broad to fine, such as 6,40, not {','.join(map(str, counts)) or 'none'}")
     return [int(count) for count in counts]
 
 

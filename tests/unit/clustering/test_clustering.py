@@ -21,6 +21,7 @@ from spherevec.clustering import SphericalKMeans, VonMisesFisherMixture, name_cl
 from spherevec.clustering._base import sliced
 from spherevec.clustering.kmeans import first_centers, spread_seeds
 from spherevec.errors import ConfigError, SpherevecError
+from spherevec.model.keyed_vectors import KeyedVectors
 from spherevec.sphere import normalize
 
 
@@ -591,6 +592,11 @@ def test_distinctive_names_leave_out_words_near_every_cluster():
     assert name_clusters(centers, words, topn=2) == [["both", "left"], ["both", "right"]]
     assert name_clusters(centers, words, topn=1, distinctive=True) == [["left"], ["right"]]
     assert name_clusters(centers[:1], words, topn=9, distinctive=True) == [["both", "left", "right", "far"]]
+
+
+def test_vectors_with_names_are_refused():
+    with pytest.raises(ConfigError, match=r"give their rows, such as model\.docs\.vectors"):
+        SphericalKMeans(2).fit(KeyedVectors(list("abc"), np.eye(3)))
 
 
 def test_names_refuse_words_of_another_dimension():

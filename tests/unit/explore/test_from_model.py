@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from spherevec.cli import main
 from spherevec.errors import ConfigError
 from spherevec.explore import page_data
 from spherevec.explore.from_model import fit_of, kept_field, place_name_words
+from spherevec.explore.report import write_report
 from spherevec.model import Model
 
 
@@ -149,9 +151,20 @@ def test_the_report_of_topics(model, table, tmp_path):
     assert main(["topics", str(tmp_path / "model"), "--k", "4", "--out", str(out), "--quiet"]) == 0
     report = (out / "report.html").read_text(encoding="utf-8")
     assert report.count("<section") == 4
-    assert "2024-01 to 2024-09 by day" in report
+    assert "2024-01 to 2024-09, field &#x27;day&#x27;, by month, at most" in report
     assert "Ticket " in report
     assert main(["topics", str(tmp_path / "model"), "--k", "4", "--out", str(out), "--quiet", "--force"]) == 0
+
+
+def test_a_page_has_the_name_of_a_page(model, tmp_path, capsys):
+    for write, what in ((model.explore, "map"), (partial(write_report, model.topics(k=2)), "report")):
+        with pytest.raises(ConfigError, match=rf"x\.pdf: the {what} is a web page; give a name that ends in \.html"):
+            write(tmp_path / "x.pdf")
+    model.save(tmp_path / "model")
+    for arguments in (["explore", str(tmp_path / "model")], ["demo"]):
+        assert main([*arguments, "--out", str(tmp_path / "map.pdf")]) == 2
+        assert "map.pdf: the map is a web page" in capsys.readouterr().err
+    assert not [*tmp_path.glob("*.pdf")]
 
 
 def test_the_command(model, tmp_path, capsys):

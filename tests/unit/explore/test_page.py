@@ -15,6 +15,7 @@ import pytest
 
 from page_helpers import HOSTILE, small_page, unit_rows
 from spherevec.errors import ConfigError, SpherevecError
+from spherevec.explore.data import Field
 from spherevec.explore.page import (
     SCRIPTS,
     NotebookPage,
@@ -242,6 +243,22 @@ def test_a_picture_for_papers(tmp_path):
         draw_map(data, colour_by="nothing")
     draw_map(small_page(n=1, k=0, epochs=2))
     pyplot.close("all")
+
+
+def test_a_picture_by_dates_has_a_bar_of_dates():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    data = small_page(n=60, k=3, epochs=5)
+    seconds = np.linspace(*np.asarray(["2024-01-01", "2025-12-31"], "datetime64[s]").astype(float), 60)
+    seconds[3] = np.nan
+    last = float(np.datetime64("9999-12-31", "s").astype(np.int64))
+    for values, shown in ((seconds, {"2024", "2025"}), (np.full(60, last), {"9999"}), (np.full(60, np.nan), set())):
+        axes = draw_map(replace(data, fields=[Field("day", "date", values)]), colour_by="day")
+        bar = axes.figure.axes[1]
+        axes.figure.draw_without_rendering()
+        ticks = {label.get_text()[:4] for label in bar.get_yticklabels()}
+        assert bar.get_ylabel() == "day" and ticks == shown
+        pyplot.close(axes.figure)
 
 
 def test_a_picture_by_categories_names_the_eight_most_frequent_in_a_legend(tmp_path):

@@ -34,6 +34,7 @@ class Course(NamedTuple):
 
     groups: list[str]
     shares: np.ndarray
+    field: str = "day:month"
 
     def rising(self):
         return self.groups
@@ -63,7 +64,7 @@ class StandIn:
         return number
 
     def over(self, field, unit):
-        return self._course
+        return self._course._replace(field=f"{field}:{unit}")
 
     def examples(self, number, count):
         return [number] * count
@@ -84,6 +85,14 @@ def test_sizes_words_examples_and_courses_are_there():
     assert page.tags.count("section") == 2
     assert page.tags.count("polyline") == 2
     assert "at most 20.0%" in page.text
+
+
+def test_a_text_that_begins_with_its_title_is_there():
+    topics = StandIn(["space", "one two …"])
+    topics.document_in = lambda row: ("id", ["space", "one two …"][row], 1.0)
+    page = read(topics)
+    assert page.tags.count("q") == 3 and page.text.count("space and more") == 3  # below its title
+    assert page.text.count("one two … and more") == 3  # in place of its own beginning
 
 
 def test_hostile_text_is_text():

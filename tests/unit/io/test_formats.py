@@ -386,6 +386,7 @@ class TestVectorsFromOutside:
             (b"3 2\na 1 0\nb 0 1\n", "promises 3 vectors, the file holds 2"),
             (b"1 2\na 1 0\nb 0 1\n", "wrong header: it promises 1 vectors, line 3 is one more"),
             (b"2 2\na 1 0\n\nb 0 1\n", "line 3 is blank"),
+            (b"2 2\na 1 0\nb 0 1\n" + b"\n" * 1001, "ends in over 1,000 blank lines"),
             (b"2 2\na 1 x\nb 0 1\n", "line 2: 'x' is not a number"),
             (b"2 2\na 1 nan\nb 0 1\n", r"vector of 'a' \(number 1\) holds NaN or infinity"),
             (b"2 2\na 1 0\nb 0 1e99\n", r"vector of 'b' \(number 2\) holds NaN or infinity"),

@@ -97,7 +97,7 @@ def test_filters(table, where, rows):
         ({"day": ".."}, "field 'day' holds dates, and '' is not one"),
         ({"day": 24}, "field 'day' holds dates, and 24 is not one"),
         ({"day>": "yesterday"}, "field 'day' holds dates, and 'yesterday' is not one"),
-        ({"day": "1/2/2024"}, "'1/2/2024' is not one, or may be read in two ways: write 2024-11-30"),
+        ({"day": "1/2/2024"}, "'1/2/2024' is not one, or may be read in two ways: write 2024-11-30, or 2024-11 for a"),
         ({"day": "..".join(["2024"] * 1200)}, "field 'day' holds dates, and '2024..2024"),
         ({"size": 10**5000}, "the number for field 'size' has over 1,000 digits"),
         ({1: 2}, "conditions name fields, such as {'team': 'billing'}, not int"),
@@ -121,6 +121,9 @@ def test_long_names_of_fields_are_cut():
 def test_an_unknown_id(table):
     with pytest.raises(UnknownDocumentError, match="no document has the id 'z'; ids are such as 'a', 'b', 'c'"):
         table.row_of("z")
+    for row in (-1, len(table)):
+        with pytest.raises(UnknownDocumentError, match=f"no document has the row {row}; there are {len(table)}, count"):
+            table.record(row)
     with pytest.raises(UnknownDocumentError, match="ids are from 0 to 2"):
         made_table(3).row_of("3")
     with pytest.raises(UnknownDocumentError, match="no document has the id '999"):

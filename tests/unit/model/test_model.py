@@ -125,7 +125,7 @@ def test_unknown_word_suggests_spellings(words):
         words["zing"]
     with pytest.raises(KeyError) as caught:
         words["xylophone"]
-    assert str(caught.value) == "no vector for 'xylophone'"
+    assert str(caught.value) == "no vector for 'xylophone'; names are such as " + ", ".join(map(repr, WORDS[:3]))
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
@@ -133,7 +133,7 @@ def test_long_words_are_cut_in_messages_and_not_compared():
     def message(word):
         with pytest.raises(KeyError) as caught:
             KeyedVectors([word[:-1]], unit(1, 2))[word]
-        assert len(str(caught.value)) < 100
+        assert len(str(caught.value)) < 150
 
     assert grows(message, lambda n: "".join(chr(0x4E00 + i * i % 499) for i in range(n)), 2000) < 24
 

@@ -136,7 +136,8 @@ def evaluate(task: str, folder: Path, files: dict[str, Path], console: Console) 
     for name in files:
         if name != chosen.needs and name not in chosen.takes:
             others = [other for other, one in _TASKS.items() if name in (one.needs, *one.takes)]
-            raise click.UsageError(f"--{name} goes with {' and '.join(others)}, not with {task}")
+            listed = " and ".join(filter(None, [", ".join(others[:-1]), others[-1]]))
+            raise click.UsageError(f"--{name} goes with {listed}, not with {task}")
     if chosen.needs is not None and chosen.needs not in files:
         raise click.UsageError(f"{task} needs --{chosen.needs} FILE")
     model = load_model(folder)

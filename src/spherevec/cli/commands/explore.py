@@ -20,6 +20,7 @@ from spherevec.cli.options import (
     threads_option,
 )
 from spherevec.cli.outputs import load_model, outputs
+from spherevec.html import check_page_name
 from spherevec.search.results import SearchResults
 from spherevec.terminal import number_of
 
@@ -86,6 +87,8 @@ def demo(
     from spherevec.training import train
 
     own_text = corpus is not None
+    if out is not None:
+        check_page_name(out, "map")
     with outputs(force, out):
         source, options = (corpus, {"text_field": text_field}) if own_text else _documentation(console)
         with console.progress() as progress:

@@ -34,6 +34,10 @@ def _print_info(about: Mapping[str, Any], read: str) -> None:
     plain = {**about, **about["provenance"], "trained": "no, imported" if about["config"] is None else "yes"}
     if about.get("fields"):
         plain["fields"] = ", ".join(f"{name} ({kind})" for name, kind in about["fields"].items())
+    if updates := about["provenance"].get("updates"):
+        added = updates[-1].get("added")
+        last = f", the last added {number_of(added, 'document')}" if isinstance(added, int) else ""
+        plain["updates"] = f"{len(updates):,}{last}"
     display.print_value({name: one for name, one in plain.items() if not isinstance(one, dict | list | None)})
     hidden = {figure.name for figure in REPORTED if figure.shown is None}
     record = [

@@ -274,11 +274,14 @@ class Service:
             if len(body) > LARGEST_BODY:
                 raise Refused(413, f"a request holds at most {LARGEST_BODY:,} bytes; send fewer texts")
         try:
-            texts = json.loads(body)["texts"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            texts = None
+            given = json.loads(body)
+        except (ValueError, RecursionError):
+            raise Refused(400, 'the body must be JSON: {"texts": ["…", "…"]}') from None
+        if not isinstance(given, dict) or "texts" not in given:
+            raise Refused(400, 'the body has no key "texts"; send {"texts": ["…", "…"]}')
+        texts = given["texts"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise Refused(400, 'the body must be JSON: {"texts": ["…", "…"]}')
+            raise Refused(400, '"texts" must be a list of texts: {"texts": ["…", "…"]}')
         if not 1 <= len(texts) <= MOST_TEXTS:
             raise Refused(400, f"texts holds 1 to {MOST_TEXTS} texts, not {len(texts)}")
         return _response(await self._work(self._others, _infer, texts))

@@ -177,13 +177,13 @@ def print_topics(topics: Topics, breakdowns: Sequence[Breakdown]) -> None:
 
 
 def summary(topics: Topics) -> str:
-    """How many topics there are on each level, and a finer number that would still be stable."""
+    """How many topics there are on each level, and an example of a finer number that is stable, too."""
     from spherevec.topics.levels import finest_stable
 
     counts = [len(level) for level in topics.on_levels]
     broad = f"{counts[-1]} broad, " if len(counts) > 1 else ""
     between = "".join(f"{count} between, " for count in reversed(counts[1:-1]))
     more = finest_stable(topics.levels, counts[0], len(topics.labels))
-    stable = f"; {more} would still be stable: --k {more}" if more else ""
+    stable = f"; finer topics are stable, too, for example --k {more}" if more else ""
     kind = "finer" if len(counts) > 1 else "topic" if counts[0] == 1 else "topics"
     return f"{broad}{between}{counts[0]} {kind}{stable}"

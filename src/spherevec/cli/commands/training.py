@@ -109,8 +109,12 @@ def update(
         model = load_model(folder)
         run = partial(model.update, list(corpus), reading=reading, **settings)
         grown = output.run(run, lambda found: elsewhere and _is_update(model, found), console)
-    _tell_changes(model, grown, console)
-    console.written(f"{output.out}: {display.summary(grown)}", grown.describe())
+    changed = grown.provenance.get("updates") != model.provenance.get("updates")
+    if changed:
+        _tell_changes(grown, console)
+    else:
+        console.tell("nothing new: the model holds all of these documents already")
+    console.written(f"{output.out}: {display.summary(grown, timed=changed)}", grown.describe())
 
 
 def _is_update(model: Model, grown: Model) -> bool:
@@ -119,11 +123,8 @@ def _is_update(model: Model, grown: Model) -> bool:
     return same_origin and after[: len(before)] == before
 
 
-def _tell_changes(model: Model, grown: Model, console: Console) -> None:
+def _tell_changes(grown: Model, console: Console) -> None:
     """What an update did, and what it found."""
-    if grown.provenance.get("updates") == model.provenance.get("updates"):
-        console.tell("nothing new: the model holds all of these documents already")
-        return
     entry = grown.provenance["updates"][-1]
     drift = entry["drift"]
     counts = [f"{entry[name]:,} {name}" for name in ("added", "replaced", "unchanged") if entry[name]]
@@ -133,7 +134,7 @@ def _tell_changes(model: Model, grown: Model, console: Console) -> None:
     console.tell(f"known words: mean cosine to before {entry['mean_cosine']:.4f}")
     for name, words in (("growing", drift["growing"]), ("new", drift["joined"])):
         if words:
-            console.tell(f"{name} words: {', '.join(words)}")
+            console.tell(f"{name} words: {', '.join(map(repr, words))}")
     for name, topics in entry.get("topics", {}).items():
         for topic in topics if name != "kept" else ():
             kind = "new topic" if name == "added" else f"growing topic, from {topic['share_before']:.1%}"

@@ -88,7 +88,7 @@ class RecordBuilder(ExitStack):
             if not isinstance(text, str):
                 text = " ".join(text[:length])
             elif isinstance(title, str):
-                text = text.removeprefix(title).lstrip()  # the title has a column of its own
+                text = f"{text}\n".removeprefix(f"{title}\n").lstrip()  # the title has a column of its own
             self._texts.append(" ".join(text[: 4 * length].split())[:length])
         for (kept, writer, finder), value in zip(self._fields, row.values, strict=True):
             try:

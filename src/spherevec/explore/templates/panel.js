@@ -64,8 +64,9 @@ export class Panel {
 
   // One line of the text, where it says more than the title.
   #beginning(row) {
-    const snippet = this.world.snippet(row), title = this.world.title(row).replace(/[\s…]+$/, "");
-    return snippet && !snippet.startsWith(title) ? quoted(snippet.slice(0, 90), "small") : null;
+    const snippet = this.world.snippet(row), title = this.world.title(row), cut = title.replace(/\s*…$/, "");
+    const same = snippet === title || (cut !== title && snippet.startsWith(cut));
+    return snippet && !same ? quoted(snippet.slice(0, 90), "small") : null;
   }
 
   #topics(heading, found) {

@@ -175,6 +175,16 @@ class TestFiles:
         assert [table.snippet(row) for row in range(3)] == ["one", "", "two é"]
         assert not table.named
 
+    @pytest.mark.parametrize("columns", [["text"], ["name", "text"], ["text", "name"]])
+    def test_a_title_is_a_line_of_the_text_not_its_first_word(self, tmp_path, columns):
+        texts = ["Boxes for tests", "", "and more"]
+        rows = [{"name": "Boxes", "text": text} for text in texts]
+        table = table_of(rows, tmp_path, text_field=columns, title_field="name")
+        if columns[0] == "name" or len(columns) == 1:
+            assert [table.snippet(row) for row in range(3)] == texts
+        else:
+            assert [table.snippet(row) for row in range(3)] == ["Boxes for tests Boxes", "", "and more Boxes"]
+
     @pytest.mark.parametrize("block_size", [1, 3, 1 << 20])
     def test_beginnings_do_not_depend_on_blocks(self, tmp_path, block_size):
         lines = ["", "short", "ä" * 300, "  tabs\tand spaces ", "x" * 199 + "é" * 3, "last"]
