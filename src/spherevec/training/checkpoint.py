@@ -41,6 +41,15 @@ _HASHED_AT_ONCE = 1 << 22
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
+_SPENT = schema.between(0, 1e9)  # seconds, thirty years of them
+_EPOCH = schema.record({"epoch": schema.whole(), "seconds": _SPENT, "loss": schema.number}, others=schema.number)
+
+
+def _epochs(value: Any, where: str) -> None:
+    schema.list_of(_EPOCH)(value, where)
+    schema.table(value, where)
+
+
 _SCHEMA = schema.record(
     {
         "config": schema.map_of(schema.plain),
@@ -53,8 +62,8 @@ _SCHEMA = schema.record(
                 "epoch": schema.whole(),
                 "trained": schema.optional(schema.whole()),
                 "before": schema.map_of(schema.number),
-                "seconds": schema.number,
-                "record": schema.table,
+                "seconds": _SPENT,
+                "record": _epochs,
                 "refitted": schema.whole(),
             }
         ),
