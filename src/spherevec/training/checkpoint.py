@@ -25,6 +25,7 @@ from spherevec.config import USES, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.engine.base import Backend, Biases, Floats, table_rows
 from spherevec.engine.figures import Sums
+from spherevec.engine.fit import MOST_BIAS
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors
@@ -68,7 +69,7 @@ _SCHEMA = schema.record(
             }
         ),
         "sums": schema.map_of(schema.number),
-        "biases": schema.record({"words": schema.number, "documents": schema.number}),
+        "biases": schema.record(dict.fromkeys(("words", "documents"), schema.between(-MOST_BIAS, MOST_BIAS))),
         "files": schema.record(
             {VECTORS: schema.record({"bytes": schema.whole(), "sha256": schema.text}, {"sample": schema.text})}
         ),

@@ -667,6 +667,10 @@ CRAFTED = {
     "loss null": (of_last_epoch(loss=None), r"position\.record\[1\]\.loss must be a finite number"),
     "a figure that is a list": (of_last_epoch(pairs=[]), r"position\.record\[1\]\.pairs must be a finite number"),
     "other names": (of_last_epoch(sorcery=3), r"position\.record has rows with different names"),
+    "a huge bias": (
+        lambda about: about["biases"].update(words=-1e30),
+        r"biases\.words must be a number from -1e\+09 to",
+    ),
     "no loss": (lacking("loss"), r"position\.record\[0\] lacks 'loss'"),
     "no seconds": (lacking("seconds"), r"position\.record\[0\] lacks 'seconds'"),
 }
