@@ -124,6 +124,8 @@ def _message(error: Exception) -> str | None:
             return f"not enough memory{detail}; close other programs, or lower --vector-size or --max-vocab"
         case OSError() | ImportError() | RuntimeError() if _lacks_memory(error):
             return "not enough memory to load or start what is needed; close other programs, or lower --threads"
+        case FileNotFoundError() if error.filename is None:  # also where a library asks for it
+            return "the working directory is gone; change to another (cd)"
         case OSError():
             return f"{error.filename or 'reading or writing failed'}: {error.strerror or error}"
         case _:
