@@ -20,7 +20,7 @@ from spherevec.cli.display import tell
 from spherevec.cli.options import READING, SETTINGS
 from spherevec.config import OTHER_NAMES
 from spherevec.errors import SpherevecError
-from spherevec.process import ENDING_SIGNALS
+from spherevec.process import ENDING_SIGNALS, give_handlers_back
 
 EXIT_ERROR = 2
 # As shells report a program that SIGPIPE ended; other signals likewise.
@@ -72,8 +72,7 @@ def _ended_by_signals() -> Iterator[None]:
         yield
     finally:
         ending = True
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        give_handlers_back(before)
 
 
 def exit_code_of(command: Callable[[], None]) -> int:
