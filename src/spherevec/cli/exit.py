@@ -32,10 +32,10 @@ _ENDED_BY = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung u
 _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 
 # Python's spelling in a message: resume=True (--resume), which is --resume here; and with options of the same name
-# text_field=NAME, ragged='skip', keep ['team'], alpha must be.
+# text_field=NAME, ragged='skip', keep ['team'], alpha must be; but not biases.documents must be.
 _BOTH_SPELLINGS = re.compile(r"(?<![\w='])[\w=']++ \((--[^()]+)\)")
 _NAMES = "|".join([*SETTINGS, *(spec.name for spec in READING)])
-_OPTION = re.compile(rf"\b({_NAMES})(?:[= ]('[^']*'|\[[^]]*\])|=(?=NAMES?\b|X\b)| (?=must |names '))")
+_OPTION = re.compile(rf"(?<!\.)\b({_NAMES})(?:[= ]('[^']*'|\[[^]]*\])|=(?=NAMES?\b|X\b)| (?=must |names '))")
 
 # What other programs call options that are not training settings.
 _OTHER_OPTIONS = {
