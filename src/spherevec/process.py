@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 # The signals that ask a program to end.
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-
+# So many signals may raise while handlers are given back.
+_ATTEMPTS = 100
 
 # A cell of a table may be this long, in characters.
 LONGEST_CELL = 1 << 26
@@ -117,16 +118,42 @@ def signals_held_back() -> Iterator[list[int]]:
         yield held
         return
     before: dict[int, Any] = {}
+    ended = False
+
+    def hold(number: int, frame: object) -> None:
+        if not ended:
+            held.append(number)
+        else:  # a storm of signals kept this from being replaced: it does it now
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+
     try:
         for number in ENDING_SIGNALS:
             handler = signal.getsignal(number)
             # What is ignored stays ignored; a handler that is not Python's cannot be put back.
             if handler not in (signal.SIG_IGN, None):
                 before[number] = handler
-                signal.signal(number, lambda number, _: held.append(number))
+                signal.signal(number, hold)
         yield held
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        try:
+            give_handlers_back(before)
+        finally:
+            ended = True
         for number in held[:1]:
             signal.raise_signal(number)
+
+
+def give_handlers_back(handlers: Mapping[int, Any]) -> None:
+    """Set the handlers of signals, also where one that is back already raises; what was raised last goes on."""
+    left, raised = list(handlers), None
+    for _ in range(_ATTEMPTS):
+        try:
+            while left:
+                signal.signal(left[-1], handlers[left[-1]])
+                left.pop()
+            break
+        except BaseException as error:
+            raised = error
+    if raised is not None:
+        raise raised

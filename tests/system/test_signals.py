@@ -358,6 +358,7 @@ def test_a_second_run_is_refused_at_once(text, tmp_path):
         {"position": None},
         {"sums": {"tokens": None}},
         {"biases": {"words": "x", "documents": 0.0}},
+        {"biases": {"words": 0.0, "documents": True}},
         {"files": {}},
         {"config": [1]},
         {"corpus": {"documents": 10**400}},
@@ -376,3 +377,4 @@ def test_a_crafted_checkpoint_is_refused_in_one_line(text, unfinished, tmp_path,
     assert main(["train", str(text), "--out", str(out), *SETTINGS, "--resume", "--quiet"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "damaged checkpoint" in error, error
+    assert "--" not in error, "no option is meant"

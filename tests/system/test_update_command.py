@@ -67,6 +67,14 @@ def test_what_cannot_be_done_is_told_in_one_line(folder, capsys):
     assert not (folder / "second").exists()
 
 
+def test_a_link_to_itself_is_no_place_for_a_model(folder, capsys):
+    (folder / "loop").symlink_to("loop")
+    for model, out in (("model", "loop"), ("loop", "second")):
+        assert main(["update", str(folder / model), str(folder / "new.jsonl"), "--out", str(folder / out)]) == 2
+        told = capsys.readouterr().err
+        assert told.count("\n") == 1 and "loop" in told, told
+
+
 def test_a_killed_update_leaves_the_old_model_and_a_second_at_once_is_refused(folder):
     before = {file.name: file.read_bytes() for file in (folder / "model").iterdir()}
     command = [sys.executable, "-m", "spherevec", "update", str(folder / "model"), str(folder / "new.jsonl"), *FIELDS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import locale
 import os
@@ -58,9 +59,11 @@ def test_overlapping_borrowers_give_back_what_was_there(borrow, state, meanwhile
 @pytest.fixture
 def interruptible():
     """Programs that a shell starts in the background ignore interruptions."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in process.ENDING_SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_signals_wait_and_are_delivered_once(interruptible):
@@ -74,6 +77,41 @@ def test_signals_wait_and_are_delivered_once(interruptible):
         signal.raise_signal(signal.SIGINT)
         assert held == [signal.SIGINT]
         held.clear()
+
+
+@pytest.mark.parametrize("when", [1, 2, 3, 4, 5, 6])
+def test_handlers_come_back_whatever_arrives_meanwhile(interruptible, monkeypatch, when):
+    """An interruption comes just before or after a handler is given back, whichever of the three that is."""
+    mine = dict.fromkeys(process.ENDING_SIGNALS, signal.default_int_handler)
+    change, calls = signal.signal, []
+
+    def interrupted(number, handler):
+        for step in (0, 1):
+            if step:
+                change(number, handler)
+            calls.append(number)
+            if len(calls) == len(mine) * 2 + when:
+                back = [one for one in mine if signal.getsignal(one) is mine[one]]
+                for one in back[:1]:
+                    signal.raise_signal(one)
+
+    for number, handler in mine.items():
+        change(number, handler)
+    monkeypatch.setattr(signal, "signal", interrupted)
+    with contextlib.suppress(KeyboardInterrupt), process.signals_held_back():
+        pass
+    monkeypatch.undo()
+    assert {number: signal.getsignal(number) for number in mine} == mine
+
+
+def test_a_handler_that_was_not_given_back_is_with_the_next_signal(interruptible, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(process, "give_handlers_back", lambda handlers: None)
+        with process.signals_held_back():
+            pass
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_warning_ends_nothing(capsys):

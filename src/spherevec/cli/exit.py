@@ -20,7 +20,7 @@ from spherevec.cli.display import tell
 from spherevec.cli.options import READING, SETTINGS
 from spherevec.config import OTHER_NAMES
 from spherevec.errors import SpherevecError
-from spherevec.process import ENDING_SIGNALS
+from spherevec.process import ENDING_SIGNALS, give_handlers_back
 
 EXIT_ERROR = 2
 # As shells report a program that SIGPIPE ended; other signals likewise.
@@ -32,10 +32,10 @@ _ENDED_BY = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung u
 _SIGNS_OF_NO_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 
 # Python's spelling in a message: resume=True (--resume), which is --resume here; and with options of the same name
-# text_field=NAME, ragged='skip', keep ['team'], alpha must be.
+# text_field=NAME, ragged='skip', keep ['team'], alpha must be; but not biases.documents must be.
 _BOTH_SPELLINGS = re.compile(r"(?<![\w='])[\w=']++ \((--[^()]+)\)")
 _NAMES = "|".join([*SETTINGS, *(spec.name for spec in READING)])
-_OPTION = re.compile(rf"\b({_NAMES})(?:[= ]('[^']*'|\[[^]]*\])|=(?=NAMES?\b|X\b)| (?=must |names '))")
+_OPTION = re.compile(rf"(?<!\.)\b({_NAMES})(?:[= ]('[^']*'|\[[^]]*\])|=(?=NAMES?\b|X\b)| (?=must |names '))")
 
 # What other programs call options that are not training settings.
 _OTHER_OPTIONS = {
@@ -72,8 +72,7 @@ def _ended_by_signals() -> Iterator[None]:
         yield
     finally:
         ending = True
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        give_handlers_back(before)
 
 
 def exit_code_of(command: Callable[[], None]) -> int:
@@ -124,6 +123,8 @@ def _message(error: Exception) -> str | None:
             return f"not enough memory{detail}; close other programs, or lower --vector-size or --max-vocab"
         case OSError() | ImportError() | RuntimeError() if _lacks_memory(error):
             return "not enough memory to load or start what is needed; close other programs, or lower --threads"
+        case FileNotFoundError() if error.filename is None:  # also where a library asks for it
+            return "the working directory is gone; change to another (cd)"
         case OSError():
             return f"{error.filename or 'reading or writing failed'}: {error.strerror or error}"
         case _:

@@ -63,7 +63,9 @@ class ModelOutput:
     @property
     def checkpoint(self) -> Path:
         """Where the unfinished run is kept."""
-        named = self.out if self.out.name not in ("", "..") else self.out.resolve()
+        from spherevec.storage.locks import resolved
+
+        named = self.out if self.out.name not in ("", "..") else resolved(self.out)
         return named.with_name(f"{named.name}.checkpoint")
 
     def run(self, learn: Callable[..., Model], is_result: Callable[[Model], bool], console: Console) -> Model:

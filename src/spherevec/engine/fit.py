@@ -29,6 +29,10 @@ BY_LENGTH.setflags(write=False)
 
 _ROWS_AT_ONCE = 1 << 11
 _NO_DIRECTION = 1e-6  # a shorter sum of words has none
+_NO_CURVATURE = 1e-12  # where all words are certain, none pulls
+
+# No run comes to a larger bias: a round moves it by a tenth of the concentration at most. A fit stays finite with it.
+MOST_BIAS = 1e9
 
 
 class FitTables(NamedTuple):
@@ -91,13 +95,17 @@ def fit_document(words: NDArray[np.int32], inputs: Floats, plan: FitPlan) -> NDA
         slope = likely * (1 - likely) / root
         gradient = pull - negatives * (likely * mean + slope * kappa * spread)
         gradient -= (gradient @ vector) * vector
-        vector = vector + config.alpha * gradient / (np.linalg.norm(pull) + negatives * slope * variance)
+        curvature = np.linalg.norm(pull) + negatives * slope * variance
+        if not curvature > _NO_CURVATURE:
+            break
+        vector = vector + config.alpha * gradient / curvature
         vector /= np.linalg.norm(vector)
     return vector
 
 
 def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+    with np.errstate(over="ignore"):  # 1 / infinity is 0, as it should be
+        return 1 / (1 + np.exp(-x))
 
 
 def negative_moments(inputs: Floats, counts: NDArray[np.int64], threads: int = 1) -> tuple[Floats, Floats]:

@@ -35,7 +35,7 @@ from spherevec._version import __version__
 from spherevec.config import TrainConfig
 from spherevec.corpus.count.vocabulary import RareCounts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer, stored_tokenizer, tokenizer_of
-from spherevec.engine.fit import FitTables
+from spherevec.engine.fit import MOST_BIAS, FitTables
 from spherevec.errors import FormatError
 from spherevec.model.document_edit import DocumentEdit
 from spherevec.model.documents import DocumentTable
@@ -318,6 +318,8 @@ _SUMMARY = schema.record(
     },
     others=True,
 )
+_BIAS = schema.between(-MOST_BIAS, MOST_BIAS)
+_PARAMETERS = schema.record({}, {"word_bias": _BIAS, "document_bias": _BIAS}, others=schema.number)
 # What commands make use of; the user may say anything else.
 _PROVENANCE = {
     **dict.fromkeys(("tokens", "raw_tokens", "next_id"), _COUNT),
@@ -331,7 +333,7 @@ PARTS: dict[str, Part] = {
     for part in (
         _Tokenizer("tokenizer", _MAP, lambda value: tokenizer_of("words" if value is None else value)),
         _Config("config", schema.optional(_MAP), lambda value: None if value is None else dict(value)),
-        _Entry("parameters", schema.map_of(schema.number), lambda value: dict(value or {})),
+        _Entry("parameters", _PARAMETERS, lambda value: dict(value or {})),
         _Entry("provenance", schema.record({}, _PROVENANCE, others=schema.plain), _provenance),
         _Entry("record", schema.table, lambda value: [dict(epoch) for epoch in value or ()]),
         _Words(),

@@ -77,6 +77,10 @@ def resolved(path: str | Path) -> Path:
     """`path` with links followed, so that what a link points to is replaced and not the link."""
     try:
         target = Path(path).resolve()
+    except FileNotFoundError:
+        raise SpherevecError(
+            f"{path}: the working directory is gone; change to another (cd), or give the whole path"
+        ) from None
     except (OSError, RuntimeError, ValueError) as error:
         raise SpherevecError(f"{str(path)!r}: not a usable path ({error}); choose another name") from None
     if not target.name:

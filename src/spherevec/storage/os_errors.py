@@ -9,7 +9,14 @@ from pathlib import Path
 
 from spherevec.errors import SpherevecError
 
+_TOO_MANY_FILES = "close other programs, or raise the limit on open files (ulimit -n)"
+_REMEDIES = {
+    errno.EMFILE: _TOO_MANY_FILES,
+    errno.ENFILE: _TOO_MANY_FILES,
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
 _WRITING_REMEDIES = {
+    **_REMEDIES,
     errno.ENOSPC: "free some space there or choose another place",
     errno.EDQUOT: "free some space there or choose another place",
     errno.EFBIG: "raise the limit on the size of a file (ulimit -f) or choose another place",
@@ -42,7 +49,8 @@ def explain_os_errors(
         elif isinstance(error, PermissionError):
             message = "permission denied; make it readable (chmod u+r)"
         else:
-            message = f"cannot read: {reason(error)}; check the disk"
+            remedy = _REMEDIES.get(error.errno or 0, "check the disk")
+            message = f"cannot read: {reason(error)}; {remedy}"
         raise kind(f"{reading if writing is None else writing}: {message}") from error
 
 

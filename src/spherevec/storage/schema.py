@@ -56,6 +56,12 @@ _object = _such("an object", lambda value: type(value) is dict)
 _list = _such(f"a list of at most {_LONGEST_LIST:,}", lambda value: type(value) is list and len(value) <= _LONGEST_LIST)
 
 
+def between(low: float, high: float) -> Check:
+    return _such(
+        f"a number from {low:g} to {high:g}", lambda value: type(value) in (int, float) and low <= value <= high
+    )
+
+
 def plain(value: Any, where: str, depth: int = 0) -> None:
     """Any JSON of sensible numbers and texts, not nested deeply."""
     if depth > _DEEPEST:

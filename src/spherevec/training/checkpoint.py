@@ -11,7 +11,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from spherevec.config import USES, TrainConfig
 from spherevec.corpus import EncodedCorpus
 from spherevec.engine.base import Backend, Biases, Floats, table_rows
 from spherevec.engine.figures import Sums
+from spherevec.engine.fit import MOST_BIAS
 from spherevec.engine.schedule import CHUNK_ROWS
 from spherevec.errors import ConfigError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors
@@ -41,6 +42,15 @@ _HASHED_AT_ONCE = 1 << 22
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
+_SPENT = schema.between(0, 1e9)  # seconds, thirty years of them
+_EPOCH = schema.record({"epoch": schema.whole(), "seconds": _SPENT, "loss": schema.number}, others=schema.number)
+
+
+def _epochs(value: Any, where: str) -> None:
+    schema.list_of(_EPOCH)(value, where)
+    schema.table(value, where)
+
+
 _SCHEMA = schema.record(
     {
         "config": schema.map_of(schema.plain),
@@ -53,13 +63,13 @@ _SCHEMA = schema.record(
                 "epoch": schema.whole(),
                 "trained": schema.optional(schema.whole()),
                 "before": schema.map_of(schema.number),
-                "seconds": schema.number,
-                "record": schema.table,
+                "seconds": _SPENT,
+                "record": _epochs,
                 "refitted": schema.whole(),
             }
         ),
         "sums": schema.map_of(schema.number),
-        "biases": schema.record({"words": schema.number, "documents": schema.number}),
+        "biases": schema.record(dict.fromkeys(("words", "documents"), schema.between(-MOST_BIAS, MOST_BIAS))),
         "files": schema.record(
             {VECTORS: schema.record({"bytes": schema.whole(), "sha256": schema.text}, {"sample": schema.text})}
         ),
@@ -109,9 +119,9 @@ class Saver:
 
     def __init__(
         self, folder: Path, every: SaveInterval, backend: Backend, biases: Biases, config: TrainConfig,
-        corpus: EncodedCorpus,
+        corpus: EncodedCorpus, before: Sequence[KeyedVectors] = (),
     ) -> None:  # fmt: skip
-        self.folder, self._every = folder, every
+        self.folder, self._every, self._before = folder, every, before
         self._backend, self._biases, self._config, self._corpus = backend, biases, config, corpus
         self._fingerprint: dict[str, Any] | None = None
         self._last = time.monotonic()
@@ -137,7 +147,7 @@ class Saver:
         """Write a checkpoint; with the vectors as `tables` where the backend has given them away."""
         config, backend = self._config, self._backend
         if self._fingerprint is None:
-            self._fingerprint = fingerprint(self._corpus)
+            self._fingerprint = fingerprint(self._corpus, self._before)
         sizes = table_rows(len(self._corpus.vocabulary), self._corpus.n_documents, config)
         with atomic_folder(self.folder, overwrite=True, ours=_FILES) as new:
             rows = {name: _Rows(backend, name, (count, config.vector_size)) for name, count in sizes.items()}
@@ -169,13 +179,22 @@ class Checkpoint:
     biases: Biases
     tables: Mapping[str, NDArray[np.float32]]
 
-    def check(self, config: TrainConfig, corpus: EncodedCorpus, blocks: int) -> None:
-        """Refuse to go on with another text or other resolved settings, and say which; `blocks` are of an epoch."""
+    def check(
+        self, config: TrainConfig, corpus: EncodedCorpus, blocks: int, before: Sequence[KeyedVectors] = ()
+    ) -> None:
+        """Refuse to go on with another text, another model `before` or other resolved settings, and say which; `blocks`
+        are of an epoch.
+        """
         settings = config.as_dict()
         differing = {name for name in settings if self.config.get(name) != settings[name]} - {*USES["resume"]}
         # Where the text differs, so may what was chosen by it. Settings that shape the text are named before it.
         self._refuse_settings(differing - {*USES["text"]}, settings)
-        now = fingerprint(corpus)
+        now = fingerprint(corpus, before)
+        if self.corpus.get("before") not in (now["before"], None):  # earlier releases did not note it
+            raise ConfigError(
+                f"{self.folder}: cannot resume, the model has changed since the interruption; "
+                "use the model as it was, or remove the folder to start over"
+            )
         spread = {name: int(self.corpus.get(name, 0)) for name in ("workers", "exchanges")}
         if spread != dict.fromkeys(spread, 0) | corpus.spread:
             raise ConfigError(
@@ -183,7 +202,7 @@ class Checkpoint:
                 "now); use as many as before, or remove the folder to start over"
             )
         changed = [f"{name}: {self.corpus.get(name)!r} then, {value!r} now" for name, value in now.items()
-                   if name != "sha256" and self.corpus.get(name) not in (value, None)]  # fmt: skip
+                   if name not in ("sha256", "before") and self.corpus.get(name) not in (value, None)]  # fmt: skip
         if not changed and self.corpus.get("sha256") != now["sha256"]:
             changed = ["as many words as before, but different ones or in a different order"]
         if changed:
@@ -287,9 +306,14 @@ def load(folder: Path) -> Checkpoint | None:
     return Checkpoint(place, config, about["corpus"], position, sums, Biases(**about["biases"]), tables)
 
 
-def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
-    """What tells a text from another: its sizes, and a hash of all its words in order."""
-    digest = hashlib.sha256()
+def fingerprint(corpus: EncodedCorpus, before: Sequence[KeyedVectors] = ()) -> dict[str, Any]:
+    """What tells a text from another: its sizes, and a hash of all its words in order. In an update, another hash tells
+    the vectors `before` it from others.
+    """
+    digest, learned = hashlib.sha256(), hashlib.sha256()
+    for table in before:
+        for start in range(0, len(table), CHUNK_ROWS):
+            learned.update(np.ascontiguousarray(table.vectors[start : start + CHUNK_ROWS]).data)
     for array in (corpus.vocabulary.counts, corpus.offsets, corpus.ids):
         for start in range(0, len(array), _HASHED_AT_ONCE):
             digest.update(np.ascontiguousarray(array[start : start + _HASHED_AT_ONCE]).data)
@@ -302,6 +326,7 @@ def fingerprint(corpus: EncodedCorpus) -> dict[str, Any]:
         "words": len(corpus.vocabulary),
         "tokenizer": str(corpus.tokenizer),
         "sha256": digest.hexdigest(),
+        "before": learned.hexdigest(),
         **corpus.spread,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from spherevec.engine.base import Biases, Block, Floats, Training, table_rows
 from spherevec.engine.figures import reported
 from spherevec.engine.fit import FitPlan, FitTables
 from spherevec.errors import SpherevecError, TrainingError
-from spherevec.model import Model
+from spherevec.model import KeyedVectors, Model
 from spherevec.storage.memory import give_memory_back
 from spherevec.training import checkpoint as checkpoints
 from spherevec.training.checkpoint import Position
@@ -45,22 +45,25 @@ class Run:
     """Trains vectors on a corpus and makes a model of them, from the beginning or from a checkpoint on.
 
     A training and an update differ in what they start from, what follows an epoch, and the model that they make:
-    subclasses say so. The settings are resolved, the options opened.
+    subclasses say so. The settings are resolved, the options opened; `before` are vectors that the run starts from.
     """
 
-    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, options: Options) -> None:
+    def __init__(
+        self, corpus: EncodedCorpus, config: TrainConfig, options: Options, before: Sequence[KeyedVectors] = ()
+    ) -> None:
         self._corpus, self._config, self._options, self._report = corpus, config, options, options.report
         self._schedule, make_backend = options.runtime.prepare(corpus, config)
         self._epoch_blocks = len(self._schedule.blocks(0))
         checkpoint = None if options.checkpoint is None else Path(options.checkpoint)
         self._resumed = checkpoints.load(checkpoint) if checkpoint and options.resume else None
         if self._resumed:
-            self._resumed.check(config, corpus, self._epoch_blocks)
+            self._resumed.check(config, corpus, self._epoch_blocks, before)
         self.backend = make_backend()
         self.biases = Biases(config.bias, config.bias)
         self._saver = None
         if checkpoint and options.every:
-            self._saver = checkpoints.Saver(checkpoint, options.every, self.backend, self.biases, config, corpus)
+            about = (self.backend, self.biases, config, corpus, before)
+            self._saver = checkpoints.Saver(checkpoint, options.every, *about)
         position = self._resumed.position if self._resumed else Position()
         # Where the run is, and what it trains: replaced in one assignment, so that an interruption finds both alike.
         self._state: tuple[Position, Training | None] = (position, None)

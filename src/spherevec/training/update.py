@@ -240,7 +240,7 @@ class UpdateRun(Run):
             table.check(name)  # what is damaged would spread, and be blamed on the learning rate
         vocabulary, known = words.vocabulary, slice(0, words.known)
         config = update.config.resolved(int(vocabulary.counts.sum()), len(vocabulary))
-        super().__init__(corpus, config, options)
+        super().__init__(corpus, config, options, tuple(self._before.values()))
         self._update = update
         kept = keep_probabilities(corpus.vocabulary.counts, config.sample_threshold)[known]
         tables = {name: table.vectors for name, table in self._before.items()}

@@ -270,6 +270,7 @@ class TestDamage:
             {"tokenizer": 5},
             {"provenance": None},
             {"parameters": []},
+            {"parameters": {"document_bias": -1e30}},
         ],
     )
     def test_a_strange_description_is_refused(self, folder, changes):

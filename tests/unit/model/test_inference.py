@@ -20,7 +20,7 @@ from spherevec.corpus import encode_texts
 from spherevec.corpus.tokenize.tokenizer import Tokenizer
 from spherevec.engine.base import Sampling, TrainingData
 from spherevec.engine.cpu import backend as cpu
-from spherevec.engine.fit import BY_LENGTH, FitPlan, FitTables, exponents, fit_document, negative_moments
+from spherevec.engine.fit import BY_LENGTH, MOST_BIAS, FitPlan, FitTables, exponents, fit_document, negative_moments
 from spherevec.engine.sampling import alias_table, keep_probabilities
 from spherevec.errors import ConfigError, CorpusError, FormatError, SpherevecError
 from spherevec.model import KeyedVectors, Model, inference
@@ -317,6 +317,21 @@ def test_the_learned_offset_matters(default_model, new_texts):
     with_words = [text for text in new_texts if text]
     np.testing.assert_array_equal(kept.infer(with_words), default_model.infer(with_words))
     assert not np.array_equal(moved.infer(with_words), default_model.infer(with_words))
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("bias", [-MOST_BIAS, -5500.0, -700.0, 700.0, MOST_BIAS])
+def test_an_extreme_offset_leaves_documents_with_a_direction(default_model, new_texts, bias, weighted):
+    """With alpha=0 and two words, training itself comes to -5500."""
+    same = {"inputs": default_model.inputs, "config": default_model.config}
+    same["fit"] = default_model.fit if weighted else None
+    model = Model(default_model.words, **same, parameters={"document_bias": bias})
+    fitter, vocabulary = model._inference()
+    ids, offsets, _ = encode_texts(new_texts, vocabulary, model.tokenizer)
+    fitted, queries = fitter.fit(ids, offsets), fitter.fit_queries(ids, offsets)
+    assert np.isfinite(fitted).all() and np.isfinite(queries).all()
+    if weighted and bias != -700:  # where a pull is in reach of one kind of float only
+        np.testing.assert_allclose(queries, fitted, atol=1e-5)
 
 
 # --- texts in many shapes ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from spherevec.cli.exit import exit_code_of
 from spherevec.errors import BusyError, SpherevecError
 from spherevec.storage import locks
 from spherevec.storage.locks import lock_name, owned
@@ -137,6 +138,16 @@ def test_folders_on_the_way_are_made_and_do_not_stay_empty(tmp_path):
     with owned(tmp_path / "a" / "b" / "m") as target:
         target.write_text("")
     assert (tmp_path / "a" / "b" / "m").exists()
+
+
+def test_a_working_directory_that_is_gone_is_said_so(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(SpherevecError, match=r"^m: the working directory is gone; change to another \(cd\)"):
+        locks.resolved("m")
+    assert exit_code_of(os.getcwd) == 2
+    assert capsys.readouterr().err == "spherevec: error: the working directory is gone; change to another (cd)\n"
 
 
 @pytest.mark.process

@@ -15,6 +15,11 @@ from spherevec.storage.os_errors import explain_os_errors
         (errno.ENOSPC, "out: cannot write: No space left on device; free some space there or choose another place"),
         (errno.EDQUOT, "out: cannot write: Disk quota exceeded; free some space there or choose another place"),
         (errno.EFBIG, "out: cannot write: File too large; raise the limit on the size of a file (ulimit -f) or"),
+        (
+            errno.EMFILE,
+            "out: cannot write: Too many open files; close other programs, or raise the limit on open files",
+        ),
+        (errno.ENAMETOOLONG, "out: cannot write: File name too long; choose a shorter name"),
         (errno.EACCES, "out: cannot write: Permission denied; choose another place"),
     ],
 )
@@ -29,6 +34,12 @@ def test_each_failure_to_write_has_its_own_remedy(number, line):
     [
         (errno.ENOENT, "in.txt: no such file or folder; check the spelling"),
         (errno.EACCES, "in.txt: permission denied; make it readable (chmod u+r)"),
+        (
+            errno.EMFILE,
+            "in.txt: cannot read: Too many open files; close other programs, or raise the limit on open files "
+            "(ulimit -n)",
+        ),
+        (errno.ENAMETOOLONG, "in.txt: cannot read: File name too long; choose a shorter name"),
         (errno.EIO, "in.txt: cannot read: Input/output error; check the disk"),
     ],
 )

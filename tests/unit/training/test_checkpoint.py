@@ -649,6 +649,44 @@ def test_a_damaged_checkpoint_is_refused(corpus, half, damage):
     assert str(half) in one_line(error)
 
 
+def lacking(name):
+    return lambda about: [epoch.pop(name) for epoch in about["position"]["record"]]
+
+
+def of_last_epoch(**figures):
+    return lambda about: about["position"]["record"][-1].update(figures)
+
+
+# What would end a run after the last epoch, or come into its model.
+CRAFTED = {
+    "seconds as text": (
+        of_last_epoch(seconds="9"),
+        r"position\.record\[1\]\.seconds must be a number from 0 to 1e\+09",
+    ),
+    "endless seconds": (of_last_epoch(seconds=1e300), r"seconds must be a number from 0 to"),
+    "loss null": (of_last_epoch(loss=None), r"position\.record\[1\]\.loss must be a finite number"),
+    "a figure that is a list": (of_last_epoch(pairs=[]), r"position\.record\[1\]\.pairs must be a finite number"),
+    "other names": (of_last_epoch(sorcery=3), r"position\.record has rows with different names"),
+    "a huge bias": (
+        lambda about: about["biases"].update(words=-1e30),
+        r"biases\.words must be a number from -1e\+09 to",
+    ),
+    "no loss": (lacking("loss"), r"position\.record\[0\] lacks 'loss'"),
+    "no seconds": (lacking("seconds"), r"position\.record\[0\] lacks 'seconds'"),
+}
+
+
+@pytest.mark.parametrize("craft", CRAFTED)
+def test_what_no_run_has_written_is_refused_by_name(corpus, half, craft):
+    change, says = CRAFTED[craft]
+    about = json.loads((half / checkpoint.MANIFEST).read_text())
+    change(about)
+    (half / checkpoint.MANIFEST).write_text(json.dumps(checksums.with_checksum(about)))
+    with pytest.raises(FormatError, match=rf"damaged checkpoint \(.*{says}") as error:
+        train(corpus, half)
+    assert str(half) in one_line(error)
+
+
 TENSORS = {
     "another type": lambda rows: rows.astype(np.float64),
     "no numbers": lambda rows: rows * np.float32(np.nan),

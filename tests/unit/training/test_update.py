@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 import numpy as np
@@ -15,9 +16,11 @@ from spherevec.io import FORMATS, export_vectors, import_vectors
 from spherevec.model.documents import DocumentTable
 from spherevec.model.parts import StoredTopics
 from spherevec.search.terms import DocumentTerms
+from spherevec.storage import checksums
 from spherevec.storage.tensors import read_tensors
 from spherevec.storage.text_column import TextColumn
 from spherevec.topics.levels import Level
+from spherevec.training import checkpoint
 from spherevec.training.changes import add_words
 from spherevec.training.finishing import SpellingSmoother, directions_of_sums
 from spherevec.training.update import mean_cosine
@@ -233,6 +236,26 @@ def test_an_interrupted_update_goes_on_to_the_same_bits(model, tmp_path, monkeyp
     for table in ("words", "inputs", "contexts", "docs"):
         assert getattr(resumed, table).vectors.tobytes() == getattr(whole, table).vectors.tobytes()
     assert resumed.parameters == whole.parameters
+
+
+@pytest.mark.parametrize("table", ["inputs", "contexts"])
+def test_an_update_goes_on_with_its_own_model_only(model, tmp_path, monkeypatch, table):
+    new = named("b", texts(30, [1, 2], 4))
+    saving = {"checkpoint": tmp_path / "unfinished", "checkpoint_every": "1e", "ids": True, "threads": 1}
+    monkeypatch.setattr(WordPrior, "pull", lambda self, backend, epoch: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        model.update(new, **saving)
+    monkeypatch.undo()
+    other = getattr(model, table).vectors.copy()
+    other[-1] = -other[-1]
+    retrained = model.replace(**{table: KeyedVectors(model.words.names, other)})
+    with pytest.raises(ConfigError, match=r"unfinished: .*the model has changed since .*; use the model as it was, or"):
+        retrained.update(new, **saving, resume=True)
+    path = tmp_path / "unfinished" / checkpoint.MANIFEST
+    about = json.loads(path.read_text())
+    del about["corpus"]["before"]  # as earlier releases wrote it
+    path.write_text(json.dumps(checksums.with_checksum(about)))
+    assert len(model.update(new, **saving, resume=True).docs) == 150
 
 
 def drift_of(model, documents, **how):

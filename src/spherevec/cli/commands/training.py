@@ -102,9 +102,9 @@ def update(
     CORPUS is what `train` takes. A document with the id of an old one takes its place; one that the model already holds
     is skipped. MODEL stays as it is until MODEL2 is complete, also if both are one folder (--force).
     """
-    from spherevec.storage.locks import owned
+    from spherevec.storage.locks import owned, resolved
 
-    elsewhere = output.out.resolve() != folder.resolve()
+    elsewhere = resolved(output.out) != resolved(folder)
     with owned(output.out, run=True):  # also while the model is read, which may be the one that is replaced
         model = load_model(folder)
         run = partial(model.update, list(corpus), reading=reading, **settings)
