@@ -356,7 +356,8 @@ class _Decoder:
             raise CorpusError(f"{path}: a PDF file; extract its text first, for example with pdftotext")
         if b"\0" in beginning and not name.startswith(("utf-16", "utf-32")):
             raise CorpusError(
-                f"{path}: looks binary, not text; if it is text, name its encoding (encoding=NAME, say utf-16)"
+                f"{path}: looks binary, not text; if it is text, name its encoding (encoding=NAME, say utf-16), or "
+                "remove its zero bytes"
             )
         self._path, self._encoding, self._is_utf8 = path, encoding, name == "utf-8"
         self._as_it_is = self._is_utf8 and errors == "strict"
