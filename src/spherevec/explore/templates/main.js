@@ -56,7 +56,8 @@ async function main() {
     byId("map").addEventListener("focus", () => { byId("cross").hidden = !byId("map").matches(":focus-visible"); });
     byId("map").addEventListener("blur", () => { byId("cross").hidden = true; });
     window.addEventListener("resize", () => app.resize());
-    window.addEventListener("hashchange", () => app.followLink(location.hash));
+    // The address may be another already: the page writes its own a moment after each change.
+    window.addEventListener("hashchange", ({ newURL }) => app.followLink(new URL(newURL).hash));
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (!app.theme) app.setTheme(null); });
     wait.hidden = true;
     window.spherevec = app; // for the curious, and for tests
