@@ -244,7 +244,7 @@ class _Part(NamedTuple):
 
 
 def _opened(part: bytes, place: str) -> _Part:
-    """A mail, or a part of one, with headers of which none is long."""
+    """A mail, or a part of one, with its headers cut where Python's parsers of them would take long."""
     head, blank, rest = part.partition(b"\n\n")
     head, headers = _HEADER.subn(
         lambda header: header[0] if header[1].lower() in _DECODED_ONLY else header[0][:_LONGEST_HEADER], head
