@@ -123,12 +123,20 @@ def _message(error: Exception) -> str | None:
             return f"not enough memory{detail}; close other programs, or lower --vector-size or --max-vocab"
         case OSError() | ImportError() | RuntimeError() if _lacks_memory(error):
             return "not enough memory to load or start what is needed; close other programs, or lower --threads"
-        case FileNotFoundError() if error.filename is None:  # also where a library asks for it
+        case FileNotFoundError() if error.filename is None and _is_working_directory_gone():
             return "the working directory is gone; change to another (cd)"
         case OSError():
             return f"{error.filename or 'reading or writing failed'}: {error.strerror or error}"
         case _:
             return None
+
+
+def _is_working_directory_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _as_typed(found: re.Match[str]) -> str:

@@ -150,6 +150,14 @@ def test_a_working_directory_that_is_gone_is_said_so(tmp_path, monkeypatch, caps
     assert capsys.readouterr().err == "spherevec: error: the working directory is gone; change to another (cd)\n"
 
 
+def test_a_file_without_a_name_is_no_working_directory(capsys):
+    def fails():
+        raise FileNotFoundError("no such program")
+
+    assert exit_code_of(fails) == 2
+    assert capsys.readouterr().err == "spherevec: error: reading or writing failed: no such program\n"
+
+
 @pytest.mark.process
 def test_a_forked_child_owns_nothing(tmp_path):
     with owned(tmp_path / "m"):

@@ -187,7 +187,9 @@ def mbox_rows(file: InputFile) -> Iterator[Row]:
     if not number and file.meter.done > before:
         raise CorpusError(f"{path}: holds no mails, each of which begins with a line 'From …'")
     if number and len(skipped) == number:
-        raise UnreadableError(f"{path}: none of its {number_of(number, 'mail')} can be read; the first: {skipped[0]}")
+        raise UnreadableError(
+            f"{path}: holds {number_of(number, 'mail')}, none of which can be read; the first: {skipped[0]}"
+        )
     if skipped:
         file.notes.append(f"skipped {number_of(len(skipped), 'mail')}; the first: {skipped[0]}")
 
